@@ -9,7 +9,7 @@ from rich.text import Text
 
 from vde_dagster.core.ledger.schema_changes import described
 from vde_dagster.core.listing import first
-from vde_dagster.core.planning.changes.difference import Change, DecidedBy
+from vde_dagster.core.planning.changes.difference import Change, DecidedBy, Difference
 from vde_dagster.core.planning.changes.reason_values import sentences
 from vde_dagster.core.planning.work_text import CHANGE_WORDS, version_text, words, work_text
 
@@ -30,14 +30,20 @@ MARKS: Final = {each: (*style, CHANGE_WORDS[each]) for each, style in _STYLES.it
 _REASONS: Final = 5
 
 
-def head(change: ModelChange) -> Text:
-    """The line that names a model and its category."""
+def head(change: ModelChange | Difference, *, changed: bool = True, of: str = "") -> Text:
+    """The line that names a model and its category.
+
+    Args:
+        change: What happens to it.
+        changed: Whether an edited model is called changed, too.
+        of: What follows the category.
+    """
     mark, style, word = MARKS[change.change]
     text = Text(f"{mark} {change.name}", style=f"bold {style}".strip())
-    said = [word] if change.change is Change.DIRECT else []
-    if change.category is not None:
-        said.append(words(change.category))
-    text.append(f"  {', '.join(said or [word])}", style=f"not bold {style}".strip())
+    said = words(change.category) if change.category is not None else word
+    if changed and change.change is Change.DIRECT and said != word:
+        said = f"{word}, {said}"
+    text.append(f"  {said}{of}", style=f"not bold {style}".strip())
     if change.decided_by is DecidedBy.PERSON:
         text.append(" (decided by a person)", style="not bold")
     elif change.undecidable:

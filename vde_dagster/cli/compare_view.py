@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Final
 from rich.text import Text
 from rich.tree import Tree
 
-from vde_dagster.cli.change_text import MARKS
+from vde_dagster.cli.change_text import MARKS, head
 from vde_dagster.core.listing import plural, some
-from vde_dagster.core.planning.changes.difference import Change, DecidedBy
+from vde_dagster.core.planning.changes.difference import Change
 from vde_dagster.core.planning.changes.reason_values import sentence
-from vde_dagster.core.planning.work_text import words
+from vde_dagster.core.planning.work_text import versions_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -59,22 +59,14 @@ def _section(heading: str, change: Change, models: Sequence[ComparedModel]) -> T
 
 def _head(compared: ComparedModel) -> Text:
     """What a model is called, what happens to it, and its versions."""
-    difference = compared.difference
-    mark, style, word = MARKS[difference.change]
-    text = Text.assemble((f"{mark} {difference.name}", f"bold {style}"))
-    category = difference.category
-    source = " source" if compared.model.kind.is_source else ""
-    said = words(category) if category else word
-    text.append(f"  {said}{source}", style=style)
-    if difference.decided_by is DecidedBy.PERSON:
-        text.append(" (decided by a person)")
-    elif difference.undecidable:
-        text.append(" (undecidable)")
-    if not source:
-        text.append(f"  {_versions(compared)}", style="cyan")
+    is_source = compared.model.kind.is_source
+    text = head(compared.difference, changed=False, of=" source" if is_source else "")
+    if not is_source:
+        sides = (each.version if each else None for each in (compared.before, compared.after))
+        text.append(f"  {versions_text(*sides)}", style="not bold cyan")
     outcome = _outcome(compared)
     if outcome:
-        text.append(f"  {outcome}", style="bold" if outcome == _REBUILT else "")
+        text.append(f"  {outcome}", style="" if outcome == _REBUILT else "not bold")
     return text
 
 
@@ -84,14 +76,6 @@ def _details(compared: ComparedModel) -> Iterator[Text]:
         yield from (Text(sentence(reason), style="dim") for reason in difference.reasons)
         if difference.columns_changed:
             yield Text(f"columns: {some(difference.columns_changed, _MOST)}")
-
-
-def _versions(compared: ComparedModel) -> str:
-    old = compared.before.version[:8] if compared.before else ""
-    new = compared.after.version[:8] if compared.after else ""
-    if not old or not new:
-        return old or new
-    return f"{old} stays" if old == new else f"{old} -> {new}"
 
 
 _BUILT: Final = "built"

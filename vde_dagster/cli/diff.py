@@ -44,12 +44,14 @@ def _print(found: EnvironmentDiff) -> None:
     from rich.text import Text
     from rich.tree import Tree
 
+    from vde_dagster.cli.change_text import head
+
     one, other = found.before, found.after
     title = f"{one.name} (revision {one.revision}) -> {other.name} (revision {other.revision})"
     console().print(Text(title, style="bold"))
     different = [each for each in found.models if not each.is_same]
     for each in different[:_MOST]:
-        tree = Tree(_head(each), guide_style="dim")
+        tree = Tree(head(each.difference, changed=False), guide_style="dim")
         for line in _details(found, each):
             tree.add(line)
         console().print(tree)
@@ -59,24 +61,11 @@ def _print(found: EnvironmentDiff) -> None:
     click.echo(f"{len(different):,} differ, {same:,} are the same.")
 
 
-def _head(each: ModelDiff) -> Text:
-    from rich.text import Text
-
-    from vde_dagster.cli.change_text import MARKS
-    from vde_dagster.core.planning.work_text import words
-
-    mark, style, word = MARKS[each.difference.change]
-    text = Text(f"{mark} {each.node.name}", style=f"bold {style}".strip())
-    category = each.difference.category
-    text.append(f"  {words(category) if category else word}", style=f"not bold {style}".strip())
-    return text
-
-
 def _details(found: EnvironmentDiff, each: ModelDiff) -> Iterator[Text]:
     from rich.text import Text
 
     from vde_dagster.core.planning.changes.reason_values import sentence
-    from vde_dagster.core.planning.work_text import bound_text, counted_ranges
+    from vde_dagster.core.planning.work_text import bound_text, counted_ranges, versions_text
 
     if each.before is None or each.after is None:
         lacking = found.before if each.before is None else found.after
@@ -84,8 +73,8 @@ def _details(found: EnvironmentDiff, each: ModelDiff) -> Iterator[Text]:
         return
     for reason in each.difference.reasons:
         yield Text(sentence(reason), style="dim")
-    old, new = each.before.version[:8], each.after.version[:8]
-    yield Text(f"{old} stays" if old == new else f"{old} -> {new}", style="cyan")
+    old, new = each.before.version, each.after.version
+    yield Text(versions_text(old, new), style="cyan")
     for shown, snapshot in ((found.before, each.before), (found.after, each.after)):
         if snapshot.bounded is not None:
             yield Text(f"{shown.name}: {bound_text(snapshot.bounded)}, and never promoted")

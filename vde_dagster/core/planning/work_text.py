@@ -40,11 +40,16 @@ def words(category: Category) -> str:
 
 def version_text(change: ModelChange) -> str:
     """The versions of a model before and after; empty for one without any."""
-    new, old = (change.version or "")[:8], (change.previous_version or "")[:8]
     bound = f" ({bound_text(change.bounded)})" if change.bounded is not None else ""
+    return f"{versions_text(change.previous_version, change.version)}{bound}"
+
+
+def versions_text(before: str | None, after: str | None) -> str:
+    """The versions on two sides, of which either may lack the model."""
+    old, new = (before or "")[:8], (after or "")[:8]
     if not new or not old:
-        return f"{new or old}{bound}"
-    return f"{old} stays{bound}" if old == new else f"{old} -> {new}{bound}"
+        return new or old
+    return f"{old} stays" if old == new else f"{old} -> {new}"
 
 
 def bound_text(bounded: Bounded) -> str:
