@@ -76,6 +76,7 @@ def lineage(sql: str) -> dict[str, str]:
             {"n": "raw.a.x raw.a.y"},
         ),
         ("WITH c(p) AS (SELECT y FROM raw.a) SELECT p FROM c", {"p": "raw.a.y"}),
+        ("SELECT p FROM (SELECT x, y FROM raw.a) PIVOT (SUM(x) FOR y IN (1 AS p))", {"p": ""}),
         ("SELECT e FROM raw.a LATERAL VIEW EXPLODE(xs) t AS e", {"e": "raw.a.xs"}),
         (
             """WITH c AS (SELECT x FROM raw.a), d AS (SELECT x FROM c)

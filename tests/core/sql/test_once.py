@@ -48,6 +48,7 @@ def test_the_time_of_the_run_may_stand_anywhere() -> None:
         "ts <= @start_ts",
         "@end_ts <= ts",
         "ts BETWEEN @end_ts AND @start_ts",
+        "@start_ts BETWEEN loaded_at AND ts AND ts <= @end_ts",
         "NOT (ts BETWEEN @start_ts AND @end_ts)",
         "ts BETWEEN @start_ts AND @end_ts OR amount > 0",
         "DATE_TRUNC('day', ts) BETWEEN @start_ts AND @end_ts",

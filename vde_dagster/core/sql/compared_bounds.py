@@ -9,6 +9,8 @@ from typing import Final
 
 from sqlglot import exp
 
+from vde_dagster.core.sql.reads.bounds import Operator
+from vde_dagster.core.sql.reads.conditions import comparisons
 from vde_dagster.core.time.formats import ISO_DATE, TimeFormat, python_format
 from vde_dagster.core.time.grains import Grain
 
@@ -241,20 +243,13 @@ def equal_values(macro: exp.Expr) -> Iterator[tuple[exp.Expr, exp.Expr]]:
 
 def _ordered(comparison: exp.Expr) -> Iterator[tuple[exp.Expr, exp.Expr, bool]]:
     """The pairs of operands that a comparison orders, the smaller first; whether strictly."""
-    match comparison:
-        case exp.LT(this=left, expression=right):
-            yield left, right, True
-        case exp.LTE(this=left, expression=right):
-            yield left, right, False
-        case exp.GT(this=left, expression=right):
-            yield right, left, True
-        case exp.GTE(this=left, expression=right):
-            yield right, left, False
-        case exp.Between(this=value):
-            yield comparison.args["low"], value, False
-            yield value, comparison.args["high"], False
-        case _:
-            pass
+    for left, operator, right in comparisons(comparison):
+        smaller, larger = (right, left) if operator in _DOWNWARDS else (left, right)
+        if operator is not Operator.AT:
+            yield smaller, larger, operator in (Operator.BELOW, Operator.ABOVE)
+
+
+_DOWNWARDS: Final = (Operator.ABOVE, Operator.FROM)
 
 
 def kept_for(comparison: exp.Expr) -> frozenset[bool]:

@@ -6,12 +6,14 @@ with all times is what its own interval would give.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 from sqlglot import exp
 
 from vde_dagster.core.sql.macros import TIME_MACROS, borders_in
-from vde_dagster.core.sql.reads.conditions import conjuncts
+from vde_dagster.core.sql.reads.bounds import Operator
+from vde_dagster.core.sql.reads.conditions import MIRRORED, comparisons, conjuncts
 
 
 def why_not_once(query: exp.Query) -> str:
@@ -44,20 +46,22 @@ def _all_bounds(query: exp.Query) -> list[tuple[exp.Column, exp.Expr]]:
     return [each for part in conjuncts(where.this) for each in _bounds(part)] if where else []
 
 
-def _bounds(condition: exp.Expr) -> Iterator[tuple[exp.Column, exp.Expr]]:
+def _bounds(condition: exp.Expr) -> Sequence[tuple[exp.Column, exp.Expr]]:
     """A column and the border of the interval that a condition keeps it within, if it does that."""
-    if isinstance(condition, exp.Between):
-        low, high = condition.args["low"], condition.args["high"]
-        if isinstance(condition.this, exp.Column) and _is(low, "start") and _is(high, "end"):
-            yield from ((condition.this, low), (condition.this, high))
-    elif isinstance(condition, exp.GTE | exp.LTE):
-        left, right, is_above = condition.left, condition.right, isinstance(condition, exp.GTE)
-        for column, macro, is_low in ((left, right, is_above), (right, left, not is_above)):
-            if isinstance(column, exp.Column) and _is(macro, "start" if is_low else "end"):
-                yield column, macro
+    parts = list(comparisons(condition))
+    found = [
+        (value, macro)
+        for left, operator, right in parts
+        for value, seen, macro in ((left, operator, right), (right, MIRRORED[operator], left))
+        if isinstance(value, exp.Column) and _is(macro, _BORDERS.get(seen))
+    ]
+    return found if len(found) == len(parts) else ()  # BETWEEN says two things of its value
 
 
-def _is(node: exp.Expr, border: str) -> bool:
+_BORDERS: Final[Mapping[Operator, str]] = {Operator.FROM: "start", Operator.UP_TO: "end"}
+
+
+def _is(node: exp.Expr, border: str | None) -> bool:
     """Whether a node is a macro of one border; ``hour`` is no place in time."""
     name = node.name.lower() if isinstance(node, exp.Parameter) else ""
     return name in TIME_MACROS and name.startswith(f"{border}_") and not name.endswith("_hour")

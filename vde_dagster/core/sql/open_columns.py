@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from sqlglot import exp
-from sqlglot.errors import OptimizeError
 from sqlglot.optimizer.qualify import qualify
 from sqlglot.optimizer.resolver import Resolver
 from sqlglot.optimizer.scope import Scope, traverse_scope
@@ -20,6 +19,7 @@ from sqlglot.schema import MappingSchema
 
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.sql.select_clauses import FromClause, SelectClauses, clauses_of, from_of
+from vde_dagster.core.sql.unresolved import columns_called
 
 
 class ColumnsUnclear(Refused):
@@ -103,13 +103,8 @@ class _Reads:
 
 def _columns(scope: Scope, schema: MappingSchema) -> dict[str, Sequence[str]]:
     resolver = Resolver(scope, schema)
-    found: dict[str, Sequence[str]] = {}
-    for alias in (*scope.selected_sources, *scope.lateral_sources):
-        try:
-            found[alias] = resolver.get_source_columns(alias)
-        except OptimizeError:
-            found[alias] = ()
-    return found
+    aliases = (*scope.selected_sources, *scope.lateral_sources)
+    return {alias: columns_called(alias, resolver) for alias in aliases}
 
 
 @dataclass(slots=True, kw_only=True)

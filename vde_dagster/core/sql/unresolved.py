@@ -125,7 +125,7 @@ def _unbound(column: exp.Column, inside_out: Sequence[Sources]) -> Finding:
 def _sources(scope: Scope, schema: MappingSchema) -> Sources:
     resolver = Resolver(scope, schema)
     return {
-        alias: (_shown(alias, source), _columns(resolver, alias))
+        alias: (_shown(alias, source), columns_called(alias, resolver))
         for alias, (_, source) in scope.selected_sources.items()
     }
 
@@ -138,7 +138,8 @@ def _shown(alias: str, source: exp.Table | Scope) -> str:
     return name if alias in (source.name, name) else f"{name} AS {alias}"
 
 
-def _columns(resolver: Resolver, alias: str) -> Sequence[str]:
+def columns_called(alias: str, resolver: Resolver) -> Sequence[str]:
+    """The columns of a source by sqlglot's resolver; none if they are not known."""
     try:
         return list(resolver.get_source_columns(alias))
     except OptimizeError:

@@ -182,18 +182,24 @@ def _formula(  # noqa: PLR0911 - one line for each form of a condition
             return ANYTHING if bool(node.this) is truth else NOTHING
         case exp.Null():
             return NOTHING
-        case exp.Between():
-            return _between(node, axes, truth=truth)
         case exp.In():
             return _among(node, axes) if truth else ANYTHING
-        case exp.LT() | exp.LTE() | exp.GT() | exp.GTE() | exp.EQ():
-            return _comparison(_OPERATORS[type(node)], node.left, node.right, axes, truth=truth)
         case exp.NullSafeEQ():
             # Two NULLs are equal, but a constant that is understood is none.
-            found = _comparison(Operator.AT, node.left, node.right, axes, truth=truth)
+            found = _comparison(node.left, Operator.AT, node.right, axes, truth=truth)
             return found if truth else ANYTHING
         case _:
-            return ANYTHING
+            parts = [_comparison(*each, axes, truth=truth) for each in comparisons(node)]
+            return (every(parts) if truth else either(parts)) if parts else ANYTHING
+
+
+def comparisons(condition: exp.Expr) -> Iterator[tuple[exp.Expr, Operator, exp.Expr]]:
+    """The comparisons of two values that are all true if a condition is; none if it is no such."""
+    if isinstance(condition, exp.Between) and not condition.args.get("symmetric"):
+        yield condition.this, Operator.FROM, condition.args["low"]
+        yield condition.this, Operator.UP_TO, condition.args["high"]
+    elif (operator := _OPERATORS.get(type(condition))) is not None:
+        yield condition.this, operator, condition.args["expression"]
 
 
 _OPERATORS: Final[Mapping[type[exp.Expr], Operator]] = {
@@ -203,36 +209,26 @@ _OPERATORS: Final[Mapping[type[exp.Expr], Operator]] = {
     exp.GTE: Operator.FROM,
     exp.EQ: Operator.AT,
 }
-_MIRRORED: Final[Mapping[Operator, Operator]] = {
+MIRRORED: Final[Mapping[Operator, Operator]] = {
     Operator.BELOW: Operator.ABOVE,
     Operator.UP_TO: Operator.FROM,
     Operator.FROM: Operator.UP_TO,
     Operator.ABOVE: Operator.BELOW,
     Operator.AT: Operator.AT,
 }
+"""What an operator is, seen from the other side."""
 
 
 def _comparison(
-    operator: Operator, left: exp.Expr, right: exp.Expr, axes: Axes, *, truth: bool
+    left: exp.Expr, operator: Operator, right: exp.Expr, axes: Axes, *, truth: bool
 ) -> Formula:
     axis, value = axis_of(left, axes), right
     if axis is None:
-        axis, value, operator = axis_of(right, axes), left, _MIRRORED[operator]
+        axis, value, operator = axis_of(right, axes), left, MIRRORED[operator]
     if axis is None or (not truth and operator not in OPPOSITE):
         return ANYTHING
     chosen = operator if truth else OPPOSITE[operator]
     return Compare(axis=axis, operator=chosen, value=value)
-
-
-def _between(node: exp.Between, axes: Axes, *, truth: bool) -> Formula:
-    if node.args.get("symmetric"):
-        return ANYTHING
-    low, high = node.args["low"], node.args["high"]
-    parts = [
-        _comparison(Operator.FROM, node.this, low, axes, truth=truth),
-        _comparison(Operator.UP_TO, node.this, high, axes, truth=truth),
-    ]
-    return every(parts) if truth else either(parts)
 
 
 def _among(node: exp.In, axes: Axes) -> Formula:
@@ -242,4 +238,4 @@ def _among(node: exp.In, axes: Axes) -> Formula:
     if axis_of(node.this, axes) is None:
         return ANYTHING
     listed = [each for each in node.expressions if not isinstance(each, exp.Null)]
-    return either(_comparison(Operator.AT, node.this, each, axes, truth=True) for each in listed)
+    return either(_comparison(node.this, Operator.AT, each, axes, truth=True) for each in listed)

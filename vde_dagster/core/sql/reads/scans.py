@@ -218,13 +218,7 @@ def _dropped(join: JoinClause, before: set[str], joined: set[str]) -> set[str]:
 
 def _aliases(item: FromItem) -> set[str]:
     """The aliases that an item of FROM brings in."""
-    if isinstance(item.node, exp.Subquery) and not item.node.alias:
-        own = set() if item.inside is None else _aliases(item.inside)
-    else:
-        own = {item.alias}
-    for join in item.joins:
-        own |= _aliases(join.item)
-    return own
+    return {each.alias_or_name.lower() for each in item.sources()}
 
 
 def _outputs(select: SelectClauses) -> _ByColumn | None:

@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Final
 
 from sqlglot import exp
 
 from vde_dagster.core.sql.macros import MICROSECOND
 from vde_dagster.core.sql.reads.bounds import Axis, AxisType, Operator, TimeFunction
-from vde_dagster.core.sql.reads.conditions import axis_of
+from vde_dagster.core.sql.reads.conditions import MIRRORED, axis_of, comparisons
 from vde_dagster.core.sql.reads.spans import Span, image, origin
 from vde_dagster.core.time.intervals import IntervalUnit
 
@@ -69,37 +68,13 @@ def timed(expression: exp.Expr, axes: ColumnAxes) -> Timed | None:
 def ties_in(conditions: Iterable[exp.Expr], axes: ColumnAxes) -> Iterator[Tie]:
     """The comparisons of two columns, each once from either side."""
     for condition in conditions:
-        for one, operator, other in _comparisons(condition.unnest()):
+        for one, operator, other in comparisons(condition.unnest()):
             left, right = timed(one, axes), timed(other, axes)
             if left is None or right is None or not left.compares_with(right):
                 continue
             if operator is Operator.AT or left.axis.axis_type is AxisType.INSTANT:
                 yield Tie(left=left, operator=operator, right=right)
-                yield Tie(left=right, operator=_MIRRORED[operator], right=left)
-
-
-def _comparisons(node: exp.Expr) -> Iterator[tuple[exp.Expr, Operator, exp.Expr]]:
-    if isinstance(node, exp.Between) and not node.args.get("symmetric"):
-        yield node.this, Operator.FROM, node.args["low"]
-        yield node.this, Operator.UP_TO, node.args["high"]
-    elif isinstance(node, exp.EQ | exp.LT | exp.LTE | exp.GT | exp.GTE):
-        yield node.left, _OPERATORS[type(node)], node.right
-
-
-_OPERATORS: Final[Mapping[type[exp.Expr], Operator]] = {
-    exp.EQ: Operator.AT,
-    exp.LT: Operator.BELOW,
-    exp.LTE: Operator.UP_TO,
-    exp.GT: Operator.ABOVE,
-    exp.GTE: Operator.FROM,
-}
-_MIRRORED: Final[Mapping[Operator, Operator]] = {
-    Operator.AT: Operator.AT,
-    Operator.BELOW: Operator.ABOVE,
-    Operator.UP_TO: Operator.FROM,
-    Operator.ABOVE: Operator.BELOW,
-    Operator.FROM: Operator.UP_TO,
-}
+                yield Tie(left=right, operator=MIRRORED[operator], right=left)
 
 
 def spans_of(known: Spans, ties: Iterable[Tie], unit: IntervalUnit) -> dict[Column, Span]:

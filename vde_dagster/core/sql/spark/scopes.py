@@ -110,6 +110,11 @@ class Scopes:
             self._visible[id(around)] = found
         return found
 
+    def _seen_from(self, node: exp.Expr) -> Sequence[_Seen]:
+        """The sources in the SELECT that contains a node."""
+        around = next(_around(node), None)
+        return () if around is None else self._seen_in(around)
+
     def _seen(self, source: exp.Expr, around: exp.Expr) -> _Seen:
         is_turned = isinstance(around, exp.Pivot)  # which sees the columns that it replaces
         name = self._own_name(source) if is_turned else self.name_of(source)
@@ -135,18 +140,15 @@ class Scopes:
 
     def called(self, node: exp.Expr, words: Sequence[str]) -> list[exp.Expr]:
         """The sources of this name, perhaps with a schema, in the SELECT that contains a node."""
-        around = next(_around(node), None)
-        seen = self._seen_in(around) if around is not None else ()
         lower = [each.lower() for each in words]
-        return [each.source for each in seen if each.is_called(lower)]
+        return [each.source for each in self._seen_from(node) if each.is_called(lower)]
 
     def has(self, node: exp.Expr, name: str) -> bool | None:
         """Whether a source in the SELECT that contains a node has a column of this name.
 
         None if a source may have it whose columns are not known.
         """
-        around = next(_around(node), None)
-        seen = self._seen_in(around) if around is not None else ()
+        seen = self._seen_from(node)
         if any(name in (each.columns or ()) for each in seen):
             return True
         return None if any(each.columns is None for each in seen) else False
@@ -238,8 +240,7 @@ class Scopes:
     def _of_star(self, star: exp.Expr) -> Sequence[exp.Expr]:
         if isinstance(star, exp.Column):
             return self.called(star, [each.name for each in star.parts[:-1]])
-        around = next(_around(star), None) if isinstance(star, exp.Star) else None
-        seen = self._seen_in(around) if around is not None else ()
+        seen = self._seen_from(star) if isinstance(star, exp.Star) else ()
         return [each.source for each in seen]
 
     def fields_of(self, star: exp.Expr) -> Columns | None:
