@@ -142,7 +142,9 @@ class Looks:
             f"{environment}: {each.node.name}: {each.refused} {each.staleness} {each.due} "
             f"{each.lost.damage + each.lost.advice if each.lost is not None else ''}"
             for each in status.models
-            if each.is_behind and FORBIDDEN not in str(each.staleness) and not self.is_final(each)
+            if each.is_behind
+            and (each.due or FORBIDDEN not in str(each.staleness))
+            and not self.is_final(each)
         ]
 
     def is_final(self, status: ModelStatus) -> bool:
