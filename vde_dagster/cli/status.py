@@ -113,6 +113,7 @@ def _document(looked: Looked) -> dict[str, object]:
     return {
         **fields_of(looked.status),
         "is_up_to_date": looked.is_up_to_date,
+        "is_behind": looked.status.is_behind,
         "failed": (*looked.failed, *found.refused),
         "stopped": found.stopped,
         "outdated": found.outdated,
