@@ -24,8 +24,8 @@ where ordered_on BETWEEN @start_ds and @end_ds   group   by customer
 """
 
 
-def facts(project: Path, *arguments: str | Path) -> dict[str, Any]:
-    return document("format", *arguments, "--project", project)
+def facts(project: Path, *arguments: str | Path, exit_code: int = 0) -> dict[str, Any]:
+    return document("format", *arguments, "--project", project, exit_code=exit_code)
 
 
 def fingerprints(project: Path) -> dict[str, str]:
@@ -60,7 +60,7 @@ def test_a_messy_model_is_laid_out_and_stays_the_same_model(messy: Path) -> None
 
 @pytest.mark.full
 def test_the_contract_of_the_json_document(messy: Path) -> None:
-    found = facts(messy, "--check")
+    found = facts(messy, "--check", exit_code=1)
     assert list(found) == ["version", "written", "files"]
     assert (found["version"], found["written"]) == (1, False)
     paths = {each["path"]: each for each in found["files"]}
