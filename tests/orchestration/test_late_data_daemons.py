@@ -19,7 +19,6 @@ from tests.app.memory_world import PROJECT
 from tests.orchestration.automated_world import AutomatedWorld
 from tests.orchestration.launchpad import Make
 from tests.orchestration.served import (
-    instance_that_runs_in_this_process,
     instance_that_runs_nothing,
     run_launched,
     served,
@@ -79,46 +78,6 @@ def daemon(shop: AutomatedWorld, instance: dg.DagsterInstance) -> Iterator[Daemo
 
 def amounts(shop: AutomatedWorld) -> list[int]:
     return sorted(int(str(row[2])) for row in shop.world.rows("staging.events"))
-
-
-@pytest.mark.full
-def test_what_landed_is_one_run_and_the_next_tick_finds_nothing(
-    make: Make, home: Path, later: list[float]
-) -> None:
-    shop = make(PROJECT)
-    with (
-        instance_that_runs_in_this_process(home) as instance,
-        daemon(shop, instance) as one,
-    ):
-        one.switch_on()
-        shop.world.land((7.5, 5), until=48)
-        later.append(1.1)
-        one.pass_tick()
-        assert one.last() == ("SUCCESS", "")
-        assert amounts(shop) == [1, 5, 10]
-        later.append(1.1)
-        one.pass_tick()
-        assert one.last()[0] == "SKIPPED"
-        assert len(instance.get_runs()) == 1
-
-
-def test_a_tick_while_the_run_waits_asks_for_no_other_one(
-    make: Make, home: Path, later: list[float]
-) -> None:
-    shop = make(PROJECT)
-    with (
-        instance_that_runs_nothing(home) as instance,
-        daemon(shop, instance) as one,
-    ):
-        one.switch_on()
-        shop.world.land((7.5, 5), until=48)
-        for _ in range(2):
-            later.append(1.1)
-            one.pass_tick()
-        (run,) = instance.get_runs()
-        assert one.last() == ("SKIPPED", f"run {run.run_id[:8]} brings prod up to date")
-        assert run_launched(shop.definitions(), instance, run.run_id).is_success
-        assert amounts(shop) == [1, 5, 10]
 
 
 @pytest.mark.full

@@ -59,10 +59,9 @@ def test_a_model_without_late_data_that_is_behind_holds_back_no_late_rows(make: 
     shop = make({"hourly": HOURLY, "tracker": TRACKER})
     shop.world.land((7.5, 5), until=48)
     shop.world.land((50.5, 3), until=72)
-    requests = shop.tick(SENSOR)
-    assert not isinstance(requests, str)
-    (request,) = requests
-    assert written(shop.launch(request)) == {("core/tracker", LATE)}
+    answer = shop.tick(SENSOR)
+    assert isinstance(answer, list), answer
+    assert written(shop.launch(*answer)) == {("core/tracker", LATE)}
     assert [row[2] for row in shop.world.rows("core.tracker")] == [1, 1, 0]
     assert "core.tracker" in shop.skipped(SENSOR)
     assert written(shop.start(JOB)) >= {("core/hourly", LATE), ("core/tracker", LATE)}

@@ -101,52 +101,10 @@ def test_one_tick_finds_a_late_hour_and_one_run_appends_it_once(
     assert ids(applied) == [*range(24), 100, 101]
 
 
-@pytest.mark.full
-def test_a_failed_run_is_requested_again(
-    applied: Sample, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    definitions = applied.definitions()
-    applied.land((100, 3.25, 7), until=25)
-    first = the_request(tick(definitions, instance))
-    wrong = {"ops": {"run": {"config": {"only_stale": True, "only_late_data": True}}}}
-    failed = definitions.resolve_job_def("vde_automation").execute_in_process(
-        run_config=wrong, tags=first.tags, instance=instance, raise_on_error=False
-    )
-    assert not failed.success
-    second = the_request(tick(definitions, instance))
-    assert first.run_key != second.run_key
-    assert second.run_key is not None
-    assert second.run_key.endswith(":2")
-    # While its run waits or works, nothing is asked for twice.
-    job = definitions.resolve_job_def("vde_automation")
-    waiting = instance.create_run_for_job(
-        job, run_config=second.run_config, tags={**job.tags, **second.tags}
-    )
-    answer = tick(definitions, instance)
-    assert isinstance(answer, str)
-    assert "brings prod up to date" in answer
-    instance.delete_run(waiting.run_id)
-    launch(definitions, instance, second)
-    assert ids(applied) == [*range(24), 100]
-
-
 def stop_at_rewrites(sample: Sample) -> None:
     path = sample.folder / "models/staging/events.sql"
     asked = "sources (raw.events), on_source_rewrite stop)"
     path.write_text(path.read_text().replace("sources (raw.events))", asked))
-
-
-def test_what_a_person_has_to_decide_is_reported_and_not_run(
-    applied: Sample, instance: dg.DagsterInstance
-) -> None:
-    stop_at_rewrites(applied)
-    applied.apply()
-    definitions = applied.definitions()
-    applied.delete_event(5)
-    answer = tick(definitions, instance)
-    assert isinstance(answer, str)
-    assert "staging.events: Iceberg snapshot" in answer
-    assert "`vde catch-up staging.events --reload`" in answer
 
 
 @pytest.mark.full  # in memory: tests/app/catch_up/test_sessions.py
@@ -423,28 +381,6 @@ def test_an_edited_filter_makes_a_new_iceberg_table_and_leaves_the_old_one(
     assert catalog.table(old.table) == before
     assert [row[1] for row in applied.rows("mart.daily")] == [10]
     assert [row[1] for row in applied.rows(str(old.table))] == [24]
-
-
-def test_a_run_whose_process_was_killed_does_not_block_its_sensor(
-    applied: Sample, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from dagster._core.events import DagsterEvent, DagsterEventType
-
-    definitions = applied.definitions()
-    applied.land((100, 3.25, 7), until=25)
-    first = the_request(tick(definitions, instance))
-    job = definitions.resolve_job_def("vde_automation")
-    dead = instance.create_run_for_job(
-        job, run_config=first.run_config, tags={**job.tags, **first.tags}
-    )
-    started = DagsterEvent(DagsterEventType.RUN_START.value, job_name=dead.job_name)
-    instance.report_dagster_event(started, dead.run_id)
-    assert "brings prod up to date" in str(tick(definitions, instance))
-    monkeypatch.setattr("vde_dagster.orchestration.attempts.STARTING", timedelta(0))
-    second = the_request(tick(definitions, instance))
-    assert second.run_key == f"{(first.run_key or '').removesuffix('1')}2"
-    launch(definitions, instance, second)
-    assert ids(applied) == [*range(24), 100]
 
 
 def test_a_tick_moves_the_mark_beyond_a_compaction(

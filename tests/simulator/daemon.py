@@ -22,38 +22,53 @@ class Daemon:
 
     world: MemoryWorld
     _folder: TemporaryDirectory[str] = field(default_factory=TemporaryDirectory)
+    _home: TemporaryDirectory[str] = field(default_factory=TemporaryDirectory)
 
     @cached_property
     def instance(self) -> dg.DagsterInstance:
-        """Dagster's storage, in memory."""
-        return dg.DagsterInstance.ephemeral()
+        """Dagster's storage, of this history alone."""
+        return dg.DagsterInstance.local_temp(self._home.name)
 
     def close(self) -> None:
         """End both; SQLite's connections belong to the thread that ends a history."""
         self.instance.dispose()
         self._folder.cleanup()
+        self._home.cleanup()
 
     def tick(self, environment: str, files: Models) -> tuple[str, list[str]]:
-        """What a tick of an environment's sensor says, and how each run that it asked for ended."""
+        """What a tick of an environment's sensor says, and how each run that was asked for ended.
+
+        The sensor of late data looks before, where there is one.
+        """
         automated = AutomatedWorld(Path(self._folder.name), self.instance, self.world)
         write_project(automated.folder, files)
         definitions = automated.definitions(environment)
-        sensor = definitions.resolve_sensor_def(f"vde_automation_{environment}")
-        with dg.build_sensor_context(instance=self.instance, definitions=definitions) as context:
-            answer = sensor.evaluate_tick(context)
-        ended = []
-        for request in answer.run_requests or ():
-            job = definitions.resolve_job_def(request.job_name or "")
-            logging.disable(logging.CRITICAL)
-            try:
-                done = job.execute_in_process(
-                    run_config=request.run_config,
-                    tags=dict(request.tags),
-                    instance=self.instance,
-                    raise_on_error=False,
-                )
-            finally:
-                logging.disable(logging.NOTSET)
-            failures = [each for each in done.all_events if each.is_failure]
-            ended.append("" if done.success else str([each.message for each in failures])[:600])
-        return answer.skip_message or "", ended
+        late, last = f"vde_late_data_{environment}", f"vde_automation_{environment}"
+        names = [each.name for each in definitions.sensors or () if each.name in (late, last)]
+        ended: list[str] = []
+        said = ""
+        for name in sorted(names, key=[late, last].index):
+            sensor = definitions.resolve_sensor_def(name)
+            with dg.build_sensor_context(
+                instance=self.instance, definitions=definitions
+            ) as context:
+                answer = sensor.evaluate_tick(context)
+            said = answer.skip_message or ""
+            ended.extend(self._run(definitions, each) for each in answer.run_requests or ())
+        return said, ended
+
+    def _run(self, definitions: dg.Definitions, request: dg.RunRequest) -> str:
+        """Execute a run; why it failed, empty if it did not."""
+        job = definitions.resolve_job_def(request.job_name or "")
+        logging.disable(logging.CRITICAL)
+        try:
+            done = job.execute_in_process(
+                run_config=request.run_config,
+                tags=dict(request.tags),
+                instance=self.instance,
+                raise_on_error=False,
+            )
+        finally:
+            logging.disable(logging.NOTSET)
+        failures = [each.message for each in done.all_events if each.is_failure]
+        return "" if done.success else str(failures)[:600]

@@ -8,16 +8,26 @@ nothing for a key that a run has.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
 import dagster as dg
 
-from vde_dagster.core.time.intervals import format_instant
+from vde_dagster.app.binding import Binding, bind_environment
+from vde_dagster.app.evaluate.refusals import still_refused
+from vde_dagster.app.plan.work_tokens import work_of, work_tokens
+from vde_dagster.app.services import Services
+from vde_dagster.core.errors import VdeError
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.planning.plan import Plan
+from vde_dagster.core.time.intervals import Interval, format_instant, subtract
 from vde_dagster.orchestration._unpublished import RUN_KEY_TAG
+from vde_dagster.orchestration.metadata import UNDONE
+from vde_dagster.orchestration.plan_events import PlanEvents
 
 SECONDS: Final = 30
 """How often a sensor looks."""
@@ -91,10 +101,9 @@ def ended_attempts(records: Sequence[dg.RunRecord], *, work: str = "") -> Attemp
 
 
 def _number(record: dg.RunRecord, work: str) -> int:
-    """The number of an attempt by its run key, which may be about other work, too; 0 for none."""
-    key = record.dagster_run.tags.get(RUN_KEY_TAG, "")
-    found = re.search(rf"(?:^|[:|]){re.escape(work)}:(\d+)(?:\||$)", key)
-    return int(found[1]) if found else 0
+    """The number of an attempt by its run key; 0 if it has none."""
+    key, _, number = record.dagster_run.tags.get(RUN_KEY_TAG, "").rpartition(":")
+    return int(number) if number.isdecimal() and key.endswith(f":{work}") else 0
 
 
 def _ended_at(record: dg.RunRecord) -> datetime:
@@ -102,3 +111,55 @@ def _ended_at(record: dg.RunRecord) -> datetime:
     if record.end_time is None:
         return record.create_timestamp
     return datetime.fromtimestamp(record.end_time, UTC)
+
+
+def pauses_of(
+    services: Services,
+    environment: str,
+    runs: Sequence[dg.RunRecord],
+    tokens: Mapping[ModelName, str],
+) -> Iterator[tuple[ModelName, str]]:
+    """The models whose work earlier runs have left undone, and when the same is tried again."""
+    undone = [(each, _undone(each)) for each in runs if UNDONE in each.dagster_run.tags]
+    failed = {name for _, left in undone for name in left}
+    binding = bind_environment(services, environment) if failed else None
+    for name, token in tokens.items():
+        if str(name) not in failed:
+            continue
+        tried = ended_attempts([run for run, left in undone if left.get(str(name)) == token])
+        refused = _refused(services, binding, name)
+        pause = tried.pause(datetime.now(UTC))
+        if refused:
+            yield name, f"{refused}; `vde run {environment}` tries it all the same"
+        elif pause:
+            yield name, f"{tried.ended} runs did not compute it; it is tried again {pause}"
+
+
+def _refused(services: Services, binding: Binding | None, name: ModelName) -> str:
+    is_shown = binding is not None and name in binding.graph
+    return still_refused(services, binding, name) if binding is not None and is_shown else ""
+
+
+def note_undone(
+    services: Services, context: dg.OpExecutionContext, plan: Plan, events: PlanEvents
+) -> None:
+    """Tag a run with those of its models that it began and that still have work.
+
+    What is noted is what the next run would do: the work is the same only if no input changes.
+    """
+    done: dict[ModelName, list[Interval]] = {}
+    for each in events.done:
+        done.setdefault(each.key.model, []).extend(entry.interval for entry in each.entries)
+    begun = (each for each in plan.backfills if each.name in events.begun)
+    left = {each.name: subtract(work_of(each), done.get(each.name, ())) for each in begun}
+    left = {name: intervals for name, intervals in left.items() if intervals}
+    with suppress(VdeError):  # then the run counts as an attempt at all of its work
+        tokens = work_tokens(services, plan, left)
+        if tokens:
+            written = json.dumps({str(name): tokens[name] for name in sorted(tokens)})
+            context.instance.add_run_tags(context.run_id, {UNDONE: written})
+
+
+def _undone(run: dg.RunRecord) -> Mapping[str, str]:
+    found: dict[str, str] = json.loads(run.dagster_run.tags[UNDONE])
+    return found

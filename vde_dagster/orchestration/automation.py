@@ -10,9 +10,7 @@ switched on it does nothing: each model has one launcher.
 """
 
 # No `from __future__ import annotations`: Dagster reads the annotation of `context` as an object.
-import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
@@ -21,14 +19,11 @@ import dagster as dg
 from pydantic import Field
 
 from vde_dagster.app.apply.running import Wanted, end_without_work, plan_run
-from vde_dagster.app.binding import Binding, bind_environment
 from vde_dagster.app.catch_up.listing import list_late_data
-from vde_dagster.app.evaluate.refusals import still_refused
 from vde_dagster.app.inputs.staying import is_computed
 from vde_dagster.app.inspect.interval_report import waiting_lines, waiting_models
-from vde_dagster.app.plan.work_tokens import plan_token, work_of, work_tokens
-from vde_dagster.app.services import Services
-from vde_dagster.core.errors import Refused, VdeError
+from vde_dagster.app.plan.work_tokens import plan_token, work_tokens
+from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.listing import first
 from vde_dagster.core.model.ownership import may_write
@@ -37,13 +32,18 @@ from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.planning.plan_markdown import run_markdown
 from vde_dagster.core.planning.plan_text import nothing_to_run
 from vde_dagster.core.planning.setting_aside import set_aside
-from vde_dagster.core.time.intervals import Interval, subtract
 from vde_dagster.orchestration._unpublished import (
     HIDDEN_JOB,
     UnresolvedAssetJob,
     is_switched_on,
 )
-from vde_dagster.orchestration.attempts import SECONDS, ended_attempts, is_alive
+from vde_dagster.orchestration.attempts import (
+    SECONDS,
+    ended_attempts,
+    is_alive,
+    note_undone,
+    pauses_of,
+)
 from vde_dagster.orchestration.failures import failures, secrets_hidden
 from vde_dagster.orchestration.location import Location, automation_sensor_name
 from vde_dagster.orchestration.metadata import (
@@ -56,7 +56,7 @@ from vde_dagster.orchestration.metadata import (
 )
 from vde_dagster.orchestration.partitions import partitions_of
 from vde_dagster.orchestration.plan_config import AtOnceConfig
-from vde_dagster.orchestration.plan_events import PlanEvents, done_metadata, plan_events
+from vde_dagster.orchestration.plan_events import done_metadata, plan_events
 from vde_dagster.ports.state import environment_resource
 
 AUTOMATION_JOB: Final = "vde_automation"
@@ -161,7 +161,7 @@ def _run(
     try:
         yield from events.carried_out(context, plan, concurrency)
     finally:
-        _note_undone(location, context, plan, events)
+        note_undone(location.project.services, context, plan, events)
     yield dg.Output(None, metadata=shown | done_metadata(events.done))
 
 
@@ -299,56 +299,9 @@ def _due(location: Location, runs: Sequence[dg.RunRecord], wanted: Wanted) -> Du
     services = location.project.services
     plan = plan_run(services, location.environment, wanted)
     tokens = work_tokens(services, plan)
-    pauses = dict(_pauses(services, location.environment, runs, tokens))
+    pauses = dict(pauses_of(services, location.environment, runs, tokens))
     left = set_aside(plan, pauses.keys(), "it waits until the failed model is tried again")
     return Due(plan=left, token=plan_token(left, tokens), pauses=pauses)
-
-
-def _pauses(
-    services: Services,
-    environment: str,
-    runs: Sequence[dg.RunRecord],
-    tokens: Mapping[ModelName, str],
-) -> Iterator[tuple[ModelName, str]]:
-    """The models whose work earlier runs have left undone, and when the same is tried again."""
-    undone = [(each, _undone(each)) for each in runs if _tag(each, UNDONE)]
-    failed = {name for _, left in undone for name in left}
-    binding = bind_environment(services, environment) if failed else None
-    for name, token in tokens.items():
-        if str(name) not in failed:
-            continue
-        tried = ended_attempts([run for run, left in undone if left.get(str(name)) == token])
-        refused = _refused(services, binding, name)
-        pause = tried.pause(datetime.now(UTC))
-        if refused:
-            yield name, f"{refused}; `vde run {environment}` tries it all the same"
-        elif pause:
-            yield name, f"{tried.ended} runs did not compute it; it is tried again {pause}"
-
-
-def _refused(services: Services, binding: Binding | None, name: ModelName) -> str:
-    is_shown = binding is not None and name in binding.graph
-    return still_refused(services, binding, name) if binding is not None and is_shown else ""
-
-
-def _note_undone(
-    location: Location, context: dg.OpExecutionContext, plan: Plan, events: PlanEvents
-) -> None:
-    """Tag a run with those of its models that it began and that still have work.
-
-    What is noted is what the next run would do: the work is the same only if no input changes.
-    """
-    done: dict[ModelName, list[Interval]] = {}
-    for each in events.done:
-        done.setdefault(each.key.model, []).extend(entry.interval for entry in each.entries)
-    begun = (each for each in plan.backfills if each.name in events.begun)
-    left = {each.name: subtract(work_of(each), done.get(each.name, ())) for each in begun}
-    left = {name: intervals for name, intervals in left.items() if intervals}
-    with suppress(VdeError):  # then the run counts as an attempt at all of its work
-        tokens = work_tokens(location.project.services, plan, left)
-        if tokens:
-            written = json.dumps({str(name): tokens[name] for name in sorted(tokens)})
-            context.instance.add_run_tags(context.run_id, {UNDONE: written})
 
 
 def _runs(instance: dg.DagsterInstance, location: Location) -> Sequence[dg.RunRecord]:
@@ -394,12 +347,3 @@ def _why_nothing(
 def _who(location: Location) -> str:
     """The value of the tag that marks the runs of one environment's automation."""
     return f"{location.project.configuration.name}/{location.environment}"
-
-
-def _tag(run: dg.RunRecord, name: str) -> str:
-    return run.dagster_run.tags.get(name, "")
-
-
-def _undone(run: dg.RunRecord) -> Mapping[str, str]:
-    found: dict[str, str] = json.loads(_tag(run, UNDONE))
-    return found

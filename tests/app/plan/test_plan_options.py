@@ -218,6 +218,18 @@ def test_production_shows_without_computing_what_was_computed_elsewhere(
     assert world.rows("mart.total") == [(660,)]
 
 
+def test_without_a_backfill_no_session_loads_late_rows() -> None:
+    world, graph = MemoryWorld(), graph_of(PROJECT)
+    world.land((5.5, 10), until=24)
+    done(world.services(), graph, "prod")
+    world.land((7.5, 5), until=24)
+    plan = asked(world.services(), graph, "prod", skip_backfill=True)
+    assert plan.backfills == ()
+    left = change(plan, "staging.events").staleness
+    assert left.kept == (Interval(hour_of(7), hour_of(8)),)
+    assert left.why_kept == "--skip-backfill computes nothing"
+
+
 # Recording as empty
 @pytest.mark.full
 def test_what_is_recorded_as_empty_has_no_rows_and_is_not_evaluated_there(

@@ -75,7 +75,7 @@ def refuse_older_rows(services: Services, plan: Plan, shown: Environment) -> Non
         found = look_at(services, planned, states, plan.graph[name]).found()
         known = before.get(name)
         lost = known.lost if known is not None else ()
-        if found is not None and subtract(common(found.intervals, times), lost):
+        if found is not None and subtract(common(found.times, times), lost):
             older.append(str(name))
     if older:
         named = ", ".join(older)

@@ -15,7 +15,7 @@ from vde_dagster.app.plan.stale_elsewhere import stale_elsewhere
 from vde_dagster.app.services import Services
 from vde_dagster.app.staleness.late_upstream import followed, late_upstream
 from vde_dagster.app.staleness.pace import Pace, pace_of
-from vde_dagster.app.staleness.returning import downstream, lag_of, with_lag
+from vde_dagster.app.staleness.returning import coming_back, downstream, lag_of_readers, with_lag
 from vde_dagster.app.staleness.version_behind import Ledger, Planned
 from vde_dagster.app.view_names import are_moving
 from vde_dagster.core.columns import Column
@@ -204,8 +204,11 @@ def _findings(
     loaded, catalog, effect = planned.loaded, services.naming.catalog, looked.effect
     due = _due(services, planned, options, looked.now)
     direct = late_upstream(services, planned) | dict(stale_elsewhere(services, planned))
-    late = followed(planned, direct, due, options, pace) if direct else {}
-    lag = lag_of(services, planned, options, {name: each.intervals for name, each in late.items()})
+    late = followed(planned, direct, due, options, pace=pace) if direct else {}
+    back = coming_back(services, planned)
+    lag = lag_of_readers(
+        services, planned, options, {name: each.intervals for name, each in late.items()}
+    )
     asked = restatement(graph, holdings, options, catalog=catalog)
     from_instants = restated_from(graph, holdings, effect.since)
     restated = both(asked, from_instants)
@@ -213,8 +216,8 @@ def _findings(
     again = rebuilding(services, planned, gone, options, restated.ranges)
     every = both(both(restated, lag.restated), again.restated)
     work = with_restated(graph, due, every)
-    follows = followed(planned, direct, work, options, pace)
-    behind = downstream(services, planned, work, follows)
+    follows = followed(planned, direct, work, options, pace=pace, back=back)
+    behind = downstream(services, planned, work, follows, back=back)
     lag, work = with_lag(lag, behind), with_restated(graph, work, behind.restated)
     returning = {each.name for each in planned.returning}
     staleness = {name: each for name, each in follows.items() if name not in returning}

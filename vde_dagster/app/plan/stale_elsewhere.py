@@ -12,8 +12,7 @@ from vde_dagster.app.plan.fillers import Filler, fillers
 from vde_dagster.app.services import Services
 from vde_dagster.app.staleness.late_upstream import why_stale
 from vde_dagster.app.staleness.since import stale_since
-from vde_dagster.app.staleness.stale_inputs import late_rows
-from vde_dagster.app.staleness.version_behind import FORBIDDEN, Planned, listed
+from vde_dagster.app.staleness.version_behind import FORBIDDEN, Planned, late_behind, listed
 from vde_dagster.core.graph.render_model import reads_of
 from vde_dagster.core.ledger.holdings import NOTHING
 from vde_dagster.core.names import ModelName
@@ -107,7 +106,7 @@ def _stale(
     }
     for name in sorted(set(names) - set(computed)):
         recorded = looks.loaded.get(binding.key(name), NOTHING).recorded
-        late = late_rows(services, binding, looks.states, graph[name], recorded)
+        late = late_behind(services, binding, looks.states, graph[name], recorded)
         if late is not None:
-            found[name] = Staleness(reason=late.reason, kept=late.intervals)
+            found[name] = Staleness(reason=late.reason, kept=late.times)
     return found

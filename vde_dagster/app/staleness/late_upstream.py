@@ -8,13 +8,20 @@ from typing import Final, assert_never
 
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.catch_up.detecting import detect
+from vde_dagster.app.inputs.input_look import input_look
 from vde_dagster.app.inputs.input_moves import InputStates
 from vde_dagster.app.inputs.staying import StaleLook, is_computed, look_within, stale_looks
 from vde_dagster.app.services import Services
 from vde_dagster.app.staleness.pace import Pace
 from vde_dagster.app.staleness.since import late_since, stale_since
 from vde_dagster.app.staleness.upstream_changes import reached, reading_again
-from vde_dagster.app.staleness.version_behind import FORBIDDEN, UNCOVERED, Planned, listed, look_at
+from vde_dagster.app.staleness.version_behind import (
+    FORBIDDEN,
+    UNCOVERED,
+    Planned,
+    late_behind,
+    listed,
+)
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.graph.render_model import tables_read
 from vde_dagster.core.ledger.entries import EntryStatus, LedgerEntry
@@ -177,21 +184,30 @@ def _late(
         node, recorded = planned.graph[name], planned.holdings.recorded[name]
         if node.model.stateless is None or not recorded:
             continue
-        look = look_at(services, planned, states, node)
-        found = look.found()
+        found = late_behind(services, planned.binding, states, node, recorded)
         if found is None:
             continue
         source, key = node.model.stateless.sources[0], planned.snapshots[name].key
         mark = services.state.marks(key).get(source)
-        since = late_since(look.inputs, mark, found.intervals) if mark is not None else None
-        if not found.session:
-            why = found.reason
-            yield name, Staleness(reason=why, kept=found.intervals, why_kept=why, since=since)
-            continue
-        last = services.state.sessions(key, limit=1)
+        entries = services.state.entries_within(key, found.times) if mark is not None else ()
+        look = input_look(planned.graph, states, node, entries).by_times()
+        since = late_since(look, mark, found.times) if mark is not None else None
+        last = services.state.sessions(key, limit=1) if found.session else ()
         is_stopped = bool(last) and last[0].state is not UnitOfWorkState.DONE
         reason = _STOPPED if is_stopped else found.reason
-        yield name, Staleness(intervals=found.intervals, reason=reason, session=True, since=since)
+        yield name, replace(found, reason=reason, since=since)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComingBack:
+    """Versions that come back: what is stale by itself, and when what they read may change.
+
+    ``first`` are the times at which the plan may give other rows to what they read, by model, see
+    `computed_first`.
+    """
+
+    stale: Mapping[ModelName, Staleness] = field(default_factory=dict)
+    first: Mapping[ModelName, tuple[Interval, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,10 +215,10 @@ class Followers:
     """Intervals of versions that are compared again, since their inputs may get new rows.
 
     ``staying`` are the versions that stay. Those of ``returning`` come back, so that all counts for
-    them that the plan evaluates (rule R15); of a version that stays under a new parent it is
-    decided elsewhere which of its rows are kept (rule R10). ``changed`` are the times at which
-    models may have other rows by a plan. ``pace`` holds back what is not to be evaluated again yet;
-    None if a person asks for the plan.
+    them that the plan evaluates, and ``first`` what else it may give other rows (rule R15); of a
+    version that stays under a new parent it is decided elsewhere which of its rows are kept (rule
+    R10). ``changed`` are the times at which models may have other rows by a plan. ``pace`` holds
+    back what is not to be evaluated again yet; None if a person asks for the plan.
     """
 
     planned: Planned
@@ -210,6 +226,7 @@ class Followers:
     staying: frozenset[ModelName]
     returning: frozenset[ModelName]
     work: Mapping[ModelName, Workload]
+    first: Mapping[ModelName, tuple[Interval, ...]] = field(default_factory=dict)
     pace: Pace | None = None
     changed: dict[ModelName, tuple[Interval, ...]] = field(default_factory=dict)
 
@@ -218,6 +235,9 @@ class Followers:
         for node in self.planned.graph:
             name, known = node.name, direct.get(node.name)
             if known is not None and known.session:
+                left_out = left_out_by(self.options)
+                kept = replace(known, intervals=(), kept=known.times, why_kept=left_out)
+                known = replace(kept, session=False) if left_out else known
                 self._change(name, known.intervals)
                 yield name, known
             elif self._follows(node):
@@ -235,10 +255,11 @@ class Followers:
     def _upstream(self, node: Node) -> dict[ModelName, tuple[Interval, ...]]:
         """The times of what a model reads that count for it."""
         comes_back = node.name in self.returning
+        first = self.first if comes_back else {}
         return {
-            each: self.changed[each]
+            each: merge((*self.changed.get(each, ()), *first.get(each, ())))
             for each in tables_read(self.planned.graph, node)
-            if each in self.changed and (comes_back or each in self.staying)
+            if each in first or (each in self.changed and (comes_back or each in self.staying))
         }
 
     def _reading(
@@ -259,7 +280,9 @@ class Followers:
         own = known or Staleness(reason=f"it is downstream of {listed(upstream)}")
         if forbids_restatement(node.model):
             if read and node.name in self.returning:
-                return replace(own, kept=read, why_kept=FORBIDDEN, inputs=tuple(upstream))
+                inputs, kept = tuple(dict.fromkeys([*own.inputs, *upstream])), (*own.kept, *read)
+                why = own.why_kept or FORBIDDEN
+                return replace(own, kept=merge(kept), why_kept=why, inputs=inputs)
             return known
         times = merge((*own.intervals, *subtract(read, own.kept)))
         following = subtract(times, own.intervals)
@@ -282,10 +305,11 @@ class Followers:
         inside = () if left_out else inside
         outside = merge(subtract(found.intervals, inside))
         found = replace(found, intervals=inside, following=common(found.following, inside))
-        if not outside or found.kept:
+        if not outside:
             return found
         why = left_out or "--start and --end leave it out"
-        return replace(found, kept=outside, why_kept=why)
+        reasons = "; ".join(filter(None, [found.why_kept, why]))
+        return replace(found, kept=merge((*found.kept, *outside)), why_kept=reasons)
 
     def _change(self, name: ModelName, times: tuple[Interval, ...]) -> None:
         if times:
@@ -298,7 +322,9 @@ def followed(
     direct: Mapping[ModelName, Staleness],
     work: Mapping[ModelName, Workload],
     options: PlanOptions,
+    *,
     pace: Pace | None = None,
+    back: ComingBack | None = None,
 ) -> dict[ModelName, Staleness]:
     """What a plan evaluates in versions that stay, if it is still stale once its parents are done.
 
@@ -310,7 +336,9 @@ def followed(
         work: What the plan evaluates in any case. Models that read it are compared again.
         options: The plan's options.
         pace: How often changes reach models by themselves; None if a person asks for the plan.
+        back: What is known of versions that come back.
     """
+    back = back or ComingBack()
     stays, comes_back = staying(planned), frozenset(each.name for each in planned.returning)
     changed = {
         name: reached(planned, name, merge((*each.missing, *each.restated)))
@@ -323,7 +351,8 @@ def followed(
         staying=stays,
         returning=comes_back,
         work=work,
+        first=back.first,
         changed=changed,
         pace=pace,
     )
-    return dict(followers.found(direct))
+    return dict(followers.found({**direct, **back.stale}))

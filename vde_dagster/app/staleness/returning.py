@@ -11,18 +11,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from vde_dagster.app.catch_up.detecting import detect
 from vde_dagster.app.inputs.input_moves import InputStates
 from vde_dagster.app.services import Services
-from vde_dagster.app.staleness.late_upstream import staying
-from vde_dagster.app.staleness.upstream_changes import computed_first, kept_readers, reading_again
+from vde_dagster.app.staleness.late_upstream import ComingBack
+from vde_dagster.app.staleness.upstream_changes import computed_first, kept_readers
 from vde_dagster.app.staleness.version_behind import FORBIDDEN, UNCOVERED, Planned, listed, look_at
-from vde_dagster.core.ledger.late.decision import Load, Stop
-from vde_dagster.core.ledger.unit_of_work import UnitOfWorkState
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.options import PlanOptions
 from vde_dagster.core.planning.plan import Behind, Staleness, Workload
-from vde_dagster.core.planning.restatement import Restatement, both, read_again
+from vde_dagster.core.planning.restatement import Restatement, both
 from vde_dagster.core.planning.workload import left_out_by, within_bounds
 from vde_dagster.core.time.intervals import Interval, common, merge, subtract
 
@@ -39,24 +36,21 @@ class Lag:
     found: Mapping[ModelName, Behind] = field(default_factory=dict)
 
 
-def lag_of(
-    services: Services,
-    planned: Planned,
-    options: PlanOptions,
-    late: Mapping[ModelName, tuple[Interval, ...]],
-) -> Lag:
-    """What is stale in the versions that come back, and what is done about it.
+def coming_back(services: Services, planned: Planned) -> ComingBack:
+    """What is known of the versions that come back.
 
-    ``late`` are the stale times that the plan evaluates in versions that stay. Reads the state and
-    the catalog's metadata; of the latter only about inputs that have changed.
+    Reads the state and the catalog's metadata; of the latter only about inputs that have changed.
     """
-    stopped = dict(_stopped_sessions(services, planned))
-    if left_out_by(options):
-        stopped = {name: replace(each, session=False) for name, each in stopped.items()}
-    lag = with_lag(
-        _returning(services, planned, options), _kept_readers(services, planned, options, late)
+    returning = list(planned.returning)
+    if not returning:
+        return ComingBack()
+    states = InputStates(services=services, graph=planned.graph, snapshots=planned.snapshots)
+    looks = [look_at(services, planned, states, node) for node in returning]
+    names = {each.name for each in returning}
+    return ComingBack(
+        stale={each.node.name: found for each in looks if (found := each.found()) is not None},
+        first=computed_first(services, planned, states, names),
     )
-    return replace(lag, found={**stopped, **lag.found})
 
 
 def with_lag(one: Lag, other: Lag) -> Lag:
@@ -80,16 +74,20 @@ def downstream(
     planned: Planned,
     work: Mapping[ModelName, Workload],
     follows: Mapping[ModelName, Staleness],
+    *,
+    back: ComingBack,
 ) -> Lag:
-    """What versions that come back read of what a plan evaluates, be that stale, late or due.
+    """What is stale in versions that come back, and what they read of what a plan evaluates.
 
-    It is evaluated again. What cannot be is lost if the version that is shown was computed from it.
+    It is evaluated again. What cannot be is lost if it is stale by itself, or if the version that
+    is shown was computed from what the plan evaluates.
 
     Args:
         services: The ports.
         planned: The plan's models.
         work: What is evaluated in any case.
         follows: The outcome of `followed`.
+        back: What is known of versions that come back.
     """
     comes_back = {each.name for each in planned.returning} & follows.keys()
     if not comes_back:
@@ -97,18 +95,36 @@ def downstream(
     before = planned.before
     shown = InputStates(services=services, graph=before.graph, snapshots=before.snapshots)
     evaluated = {
-        name: merge((*each.missing, *each.restated, *_intervals(follows.get(name))))
+        name: merge(
+            (
+                *each.missing,
+                *each.restated,
+                *_intervals(follows.get(name)),
+                *back.first.get(name, ()),
+            )
+        )
         for name, each in work.items()
     }
     found: dict[ModelName, Behind] = {}
     for name in comes_back:
         each = follows[name]
-        lost = tuple(_seen_by_shown(planned, shown, name, each, evaluated))
+        own = common(each.kept, back.stale[name].times) if name in back.stale else ()
+        following = replace(each, kept=subtract(each.kept, own))
+        lost = merge((*own, *_seen_by_shown(planned, shown, name, following, evaluated)))
         behind = merge((*each.intervals, *lost))
-        why = each.why_kept if lost else ""
         if behind:
-            found[name] = Behind(intervals=behind, reason=each.reason, lost=lost, why_lost=why)
-    ranges = {name: follows[name].intervals for name in found if follows[name].intervals}
+            found[name] = Behind(
+                intervals=behind,
+                reason=each.reason,
+                lost=lost,
+                why_lost=each.why_kept if lost else "",
+                session=each.session,
+            )
+    ranges = {
+        name: follows[name].intervals
+        for name, each in found.items()
+        if follows[name].intervals and not each.session
+    }
     return Lag(restated=Restatement(ranges=ranges), found=found)
 
 
@@ -160,20 +176,7 @@ def _stays(planned: Planned, name: ModelName) -> bool:
     return before is not None and before.key == planned.snapshots[name].key
 
 
-def _returning(services: Services, planned: Planned, options: PlanOptions) -> Lag:
-    """What is stale in the versions that come back."""
-    returning = list(planned.returning)
-    if not returning:
-        return Lag()
-    states = InputStates(services=services, graph=planned.graph, snapshots=planned.snapshots)
-    looks = [look_at(services, planned, states, node) for node in returning]
-    found = {each.node.name: what for each in looks if (what := each.found()) is not None}
-    names = {each.name for each in returning}
-    first = computed_first(services, planned, states, names)
-    return _carried_on(planned, found, names, options, first=first)
-
-
-def _kept_readers(
+def lag_of_readers(
     services: Services,
     planned: Planned,
     options: PlanOptions,
@@ -182,6 +185,7 @@ def _kept_readers(
     """What is stale in the versions that stay, compared with the tables that they will read.
 
     What is not computed again is reported, and no loss: the table that is shown stays as it is.
+    ``late`` are the stale times that the plan evaluates in versions that stay.
     """
     readers = kept_readers(services, planned, late)
     spread = readers.again
@@ -212,101 +216,6 @@ def _within_bounds(
         for name, each in spread.ranges.items()
         if (left := within_bounds(planned.graph[name].model, each, planned.environment, options))
     }
-
-
-def _stopped_sessions(services: Services, planned: Planned) -> Iterator[tuple[ModelName, Behind]]:
-    """The models whose last session did not end and that still have something to load.
-
-    Those that stay as they are shown are reported with all that is late (rule R14).
-    """
-    names = planned.holdings.writes - staying(planned)
-    for node in planned.graph:
-        if node.model.stateless is None or node.name not in names:
-            continue
-        last = services.state.sessions(planned.snapshots[node.name].key, limit=1)
-        if last and last[0].state is not UnitOfWorkState.DONE:
-            decision = detect(services, planned.binding, node.name)
-            loaded = merge(planned.holdings.recorded[node.name])
-            if isinstance(decision, Load) and decision.why_again and loaded:
-                reason = "a session that loads late rows was stopped"
-                yield node.name, Behind(intervals=loaded, reason=reason, session=True)
-            elif isinstance(decision, Stop):
-                reason = f"no session can load late rows: {decision.reason}. {decision.advice}"
-                yield node.name, Behind(reason=reason)
-
-
-def _carried_on(
-    planned: Planned,
-    found: Mapping[ModelName, Behind],
-    returning: Iterable[ModelName],
-    options: PlanOptions,
-    *,
-    first: Mapping[ModelName, tuple[Interval, ...]],
-) -> Lag:
-    """What is stale, with what reads it, as far as the options let it be evaluated.
-
-    A version that stays counts as fresh against a table that replaces another one where that other
-    one is (rule R10); where it is not, see `_kept_readers`. ``first`` are times at which other
-    models get other rows by the plan.
-    """
-    left_out = left_out_by(options)
-    if left_out:
-        return Lag(found={name: _lost(each, left_out) for name, each in found.items()})
-    stays = staying(planned)
-    loaded = {name: each for name, each in planned.holdings.recorded.items() if name not in stays}
-    caught_up = {name: each.intervals for name, each in found.items() if each.session}
-    wanted = {
-        name: left
-        for name, each in found.items()
-        if not each.session and (left := subtract(each.intervals, each.lost))
-    }
-    for name in returning:
-        lost = found[name].lost if name in found else ()
-        times = subtract(reading_again(planned, name, first), lost)
-        if times:
-            wanted[name] = merge((*wanted.get(name, ()), *times))
-    earlier = {**first, **found}
-    spread = read_again(
-        planned.graph,
-        wanted,
-        loaded,
-        whole=lambda model: model.kind.restates_whole,
-        writes=planned.holdings.writes,
-        changed=caught_up,
-        roots=caught_up.keys(),
-    )
-    ranges = _within_bounds(planned, spread, options)
-    found_now = {
-        name: each if each.session else _beyond_bounds(each, ranges.get(name, ()))
-        for name, each in found.items()
-    }
-    for name in set(returning) - found.keys():
-        if name in ranges:
-            found_now[name] = Behind(
-                intervals=ranges[name], reason=_reads_such(planned, name, earlier)
-            )
-        elif name in spread.kept:
-            lost = merge(loaded[name])
-            found_now[name] = Behind(
-                intervals=lost,
-                reason=_reads_such(planned, name, earlier),
-                lost=lost,
-                why_lost=FORBIDDEN,
-            )
-    return Lag(restated=replace(spread, ranges=ranges), found=found_now)
-
-
-def _lost(found: Behind, why: str) -> Behind:
-    return replace(found, lost=found.intervals, why_lost=why, session=False)
-
-
-def _beyond_bounds(found: Behind, computed: Sequence[Interval]) -> Behind:
-    """What is stale, with the part that the plan's start and end leave out."""
-    left = subtract(found.intervals, (*found.lost, *computed))
-    if not left:
-        return found
-    lost = merge((*found.lost, *left))
-    return replace(found, lost=lost, why_lost=found.why_lost or "--start and --end leave it out")
 
 
 def _reads_such(planned: Planned, name: ModelName, found: Iterable[ModelName]) -> str:

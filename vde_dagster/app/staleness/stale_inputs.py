@@ -6,16 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from vde_dagster.app.binding import Binding
-from vde_dagster.app.catch_up.detecting import detect
-from vde_dagster.app.inputs.input_look import input_look
 from vde_dagster.app.inputs.input_moves import InputStates
 from vde_dagster.app.inputs.staying import is_computed, look_within
 from vde_dagster.app.services import Services
 from vde_dagster.app.staleness.late_upstream import why_stale
+from vde_dagster.app.staleness.version_behind import late_behind
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.graph.render_model import reads_of
 from vde_dagster.core.ledger.holdings import NOTHING
-from vde_dagster.core.ledger.late.decision import Load, NothingToLoad, Stop
 from vde_dagster.core.model.counted import units
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.reads.constants import Moments
@@ -80,32 +78,13 @@ def _looked_at(
 ) -> StaleInput | None:
     node = binding.graph[name]
     if node.model.stateless is not None:
-        return late_rows(services, binding, states, node, times)
+        late = late_behind(services, binding, states, node, times)
+        if late is None:
+            return None
+        whole = merge(map(node.model.unit.widen, late.times))
+        return StaleInput(node=node, intervals=whole, reason=late.reason)
     look = look_within(states, name, times)
     if not look.stale:
         return None
     behind = merge(each.entry.interval for each in look.stale)
     return StaleInput(node=node, intervals=behind, reason=why_stale(look))
-
-
-def late_rows(
-    services: Services,
-    binding: Binding,
-    states: InputStates,
-    node: Node,
-    times: tuple[Interval, ...],
-) -> StaleInput | None:
-    """The part of merged times to which a late-data session would add rows, or load again."""
-    entries = services.state.entries_within(binding.key(node.name), times)
-    loaded = merge(each.interval for each in entries)
-    match detect(services, binding, node.name):
-        case NothingToLoad():
-            return None
-        case Stop(reason=reason):
-            return StaleInput(node=node, intervals=loaded, reason=reason)
-        case Load() as load:
-            look = input_look(binding.graph, states, node, entries).by_times()
-            late = look.late_by(load)
-            if not late:
-                return None
-            return StaleInput(node=node, intervals=late, reason=load.why_again)

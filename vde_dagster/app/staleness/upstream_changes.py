@@ -206,8 +206,8 @@ def _changed(
         loaded = before.holdings.recorded[node.name]
         look = look_at(services, before, states, before.graph[node.name])
         found = look.found()
-        behind = found.intervals if found is not None else ()
-        gone = found.lost if found is not None and found.why_lost == UNCOVERED else ()
+        behind = found.times if found is not None else ()
+        gone = found.kept if found is not None and found.why_kept == UNCOVERED else ()
         times = merge(
             (*subtract(behind, gone), *units_reading(planned.graph, node, changed, loaded))
         )

@@ -9,7 +9,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Final, overload
+from typing import Final, assert_never, overload
 
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.catch_up.detecting import detect
@@ -28,12 +28,12 @@ from vde_dagster.core.ledger.staleness import Stale
 from vde_dagster.core.ledger.traces import why_together
 from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.planning.plan import Behind
+from vde_dagster.core.planning.plan import Staleness
 from vde_dagster.core.planning.restatement import forbids_restatement
 from vde_dagster.core.planning.workload import Holdings
 from vde_dagster.core.sql.reads.constants import Moments
 from vde_dagster.core.sql.reads.input_ranges import WholeTable
-from vde_dagster.core.time.intervals import EPOCH, Interval, merge, subtract
+from vde_dagster.core.time.intervals import EPOCH, Interval, common, merge, subtract
 from vde_dagster.ports.catalog import TableState
 from vde_dagster.ports.state import Environment, State
 
@@ -184,7 +184,7 @@ class VersionLook:
     def _states(self) -> InputStates:
         return self.inputs.states
 
-    def found(self) -> Behind | None:
+    def found(self) -> Staleness | None:
         """What is stale in the version; None if nothing is."""
         if self.node.model.stateless is not None:
             return self._late()
@@ -195,33 +195,20 @@ class VersionLook:
         inputs = dict.fromkeys(name for each in stale for name in each.inputs)
         behind = merge([*(each.entry.interval for each in stale), *missed])
         lost, why = self._lost(stale, missed)
-        return Behind(
-            intervals=behind,
+        return Staleness(
+            intervals=subtract(behind, lost),
             reason=f"what it reads of {listed(inputs)} has changed since" if inputs else why,
-            lost=lost,
-            why_lost=why if lost else "",
+            kept=lost,
+            why_kept=why if lost else "",
+            inputs=tuple(inputs),
         )
 
-    def _late(self) -> Behind | None:
+    def _late(self) -> Staleness | None:
         """The late rows that a session has to load, or why they are not known; None if none."""
         loaded = self.planned.holdings.recorded[self.node.name]
-        match detect(self.services, self.planned.binding, self.node.name):
-            case NothingToLoad(reason=reason, pending=pending):
-                left = merge(each.interval for each in pending)
-                if not left:
-                    return None
-                return Behind(intervals=left, reason=reason, lost=left, why_lost=reason)
-            case Stop(reason=reason):
-                reload = reloading(self.node.name, self.planned.environment)
-                again = f"{reload} loads all of it again"
-                lacks = f"{reason}, so that no session can load what it lacks"
-                what = f"{lacks}; once it is shown, {again}"
-                return Behind(intervals=merge(loaded), reason=what, lost=loaded, why_lost=what)
-            case Load() as load:
-                behind = self.inputs.late_by(load)
-                if not behind:
-                    return None
-                return Behind(intervals=behind, reason=load.why_again, session=True)
+        return late_behind(
+            self.services, self.planned.binding, self._states, self.node, merge(loaded)
+        )
 
     def _stale(self) -> tuple[Stale, ...]:
         if not self.moved:
@@ -283,7 +270,7 @@ class VersionLook:
             times = merge([*(each.entry.interval for each in stale), *missed])
             return times, _HISTORY if missed and not stale else FORBIDDEN
         beyond = [each.entry.interval for each in stale if self.inputs.is_beyond(each)]
-        if beyond and self.node.model.kind.restates_whole:
+        if (beyond or missed) and self.node.model.kind.restates_whole:
             beyond = [each.entry.interval for each in stale]
         if missed:
             return merge([*beyond, *missed]), _HISTORY
@@ -306,6 +293,35 @@ class VersionLook:
         """Whether the shown version computed an interval after an entry was computed."""
         made, looked = self._states.work(entry, others), self._states.work(shown, others)
         return made is None or looked is None or looked.started_at >= made.started_at
+
+
+def late_behind(
+    services: Services,
+    binding: Binding,
+    states: InputStates,
+    node: Node,
+    times: tuple[Interval, ...],
+) -> Staleness | None:
+    """What sessions of a stateless version would add rows to, load again, or leave; None if none.
+
+    ``times`` are those of its recorded time that count, merged. Entries are read only where rows
+    are late.
+    """
+    match detect(services, binding, node.name):
+        case NothingToLoad(reason=reason, pending=pending):
+            left = common(times, merge(each.interval for each in pending))
+            return Staleness(reason=reason, kept=left, why_kept=reason) if left else None
+        case Stop(reason=reason):
+            reload = reloading(node.name, binding.environment)
+            lacks = f"{reason}, so that no session can load what it lacks"
+            what = f"{lacks}; once it is shown, {reload} loads all of it again"
+            return Staleness(reason=what, kept=times, why_kept=what)
+        case Load() as load:
+            entries = services.state.entries_within(binding.key(node.name), times)
+            late = input_look(binding.graph, states, node, entries).by_times().late_by(load)
+            return Staleness(intervals=late, reason=load.why_again, session=True) if late else None
+        case unreachable:
+            assert_never(unreachable)
 
 
 def look_at(services: Services, planned: Planned, states: InputStates, node: Node) -> VersionLook:

@@ -79,6 +79,11 @@ class Staleness:
     since: datetime | None = None
     inputs: tuple[ModelName, ...] = ()
 
+    @property
+    def times(self) -> tuple[Interval, ...]:
+        """All that is behind, whether it stays as it is or not."""
+        return merge((*self.intervals, *self.kept))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelChange:
