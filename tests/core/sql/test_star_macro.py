@@ -33,6 +33,7 @@ SCHEMAS = {
     ModelName("raw", "u"): columns(c="int", a="bigint", d="date"),
     ModelName("raw", "order"): columns(order="int", group="int"),
     ModelName("default", "plain"): columns(p="int", q="int"),
+    ModelName("raw", "words"): columns(a="int", current_date="string"),
     ModelName("raw", "unknown"): [],
 }
 
@@ -117,6 +118,10 @@ def canonical(query: exp.Query) -> CanonicalQuery:
         (
             "SELECT @STAR(q) FROM (SELECT * FROM raw.t JOIN raw.u USING (a, c)) AS q",
             "SELECT a, b, c, d FROM (SELECT * FROM raw.t JOIN raw.u USING (a, c)) AS q",
+        ),
+        (
+            "SELECT current_date AS d FROM (SELECT @STAR(raw.words) FROM raw.words) AS q",
+            "SELECT q.current_date AS d FROM (SELECT a, current_date FROM raw.words) AS q",
         ),
         (
             "SELECT @STAR(q) FROM (SELECT a FROM raw.t UNION SELECT d FROM raw.u) AS q",

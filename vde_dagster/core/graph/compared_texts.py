@@ -16,7 +16,7 @@ from sqlglot import exp
 from vde_dagster.core.errors import Place
 from vde_dagster.core.graph.checks import place_in
 from vde_dagster.core.graph.graph import Graph, Node
-from vde_dagster.core.graph.lineage import outputs_of
+from vde_dagster.core.graph.lineage import branches_of, outputs_of
 from vde_dagster.core.graph.render_model import inlined_models
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.canonical import schema_of
@@ -177,18 +177,10 @@ class _Tracer:
         if (id(query), name) in self.followed:
             return  # a recursive query meets itself: it adds nothing new
         self.followed.add((id(query), name))
-        for select in _branches(query):
-            yield self, select.selects[at].unalias() if at < len(select.selects) else None
+        for select in branches_of(query):
+            made = select.selects if isinstance(select, exp.Query) else ()
+            yield self, made[at].unalias() if at < len(made) else None
         self.followed.discard((id(query), name))
-
-
-def _branches(query: exp.Expr) -> Iterator[exp.Query]:
-    """The SELECTs of a query, each of a set operation."""
-    inner = query.unnest()
-    if isinstance(inner, exp.SetOperation):
-        yield from (each for side in (inner.this, inner.expression) for each in _branches(side))
-    elif isinstance(inner, exp.Query):
-        yield inner
 
 
 def _is_day(value: exp.Expr) -> bool:

@@ -280,7 +280,7 @@ class _Tracer(Generic[T]):
 
     def _output(self, query: exp.Expr, position: int) -> T:
         if isinstance(query, exp.SetOperation):
-            sides = (query.this, query.expression)
+            sides = branches_of(query)
             return self.tracing.united([self.output(each, position) for each in sides])
         if not isinstance(query, exp.Query):  # EXPLODE and its like: all that it unfolds
             return self._expression(query)
@@ -321,6 +321,17 @@ class _Tracer(Generic[T]):
         tables = [each for each in sources if isinstance(each, exp.Table)]
         same = [id(each) for each in tables if model_name_of(each) == model_name_of(table)]
         return same.index(id(table)) if id(table) in same else 0
+
+
+def branches_of(query: exp.Expr) -> Iterator[exp.Expr]:
+    """The queries that set operations combine, in the order of their text; else the query alone."""
+    waiting = [query]
+    while waiting:
+        inner = waiting.pop().unnest()
+        if isinstance(inner, exp.SetOperation):
+            waiting += [inner.expression, inner.this]
+        else:
+            yield inner
 
 
 def outputs_of(source: exp.Expr) -> list[str]:

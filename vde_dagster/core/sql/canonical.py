@@ -130,9 +130,10 @@ def _closed(
     """A query over tables whose columns are known."""
     refused: Sequence[Unclear] = ()
     documented = _described(query)
-    plain = with_columns_for_words(with_known_forms(_prepared(query), schemas), schemas)
+    formed = with_known_forms(_prepared(query), schemas)
     try:
-        expanded = note_merging_joins(expand_star_macros(plain, schemas=schemas))
+        starred = expand_star_macros(formed, schemas=schemas)
+        expanded = note_merging_joins(with_columns_for_words(starred, schemas))
         refused = with_spark_names(expanded, schemas)
         qualified = qualify(expanded, dialect=_DIALECT, schema=schema, quote_identifiers=False)
         assert isinstance(qualified, exp.Query)
@@ -170,9 +171,10 @@ def _open(
     """
     unclear: Sequence[Unclear] = ()
     documented = _described(query)
-    plain = with_columns_for_words(with_known_forms(_prepared(query), schemas), schemas)
+    formed = with_known_forms(_prepared(query), schemas)
     try:
-        expanded = note_merging_joins(expand_star_macros(plain, schemas=schemas))
+        starred = expand_star_macros(formed, schemas=schemas)
+        expanded = note_merging_joins(with_columns_for_words(starred, schemas))
         unclear = with_spark_names(expanded, schemas)
         bound = with_merged_columns(_bound(expanded, schema), schema=schema)
         timed = resolve_time_macros(bound, EPOCH_DAY)
@@ -187,6 +189,7 @@ def _open(
     except (Refused, *SQL_ERRORS):
         pass  # a column that may come from several places, or @STAR of a source
     try:
+        plain = with_columns_for_words(formed, schemas)
         loose = name_tables(plain, schema=schema, dialect=_DIALECT)
     except SQL_ERRORS as error:
         raise QueryInvalid(_misunderstood(error, query)) from error

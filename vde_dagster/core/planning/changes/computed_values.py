@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from sqlglot import exp
 
 from vde_dagster.core.graph.graph import Graph
-from vde_dagster.core.graph.lineage import ColumnOf, trace_columns
+from vde_dagster.core.graph.lineage import ColumnOf, branches_of, trace_columns
 from vde_dagster.core.model.row_identity import (
     IdentityChange,
     Property,
@@ -152,18 +152,9 @@ def _without_cast(query: exp.Query, column: str) -> exp.Query:
     """A query without the cast around one of its columns."""
     copy = query.copy()
     names = [each.lower() for each in copy.named_selects]
-    selects = [each for each in _branches(copy) if column in names]
-    for select in selects:
+    for select in list(branches_of(copy)) if column in names else ():
+        assert isinstance(select, exp.Query), "a query combines queries"
         value = select.selects[names.index(column)].unalias()
         if isinstance(value, exp.Cast):
             value.replace(value.this)
     return copy
-
-
-def _branches(query: exp.Query) -> Iterator[exp.Query]:
-    if isinstance(query, exp.SetOperation):
-        yield from (each for side in (query.left, query.right) for each in _branches(side))
-    else:
-        inner = query.unnest()
-        assert isinstance(inner, exp.Query), "parentheses around a query"
-        yield inner

@@ -15,6 +15,7 @@ from typing import Final, Protocol
 from sqlglot import exp
 
 from vde_dagster.core.sql.select_clauses import from_of, item_of, parts_named
+from vde_dagster.core.sql.star_macro import is_star_macro
 from vde_dagster.core.sql.table_names import common_table_of
 
 Columns = Mapping[str, exp.DataType | None]
@@ -215,8 +216,8 @@ class Scopes:
                 found |= more
             elif isinstance(each, exp.Aliases):
                 found |= {name.name.lower(): None for name in each.expressions}
-            elif isinstance(each, exp.Anonymous) and each.name.startswith("@"):
-                return None  # a macro stands for columns
+            elif is_star_macro(each):
+                return None
             else:
                 found[each.alias_or_name.lower()] = self.type_of(each.unalias())
         return found
