@@ -143,6 +143,7 @@ def test_the_document_of_an_environment_that_is_up_to_date(loaded: Path) -> None
         "looked_at": 1,
         "is_up_to_date": True,
         "is_behind": False,
+        "is_promoting": False,
         "dropped_views": [],
         "models": [],
         "pauses": [],
@@ -222,6 +223,7 @@ def assert_one_late_hour_is_told(changing: Changing, *, after: datetime) -> None
         "why_kept": "",
         "following": [],
         "session": False,
+        "inputs": ["raw.events"],
     }
     assert found["staging.events"]["due"] == stretch(48, 72)
     daily = found["mart.daily"]

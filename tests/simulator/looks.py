@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, cast
 
-from tests.app.memory_world import MemoryWorld, PowerCut
+from tests.app.memory_world import Fuse, MemoryWorld, PowerCut
 from tests.simulator.advice import advised, status_text, with_whole_commands
 from tests.simulator.checks import gone, wrong_digests
 from tests.simulator.commands import Command, Models, People
@@ -102,7 +102,15 @@ class Looks:
         raise Wrong(f"{environment} shows no project that there ever was")
 
     def finish_promotion(self, environment: str) -> None:
-        """Finish a promotion that was begun, as every command of an environment does first."""
+        """Finish a promotion that was begun, as every command does first that changes anything.
+
+        Until then a status names it.
+        """
+        found = self.world.state.environment(environment)
+        if found is not None and found.promoting:
+            status = self.status(environment)
+            if status is not None and not status.is_promoting:
+                raise Wrong(f"status of {environment} does not say that a promotion was begun")
         finishing = partial(finish_promotions, environment=environment)
         self.note("finishing", "finish", tried(finishing, self.world.services()))
 
@@ -121,13 +129,16 @@ class Looks:
         right(wrong_digests(self.world.services(), environment, self.comparison.meddled))
 
     def status(self, environment: str) -> EnvironmentStatus | None:
-        """What `vde status` finds; None where it is refused."""
+        """What `vde status` finds, which changes nothing; None where it is refused."""
         found: list[EnvironmentStatus] = []
 
         def look(services: Services) -> None:
             found.append(look_at_environment(services, environment))
 
-        outcome = tried(look, self.world.services())
+        fuse = Fuse()
+        outcome = tried(look, self.world.services(fuse))
+        if fuse.changing:
+            raise Wrong(f"status of {environment} changes something: {fuse.names}")
         if outcome is not None:
             self.note(f"status {environment}", "status", outcome)
         return found[0] if found else None
@@ -138,6 +149,7 @@ class Looks:
         if status is None:
             return [self.log[-1]]
         missing = [f"{environment}: {name} has no view" for name in status.dropped_views]
+        missing += [f"{environment}: a promotion is not finished"] * status.is_promoting
         return missing + [
             f"{environment}: {each.node.name}: {each.refused} {each.staleness} {each.due} "
             f"{each.lost.damage + each.lost.advice if each.lost is not None else ''}"

@@ -86,14 +86,14 @@ def command(
     Exit codes: 0 if the check itself worked, whatever it found; with --check, 1 if something is
     due, stale or gone. Models that only wait for their inputs do not count.
     """
-    from vde_dagster.app.apply.running import plan_run
+    from vde_dagster.app.apply.running import look_at_run
     from vde_dagster.app.inspect.operations import look_at_operations
     from vde_dagster.app.inspect.status import status_of
     from vde_dagster.cli.status_view import print_status
     from vde_dagster.composition import VdeProject
 
     services = VdeProject.load(folder).services
-    plan = plan_run(services, environment)
+    plan = look_at_run(services, environment)
     looked = Looked(
         status=status_of(services, plan),
         operations=look_at_operations(services, plan),

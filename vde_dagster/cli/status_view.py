@@ -85,6 +85,8 @@ def _print_group(looked: Looked, group: _Group) -> None:
 
 def _print_promotion(looked: Looked) -> None:
     promoted = looked.operations.shown
+    if looked.status.is_promoting:
+        return
     by = f" by {promoted.author}" if promoted.author else ""
     taken = f", taken from {promoted.taken}" if promoted.taken is not None else ""
     console().print(
@@ -106,6 +108,13 @@ def _clock(status: EnvironmentStatus) -> str:
 
 def _time(when: datetime) -> str:
     return format_instant(when.replace(second=0, microsecond=0))
+
+
+def _begun(looked: Looked) -> Iterator[Line]:
+    if looked.status.is_promoting:
+        shown = looked.operations.shown
+        began = f"began at {_time(shown.promoted_at)} and is not finished"
+        yield f"revision {shown.revision}", f"{began}: views may be those of the one before"
 
 
 def _failed(looked: Looked) -> Iterator[Line]:
@@ -290,6 +299,12 @@ def _computed(looked: Looked) -> str:
 
 
 _GROUPS: Final = (
+    _Group(
+        title="A promotion that was begun",
+        lines=_begun,
+        end=lambda looked: f"{looked.run()} finishes it, or says what is in its way.",
+        is_bad=True,
+    ),
     _Group(
         title="Failed",
         lines=_failed,

@@ -9,6 +9,7 @@ from typing import Final
 import dagster as dg
 
 from vde_dagster.app.inspect.unit_text import unit_to_do
+from vde_dagster.app.promote.promotion import end_promotions
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.model.retries import FIRST_PAUSE
 from vde_dagster.core.names import ModelName
@@ -89,6 +90,7 @@ def _body(location: Location, name: ModelName) -> Callable[..., Iterator[object]
         with failures():
             force = context.run.tags.get(FORCE, "").lower() == "true"
             tried_at = _tried_at(context)
+            end_promotions(location.project.services, location.environment)
             decided = decide(location, name, partitions, force=force, tried_at=tried_at)
         if isinstance(decided, AlreadyLoaded):
             with failures():

@@ -13,6 +13,7 @@ import dagster as dg
 
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.evaluate.own_rows import UNKNOWN, own_binding, write_rows
+from vde_dagster.app.promote.promotion import end_promotions
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.model.kinds import IncrementalByTimeRange
 from vde_dagster.core.model.model import Model
@@ -90,6 +91,7 @@ def write_frame(location: Location, context: dg.OutputContext, frame: object, sh
         EvaluationFailed: The rows do not fit, or an audit found bad ones.
     """
     spec = context.asset_spec
+    end_promotions(location.project.services, location.environment)
     for name in _upstream(location, spec):
         current_binding(location, name)
     table = own_table(location, spec)

@@ -134,10 +134,6 @@ def found_in(services: Services, binding: Binding, selected: Selected) -> Iterat
     """What these checks find now.
 
     Of an environment that shows nothing yet, nothing is found missing or stale.
-
-    Raises:
-        Refused: The environment's promotion was begun and cannot be finished.
-        Conflict: Another process is promoting it right now.
     """
     wanted = {each for each in selected if each[0] in binding.graph}
     names = {name for name, check in wanted if not check.is_of_table}

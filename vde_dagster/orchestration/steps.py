@@ -18,7 +18,6 @@ from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.inputs.due import due_of
 from vde_dagster.app.leases import holder_of, leased
 from vde_dagster.app.plan.plan_checks import check_plan
-from vde_dagster.app.promote.promotion import end_promotions
 from vde_dagster.app.publish.shown_views import show
 from vde_dagster.app.services import Services
 from vde_dagster.app.staleness.stale_inputs import stale_inputs
@@ -151,7 +150,7 @@ def current_binding(location: Location, name: ModelName) -> Binding:
     """
     services = location.project.services
     environment = location.environment
-    shown = end_promotions(services, environment)
+    shown = services.state.environment(environment)
     revision = shown.revision if shown is not None else 0
     if shown is None and location.followed is None:
         raise Refused(

@@ -19,7 +19,7 @@ from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.promote.promotion import promote
 from vde_dagster.app.promote.taking import plan_promotion, plan_rollback
 from vde_dagster.app.services import Services
-from vde_dagster.app.staleness import late_upstream
+from vde_dagster.app.staleness import remembered_looks
 from vde_dagster.core.graph import render_model
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.graph.render_model import query_over_tables
@@ -99,7 +99,7 @@ def test_models_that_were_shown_are_not_read_again_for_what_nothing_upstream_tou
     build(world.services(), graph_of(edited))
     edited["other"] = edited["other"].replace("SELECT amount", "SELECT amount * 2")
     done(world.services(), graph_of(edited), "dev")
-    monkeypatch.setattr(late_upstream, "stored_graph", refuse)
+    monkeypatch.setattr(remembered_looks, "stored_graph", refuse)
     apply_plan(world.services(), MAKES["promotion"](world.services()), lambda _: None)
     monkeypatch.undo()
     assert plan(world.services(), graph_of(edited)).is_up_to_date

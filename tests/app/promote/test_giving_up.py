@@ -66,13 +66,20 @@ def test_a_name_that_is_taken_is_refused_before_anything_is_computed() -> None:
     assert "stage" not in fuse.names
 
 
-def stuck() -> MemoryWorld:
-    """A promotion of production was begun, and then somebody took the name of one of its views."""
+def cut_in_production() -> MemoryWorld:
+    """A promotion of production was begun by a process that died."""
     world = shop_in_production()
     project = graph_of({**EDITED, "least": LEAST})
     plan = plan_environment(world.services(), project, "prod")
     with pytest.raises(PowerCut):
         apply_plan(world.services(Fuse(cut_name="swap_views")), plan, lambda _: None)
+    world.reboot()
+    return world
+
+
+def stuck() -> MemoryWorld:
+    """A promotion of production was begun, and then somebody took the name of one of its views."""
+    world = cut_in_production()
     world.catalog.create_table(BY_HAND, (Column(name="amount", type="bigint"),))
     world.reboot()
     done(world.services(), graph_of(SHOP), "dev")
@@ -81,12 +88,24 @@ def stuck() -> MemoryWorld:
 
 COMMANDS: Final[dict[str, Callable[[Services], object]]] = {
     "run": lambda services: plan_run(services, "prod"),
-    "status": lambda services: look_at_environment(services, "prod"),
     "diff": lambda services: diff_environments(services, "prod", "dev"),
     "promote": lambda services: plan_promotion(services, "dev", "prod"),
     "promote from it": lambda services: plan_promotion(services, "prod", "dev"),
     "rollback": lambda services: plan_rollback(services, "prod"),
 }
+
+
+def test_a_look_names_what_was_begun_and_writes_nothing() -> None:
+    """A look takes no lease, stores nothing and moves no view, whether it could be finished."""
+    world, fuse = cut_in_production(), Fuse()
+    before = world.rows("mart.sales")
+    status = look_at_environment(world.services(fuse), "prod")
+    assert (status.is_promoting, status.is_up_to_date, status.is_behind) == (True, False, True)
+    assert fuse.changing == []
+    assert world.rows("mart.sales") == before
+    assert plan_run(world.services(), "prod").is_empty
+    assert not look_at_environment(world.services(), "prod").is_promoting
+    assert world.rows("mart.sales") != before
 
 
 @pytest.mark.full

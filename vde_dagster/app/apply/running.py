@@ -43,15 +43,33 @@ def plan_run(
     wanted: Wanted = Wanted.DUE_AND_STALE,
     options: PlanOptions = DEFAULT_OPTIONS,
 ) -> Plan:
-    """What a run of an environment does now. Writes nothing, except to finish a promotion.
+    """What a run of an environment does now, once a promotion that was begun is finished.
 
-    The ``options`` may have it restate models, and let rows go.
+    See `look_at_run`, which writes nothing.
 
     Raises:
         Refused: There is no such environment, or its promotion was begun and cannot be finished.
         Conflict: Another process is promoting it right now.
     """
-    shown = end_promotions(services, environment)
+    end_promotions(services, environment)
+    return look_at_run(services, environment, wanted, options)
+
+
+def look_at_run(
+    services: Services,
+    environment: str,
+    wanted: Wanted = Wanted.DUE_AND_STALE,
+    options: PlanOptions = DEFAULT_OPTIONS,
+) -> Plan:
+    """What a run of an environment would do now. Writes nothing.
+
+    Of a promotion that was begun and is not finished, what it is to show counts. The ``options``
+    may have the run restate models, and let rows go.
+
+    Raises:
+        Refused: There is no such environment.
+    """
+    shown = services.state.environment(environment)
     if shown is None:
         raise Refused(
             f"there is no environment {environment}: `vde environments` lists them, and `vde plan "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from vde_dagster.app.apply.running import plan_run
+from vde_dagster.app.apply.running import look_at_run
 from vde_dagster.app.inspect.interval_report import waiting_models
 from vde_dagster.app.plan.waiting import Wait
 from vde_dagster.app.services import Services
@@ -17,13 +17,12 @@ def unbuilt_models(services: Services, request: PullRequest) -> tuple[UnbuiltMod
 
     A version that the request's target shows already does not count: the request does not change
     it. Neither does one of which its owner, who shows it, could compute nothing more now. Upstream
-    models come first. Writes nothing, except to finish a promotion.
+    models come first. Writes nothing.
 
     Raises:
         Refused: There is no environment of the request.
-        Conflict: Another process is promoting it, or an owner, right now.
     """
-    plan = plan_run(services, request.environment)
+    plan = look_at_run(services, request.environment)
     target = services.state.environment(request.target)
     shown = {each.key for each in target.snapshots.values()} if target is not None else set()
     waiting = [
@@ -42,7 +41,7 @@ def _due_there(services: Services, waits: Sequence[Wait]) -> Mapping[str, Collec
     """What runs of the environments would compute now that show what they fill."""
     fillers = [each.filler for each in waits if each.filler is not None and each.filler.shows]
     return {
-        owner: {change.name for change in plan_run(services, owner).backfills}
+        owner: {change.name for change in look_at_run(services, owner).backfills}
         for owner in sorted({each.environment for each in fillers})
     }
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from vde_dagster.app.apply.running import plan_run
+from vde_dagster.app.apply.running import look_at_run
 from vde_dagster.app.binding import Binding, bind_plan
 from vde_dagster.app.evaluate.refusals import waiting_for_person
 from vde_dagster.app.inspect.interval_report import waiting_models
@@ -61,6 +61,8 @@ class EnvironmentStatus:
     ``dropped_views`` those whose view is missing or shows something else than it is to show, such
     as a version that was adopted and nobody computes any more; the next run makes them.
     ``pauses`` are models that are not evaluated: whether these are stale is not known.
+    ``is_promoting`` says that a promotion was begun and is not finished: all else is said of what
+    it is to show, and the views may be those from before.
     """
 
     environment: str
@@ -70,31 +72,33 @@ class EnvironmentStatus:
     models: tuple[ModelStatus, ...]
     dropped_views: tuple[ModelName, ...]
     pauses: tuple[PausedModel, ...] = ()
+    is_promoting: bool = False
 
     @property
     def is_up_to_date(self) -> bool:
-        """Whether nothing is due, stale or gone, and nothing waits or is paused."""
-        return not (self.models or self.dropped_views or self.pauses)
+        """Whether nothing is begun, due, stale or gone, and nothing waits or is paused."""
+        return not (self.models or self.dropped_views or self.pauses or self.is_promoting)
 
     @property
     def is_behind(self) -> bool:
-        """Whether something is due, stale or gone; what only waits does not count."""
-        return bool(self.dropped_views) or any(each.is_behind for each in self.models)
+        """Whether something is begun, due, stale or gone; what only waits does not count."""
+        has_begun = bool(self.dropped_views) or self.is_promoting
+        return has_begun or any(each.is_behind for each in self.models)
 
 
 def look_at_environment(services: Services, environment: str) -> EnvironmentStatus:
     """Which models of an environment are behind now, from the state and the catalog's metadata.
 
     Raises:
-        Refused: There is no such environment, or its promotion was begun and cannot be finished.
-        Conflict: Another process is promoting it right now.
+        Refused: There is no such environment.
     """
-    return status_of(services, plan_run(services, environment))
+    return status_of(services, look_at_run(services, environment))
 
 
 def status_of(services: Services, plan: Plan) -> EnvironmentStatus:
     """The same, of what a run of the environment would do now."""
     environment, binding = plan.environment, bind_plan(plan)
+    shown = services.state.environment(environment)
     theirs = _filled_elsewhere(services, binding)
     waits = dict(waiting_models(services, plan))
     lost = {each.name: each for each in (*plan.lost_tables, *plan.dropped_tables)}
@@ -122,6 +126,7 @@ def status_of(services: Services, plan: Plan) -> EnvironmentStatus:
         models=tuple(each for each in models if each.is_behind or each.waits),
         dropped_views=tuple(dict.fromkeys((*plan.dropped_views, *plan.views))),
         pauses=plan.pauses,
+        is_promoting=shown is not None and shown.promoting,
     )
 
 
