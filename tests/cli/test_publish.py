@@ -36,14 +36,6 @@ def test_a_unit_of_work_that_nobody_knows_is_refused(project: Path, refused: str
 
 
 @pytest.mark.full
-def test_work_of_an_earlier_release_says_what_to_do(project: Path, refused: str) -> None:
-    words = ("--accept", "accepted_range", "--reason", "fine", "--project", project)
-    done = call("publish", refused, *words)
-    assert done.exit_code == 1
-    assert "did not record what it would publish. Nothing was published" in done.stderr
-
-
-@pytest.mark.full
 def test_the_audits_of_refused_rows_name_the_command(project: Path, refused: str) -> None:
     done = call("audits", "mart.revenue", "--project", project)
     wanted = f"vde publish {refused} --accept accepted_range --reason TEXT"

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import date, timedelta
+from datetime import date
 
 import pytest
 
-from tests.app.memory_world import PROJECT, START, MemoryWorld, bound, build, graph_of, plan
-from vde_dagster.app.evaluate.evaluation import evaluate
-from vde_dagster.core.errors import ProjectInvalid, Refused
+from tests.app.memory_world import PROJECT, MemoryWorld, bound, build, graph_of, plan
 from vde_dagster.core.model import fingerprint
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.sql import canonical
-from vde_dagster.core.time.intervals import Interval
 
 MODELS = {
     **PROJECT,
@@ -112,33 +108,3 @@ def test_an_environment_made_after_an_upgrade_shares_what_production_has(
     stored = versions(world)
     build(world.services(), graph_of(MODELS), "dev")
     assert versions(world, "dev") == stored
-
-
-REFUSED = """MODEL (name mart.tried, kind FULL, cron '@daily', dialect duckdb);
-SELECT day, TRY_CAST(amount AS INT) AS amount FROM mart.daily
-"""
-
-
-@pytest.mark.full
-def test_what_an_earlier_release_took_and_this_one_refuses_can_be_mended(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    world = MemoryWorld()
-    world.land((1, 10), until=24)
-    models = {each: PROJECT[each] for each in ("events", "daily")}
-    with monkeypatch.context() as earlier:
-        earlier.setattr(canonical, "unproven", lambda *_, **__: ())
-        build(world.services(), graph_of({**models, "tried": REFUSED}))
-    with pytest.raises(ProjectInvalid, match="TRY_CAST"):
-        graph_of({**models, "tried": REFUSED})
-    with pytest.raises(Refused, match=r"mart\.tried: .*TRY_CAST.* Then plan again"):
-        evaluate(
-            world.services(),
-            bound(world.services()),
-            ModelName("mart", "tried"),
-            Interval(START, START + timedelta(days=1)),
-            force=True,
-        )
-    mended = REFUSED.replace("TRY_CAST(amount AS INT)", "CAST(amount AS BIGINT)")
-    build(world.services(), graph_of({**models, "tried": mended}))
-    assert world.rows("mart.tried") == [(date(2024, 1, 1), 10)]
