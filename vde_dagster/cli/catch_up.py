@@ -79,14 +79,7 @@ def command(
                 decision = Stop(reason=error.message.rstrip("."), advice=as_sentence(error.advice))
         if isinstance(decision, Stop):
             stopped.append(str(name))
-        entry: dict[str, object] = {"model": name, "decision": union(Decision, decision)}
-        if loaded is not None:
-            entry |= {
-                "rows": loaded.rows,
-                "seconds": round(loaded.seconds, 3),
-                "work_id": loaded.work_id,
-            }
-        sessions.append(entry)
+        sessions.append(_document(name, decision, loaded))
         if output == "text":
             click.echo("\n".join(_lines(name, decision, loaded)))
     if output == "json":
@@ -95,6 +88,14 @@ def command(
         click.echo(f"No model of {environment} has late data.")
     if stopped and not explain:
         raise Refused(f"not loaded: {', '.join(stopped)}.")
+
+
+def _document(name: ModelName, decision: Decision, loaded: Evaluated | None) -> dict[str, object]:
+    entry: dict[str, object] = {"model": name, "decision": union(Decision, decision)}
+    if loaded is None:
+        return entry
+    seconds = round(loaded.seconds, 3)
+    return entry | {"rows": loaded.rows, "seconds": seconds, "work_id": loaded.work_id}
 
 
 def _load(

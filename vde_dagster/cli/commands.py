@@ -50,7 +50,7 @@ COMMANDS: Final = {
     "state": "Check the state, move it forward, and copy it to another database.",
     "savings": "Show how much computation was saved.",
     "ui": "Serve the project in Dagster's UI.",
-    "doctor": "Try all that a project needs, and say what to mend.",
+    "doctor": "Try all that a project needs, and say how to fix what fails.",
     "jars": "Download the jars that Spark needs, and print them.",
 }
 """The summary of each command, in the order in which a new user needs them."""

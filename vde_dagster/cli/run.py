@@ -79,7 +79,7 @@ def command(
     """
     from vde_dagster.app.apply.running import end_without_work, plan_run
     from vde_dagster.app.apply.visitor import EnvironmentBusy
-    from vde_dagster.app.inspect.interval_report import wait_texts, waiting_models
+    from vde_dagster.app.inspect.interval_report import waiting_models
     from vde_dagster.app.plan.plan_checks import what_stayed_undone
     from vde_dagster.cli.facts import plan_facts
     from vde_dagster.composition import VdeProject
@@ -101,13 +101,8 @@ def command(
             busy = str(somebody)
             click.echo(f"vde: {busy}", err=True)
     if output == "json":
-        more = {
-            "up_to_date": plan.is_up_to_date and not waiting,
-            "waits": wait_texts(waiting),
-            "busy": busy or None,
-            "built": built(project, plan, done),
-        }
-        print_json(plan_facts(plan) | more)
+        said = {"busy": busy or None, "built": built(project, plan, done)}
+        print_json(plan_facts(plan) | _waits(plan, waiting) | said)
     elif done:
         print_computed(project, plan, done)
     if busy:
@@ -116,6 +111,13 @@ def command(
         end_without_work(project.services, plan)
         for error in what_stayed_undone(plan):
             raise error
+
+
+def _waits(plan: Plan, waiting: Sequence[Waiting]) -> dict[str, object]:
+    from vde_dagster.app.inspect.interval_report import wait_texts
+
+    is_up_to_date = plan.is_up_to_date and not waiting
+    return {"up_to_date": is_up_to_date, "waits": wait_texts(waiting)}
 
 
 def _wanted(environment: str, asked: PlanOptions, *, no_stale: bool, only_stale: bool) -> Wanted:
