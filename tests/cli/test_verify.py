@@ -8,7 +8,7 @@ import uuid
 from abc import ABC, abstractmethod
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 from click.testing import Result
@@ -156,6 +156,25 @@ def follow(folder: Path, found: Result) -> None:
     assert done.exit_code == 0, done.stderr
 
 
+A_ROW_OF_A_DAY_IS_GONE: Final = {
+    "rows": 2,
+    "entries": 2,
+    "mismatches": [
+        {
+            "interval": {
+                "start": "2024-01-01T00:00:00+00:00",
+                "end": "2024-01-02T00:00:00+00:00",
+            },
+            "recorded": {"rows": 2},
+            "found": {"rows": 1},
+        }
+    ],
+    "missing_table": False,
+    "foreign_write": "",
+    "holds": False,
+}
+
+
 @pytest.mark.spark
 def test_rows_that_are_gone_are_found_and_the_advice_brings_them_back(
     tables: Tables, days: Path
@@ -195,27 +214,9 @@ def test_rows_that_are_gone_are_found_and_the_advice_brings_them_back(
     assert "vde plan prod --restate-model staging.days" in " ".join(done.stdout.split())
     found = facts(days)
     assert (found["environment"], found["holds"]) == ("prod", False)
-    assert found["models"] == [
-        {
-            "key": found["models"][0]["key"],
-            "rows": 2,
-            "entries": 2,
-            "mismatches": [
-                {
-                    "interval": {
-                        "start": "2024-01-01T00:00:00+00:00",
-                        "end": "2024-01-02T00:00:00+00:00",
-                    },
-                    "recorded": {"rows": 2},
-                    "found": {"rows": 1},
-                }
-            ],
-            "missing_table": False,
-            "foreign_write": "",
-            "holds": False,
-        }
-    ]
-    assert found["models"][0]["key"]["version"] == version
+    (model,) = found["models"]
+    assert model.pop("key")["version"] == version
+    assert model == A_ROW_OF_A_DAY_IS_GONE
     options = ("--restate-model", "staging.days", "--auto-apply")
     done = call("plan", "prod", *options, "--project", days)
     assert done.exit_code == 0, done.stderr

@@ -69,7 +69,9 @@ class Looked:
 
 @click.command("status")
 @click.argument("environment", type=options.environment, default="prod", metavar="[ENV]")
-@click.option("--check", is_flag=True, help="Exit code 1 if something is due, stale or gone.")
+@click.option(
+    "--check", is_flag=True, help="Exit code 1 if anything is begun, due, stale or gone."
+)
 @options.shared
 @click.pass_context
 def command(
@@ -81,10 +83,10 @@ def command(
     late rows that no session can load, and the models that are due, stale (inputs are late or
     changed), marked to be computed again, or waiting for their inputs; then who holds what, and who
     promoted last. It is found from the state and from Iceberg metadata: no Spark is started, and
-    nothing is computed.
+    nothing is computed or written.
 
     Exit codes: 0 if the check itself worked, whatever it found; with --check, 1 if something is
-    due, stale or gone. Models that only wait for their inputs do not count.
+    begun, due, stale or gone. Models that only wait for their inputs do not count.
     """
     from vde_dagster.app.apply.running import look_at_run
     from vde_dagster.app.inspect.operations import look_at_operations
