@@ -69,9 +69,7 @@ class Looked:
 
 @click.command("status")
 @click.argument("environment", type=options.environment, default="prod", metavar="[ENV]")
-@click.option(
-    "--check", is_flag=True, help="Exit code 1 if anything is begun, due, stale or gone."
-)
+@click.option("--check", is_flag=True, help="Exit code 1 if anything is begun, due, stale or gone.")
 @options.shared
 @click.pass_context
 def command(
