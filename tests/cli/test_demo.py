@@ -287,13 +287,13 @@ def test_catch_up_explains_what_landed_since_without_java(
     done = without_java("catch-up", *options, "--project", demo.folder)
     assert done.returncode == 0, done.stderr
     sessions = json.loads(done.stdout)["sessions"]
-    assert {
-        each["sources"][0]["source"]: each["evidence"][0]["rows"] for each in sessions
-    } == landed
-    for each in sessions:
-        assert each["decision"] == "load"
-        assert each["fill"] == [{"start": demo.until.isoformat(), "end": later.isoformat()}]
-        assert "rows" not in each
+    decisions = [each["decision"] for each in sessions]
+    [sources] = zip(*(each["sources"] for each in decisions), strict=True)
+    assert {each["after"]["source"]: each["evidence"][0]["rows"] for each in sources} == landed
+    for session, decision in zip(sessions, decisions, strict=True):
+        assert decision["is"] == "Load"
+        assert decision["fill"] == [{"start": demo.until.isoformat(), "end": later.isoformat()}]
+        assert "rows" not in session
 
 
 @pytest.fixture(scope="module")
