@@ -13,6 +13,7 @@ switched on it does nothing: each model has one launcher.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Final
 
 import dagster as dg
@@ -44,7 +45,7 @@ from vde_dagster.orchestration.attempts import (
     note_undone,
     pauses_of,
 )
-from vde_dagster.orchestration.failures import failures, secrets_hidden
+from vde_dagster.orchestration.failures import secrets_hidden
 from vde_dagster.orchestration.location import Location, automation_sensor_name
 from vde_dagster.orchestration.metadata import (
     AUTOMATION,
@@ -54,6 +55,7 @@ from vde_dagster.orchestration.metadata import (
     WORK,
     Metadata,
 )
+from vde_dagster.orchestration.one_step import one_step_job
 from vde_dagster.orchestration.partitions import partitions_of
 from vde_dagster.orchestration.plan_config import AtOnceConfig
 from vde_dagster.orchestration.plan_events import done_metadata, plan_events
@@ -116,27 +118,16 @@ def build_automation_job(location: Location) -> dg.JobDefinition:
 
     It is what `vde run` does, launched by the automation sensor, a schedule or a person.
     """
-
-    @dg.op(
-        name=RUN_OP,
-        out=dg.Out(dg.Nothing),
-        description="Compute what is due, and what is late or changed upstream, parents first.",
-    )
-    def run(context: dg.OpExecutionContext, config: RunJobConfig) -> Iterator[object]:
-        shown: Metadata = {}
-        with failures(shown):
-            yield from _run(location, context, config, shown)
-
-    @dg.job(
-        name=AUTOMATION_JOB,
+    return one_step_job(
+        AUTOMATION_JOB,
+        partial(_run, location),
+        RunJobConfig,
+        step=RUN_OP,
+        step_description="Compute what is due, and what is late or changed upstream, parents "
+        "first.",
         description=f"What is due in {location.environment}, and what is late or changed upstream.",
         tags={**location.run_tags, AUTOMATION: _who(location)},
-        executor_def=dg.in_process_executor,
     )
-    def automation_job() -> None:
-        run()
-
-    return automation_job
 
 
 def _run(
@@ -152,17 +143,15 @@ def _run(
     shown["vde/plan"] = dg.MetadataValue.md(run_markdown(plan, waiting))
     if plan.is_empty:
         shown["vde/reason"] = f"nothing to do: {_why_nothing(location, plan, wanted)}"
-        yield dg.Output(None, metadata=shown)
         return
     if config.explain:
-        yield dg.Output(None, metadata=shown)
         return
     events = plan_events(location, plan)
     try:
         yield from events.carried_out(context, plan, concurrency)
     finally:
         note_undone(location.project.services, context, plan, events)
-    yield dg.Output(None, metadata=shown | done_metadata(events.done))
+    shown |= done_metadata(events.done)
 
 
 def build_automation_sensor(location: Location, job: dg.JobDefinition) -> dg.SensorDefinition:

@@ -4,8 +4,9 @@ They are about all environments of the state, whichever one a code location serv
 location has the jobs, and that of production alone has their schedules.
 """
 
-# No `from __future__ import annotations`: Dagster reads the annotations of an op as objects.
-from collections.abc import Iterable, Iterator
+# No `from __future__ import annotations`: pydantic reads the annotations of a config as objects.
+from collections.abc import Iterable
+from functools import partial
 from typing import Final
 
 import dagster as dg
@@ -32,9 +33,9 @@ from vde_dagster.app.clean_up.maintaining import (
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.names import PRODUCTION
 from vde_dagster.core.planning.plan_markdown import escaped
-from vde_dagster.orchestration.failures import failures
 from vde_dagster.orchestration.location import Location
 from vde_dagster.orchestration.metadata import PROJECT, Metadata
+from vde_dagster.orchestration.one_step import one_step_job
 from vde_dagster.orchestration.step_log import logged_progress
 from vde_dagster.ports.physical_layer import StoredFiles
 from vde_dagster.ports.state import LeaseHeld
@@ -67,58 +68,31 @@ class MaintainConfig(dg.Config):
 
 def build_janitor_job(location: Location) -> dg.JobDefinition:
     """The job that removes expired environments and drops versions that nothing refers to."""
-
-    @dg.op(
-        name=_JANITOR_OP,
-        out=dg.Out(dg.Nothing),
-        description="Remove environments whose time is over, and drop versions to which nothing "
-        "refers.",
-    )
-    def janitor(context: dg.OpExecutionContext, config: JanitorConfig) -> Iterator[object]:
-        shown: Metadata = {}
-        with failures(shown):
-            _clean_up(context, location, config, shown)
-        yield dg.Output(None, metadata=shown)
-
-    @dg.job(
-        name=JANITOR_JOB,
-        description="Remove environments whose time is over, and drop versions to which nothing "
-        "refers, of all environments.",
+    does = "Remove environments whose time is over, and drop versions to which nothing refers"
+    return one_step_job(
+        JANITOR_JOB,
+        partial(_clean_up, location),
+        JanitorConfig,
+        step=_JANITOR_OP,
+        step_description=f"{does}.",
+        description=f"{does}, of all environments.",
         tags={PROJECT: location.project.configuration.name},
-        executor_def=dg.in_process_executor,
     )
-    def janitor_job() -> None:
-        janitor()
-
-    return janitor_job
 
 
 def build_maintain_job(location: Location) -> dg.JobDefinition:
     """The job that rewrites small files, and removes old Iceberg snapshots and files."""
-
-    @dg.op(
-        name=_MAINTAIN_OP,
-        out=dg.Out(dg.Nothing),
-        description="Rewrite small files, and remove Iceberg snapshots and files that nothing "
+    return one_step_job(
+        MAINTAIN_JOB,
+        partial(_maintain, location),
+        MaintainConfig,
+        step=_MAINTAIN_OP,
+        step_description="Rewrite small files, and remove Iceberg snapshots and files that nothing "
         "names.",
-    )
-    def maintain(context: dg.OpExecutionContext, config: MaintainConfig) -> Iterator[object]:
-        shown: Metadata = {}
-        with failures(shown):
-            _maintain(context, location, config, shown)
-        yield dg.Output(None, metadata=shown)
-
-    @dg.job(
-        name=MAINTAIN_JOB,
         description="Rewrite small files, and remove old Iceberg snapshots and files, of all "
         "environments.",
         tags={PROJECT: location.project.configuration.name},
-        executor_def=dg.in_process_executor,
     )
-    def maintain_job() -> None:
-        maintain()
-
-    return maintain_job
 
 
 def build_clean_up_schedules(
@@ -150,7 +124,7 @@ def _schedule(job: dg.JobDefinition, chosen: str | None) -> dg.ScheduleDefinitio
 
 
 def _clean_up(
-    context: dg.OpExecutionContext, location: Location, config: JanitorConfig, shown: Metadata
+    location: Location, context: dg.OpExecutionContext, config: JanitorConfig, shown: Metadata
 ) -> None:
     """Do what `vde janitor` does. ``shown`` grows, also if that fails.
 
@@ -187,7 +161,7 @@ def _cleaned(done: Cleaned) -> Metadata:
 
 
 def _maintain(
-    context: dg.OpExecutionContext, location: Location, config: MaintainConfig, shown: Metadata
+    location: Location, context: dg.OpExecutionContext, config: MaintainConfig, shown: Metadata
 ) -> None:
     """Do what `vde maintain` does. ``shown`` grows, also if that fails."""
     services, configuration = location.project.services, location.project.configuration

@@ -3,8 +3,9 @@
 Each is one op that makes its plan when it runs, so a run that is executed again does what is left.
 """
 
-# No `from __future__ import annotations`: Dagster reads the annotations of an op as objects.
+# No `from __future__ import annotations`: pydantic reads the annotations of a config as objects.
 from collections.abc import Iterator
+from functools import partial
 from typing import Final
 
 import dagster as dg
@@ -29,9 +30,9 @@ from vde_dagster.core.planning.decisions import open_questions, undecided_text
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.planning.plan_markdown import plan_markdown
 from vde_dagster.core.planning.scheduling import Concurrency
-from vde_dagster.orchestration.failures import failures
 from vde_dagster.orchestration.location import Location
 from vde_dagster.orchestration.metadata import PLAN, Metadata
+from vde_dagster.orchestration.one_step import one_step_job
 from vde_dagster.orchestration.plan_config import AtOnceConfig, PlanConfig, launchpad_words
 from vde_dagster.orchestration.plan_events import done_metadata, plan_events
 from vde_dagster.orchestration.reporting import report_views
@@ -55,57 +56,34 @@ class ApplyConfig(AtOnceConfig):
 def build_plan_job(location: Location) -> dg.JobDefinition:
     """The job that compares the files with an environment, and applies the difference if asked."""
     environment = location.environment
-
-    @dg.op(
-        name=PLAN_OP,
-        out=dg.Out(dg.Nothing),
-        description="Compare the project's files with the environment; apply it if asked for.",
-    )
-    def plan_op(context: dg.OpExecutionContext, config: PlanConfig) -> Iterator[object]:
-        shown: Metadata = {}
-        with failures(shown, words=launchpad_words):
-            yield from _planned(context, location, config, shown)
-
-    @dg.job(
-        name=PLAN_JOB,
+    return one_step_job(
+        PLAN_JOB,
+        partial(_planned, location),
+        PlanConfig,
+        step=PLAN_OP,
+        step_description="Compare the project's files with the environment; apply it if asked for.",
         description=f"Show what would change in {environment}, and apply it with `apply: true`.",
         tags=location.run_tags,
-        executor_def=dg.in_process_executor,
+        words=launchpad_words,
     )
-    def plan_job() -> None:
-        plan_op()
-
-    return plan_job
 
 
 def build_apply_job(location: Location) -> dg.JobDefinition:
     """The job that applies a plan which was saved and reviewed."""
-    environment = location.environment
-
-    @dg.op(
-        name=_APPLY_OP,
-        out=dg.Out(dg.Nothing),
-        description="Apply a saved plan: what was reviewed and nothing else.",
-    )
-    def apply_op(context: dg.OpExecutionContext, config: ApplyConfig) -> Iterator[object]:
-        shown: Metadata = {}
-        with failures(shown, words=launchpad_words):
-            yield from _saved(context, location, config, shown)
-
-    @dg.job(
-        name=APPLY_JOB,
-        description=f"Apply a plan of {environment} that was saved and reviewed.",
+    return one_step_job(
+        APPLY_JOB,
+        partial(_saved, location),
+        ApplyConfig,
+        step=_APPLY_OP,
+        step_description="Apply a saved plan: what was reviewed and nothing else.",
+        description=f"Apply a plan of {location.environment} that was saved and reviewed.",
         tags=location.run_tags,
-        executor_def=dg.in_process_executor,
+        words=launchpad_words,
     )
-    def apply_job() -> None:
-        apply_op()
-
-    return apply_job
 
 
 def _planned(
-    context: dg.OpExecutionContext, location: Location, config: PlanConfig, shown: Metadata
+    location: Location, context: dg.OpExecutionContext, config: PlanConfig, shown: Metadata
 ) -> Iterator[object]:
     """Plan, and do with the plan what was asked for. ``shown`` grows, also if that fails."""
     project, environment = location.project, location.environment
@@ -185,7 +163,7 @@ def _run_unit_tests(
 
 
 def _saved(
-    context: dg.OpExecutionContext, location: Location, config: ApplyConfig, shown: Metadata
+    location: Location, context: dg.OpExecutionContext, config: ApplyConfig, shown: Metadata
 ) -> Iterator[object]:
     """Apply what is left of a saved plan. ``shown`` grows, also if that fails."""
     configuration, services = location.project.configuration, location.project.services
@@ -223,7 +201,7 @@ def _done(
     *,
     applied: Concurrency | None,
 ) -> Iterator[object]:
-    """Apply a plan in the way that is ``applied``, if it is to be, and end the step."""
+    """Apply a plan in the way that is ``applied``, if it is to be."""
     events = plan_events(location, plan)
     if applied is not None:
         yield from events.carried_out(context, plan, applied)
@@ -233,5 +211,4 @@ def _done(
                 f"{plan.environment} shows this plan. Reload this code location, so that its "
                 "assets do, too."
             )
-    done: Metadata = {"vde/applied": applied is not None, **done_metadata(events.done)}
-    yield dg.Output(None, metadata={**shown, **done})
+    shown |= {"vde/applied": applied is not None, **done_metadata(events.done)}
