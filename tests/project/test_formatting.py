@@ -135,6 +135,7 @@ TEXTS = [
     "MODEL (name mart.m, kind /* a */ FULL -- b\n); SELECT a FROM -- c\n@UNION(raw.t, raw.u)",
     HEADER + "SELECT f(INTERVAL a DAY, (b)) AS x, (a IN (1)) AS y FROM -- z\n@UNION(raw.t, raw.u);",
     "MODEL (name mart.m, dialect duckdb, kind FULL); SELECT a, list_value(1, 2) AS l FROM raw.t",
+    "MODEL (name mart.m, kind FULL, owner id #, stamp two   words); SELECT a FROM raw.t",
 ]
 
 

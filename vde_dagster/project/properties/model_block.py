@@ -50,8 +50,15 @@ class Value:
 
     @property
     def written(self) -> str:
-        """The value as written in the file; a single string without its quotes."""
-        return self.tokens[0].text if len(self.tokens) == 1 else self.raw
+        """The value's words, apart by one space each; a single string without its quotes."""
+        if len(self.tokens) == 1:
+            return self.tokens[0].text
+        ends = [-1, *(each.end for each in self.tokens)]
+        words = (
+            f"{' ' * (each.start > end + 1)}{self.text[each.start : each.end + 1]}"
+            for end, each in zip(ends, self.tokens, strict=False)
+        )
+        return "".join(words).lstrip(" ")
 
     @property
     def head(self) -> str:
