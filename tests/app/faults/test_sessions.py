@@ -28,6 +28,7 @@ from vde_dagster.app.binding import Binding, bind_environment
 from vde_dagster.app.catch_up.listing import list_late_data
 from vde_dagster.app.catch_up.sessions import catch_up, load
 from vde_dagster.core.errors import Conflict, OutcomeUnknown
+from vde_dagster.core.ledger.rows_lost import WaitingRows
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import Interval
 from vde_dagster.ports.catalog import Catalog
@@ -254,9 +255,8 @@ def test_rows_that_land_while_a_person_evaluates_hours_are_loaded_by_the_next_se
     model, hours = ModelName("kept", name), Interval(START, START + timedelta(hours=3))
     evaluations = Evaluations.of(str(lake.folder))
     services, gate = evaluations.services(point)
-    backfill = threading.Thread(
-        target=load, args=(services, lake.shown, model, hours), kwargs={"force": True}
-    )
+    loads = load(services, lake.shown, model, hours, waiting=WaitingRows(), force=True)
+    backfill = threading.Thread(target=list, args=(loads,))
     backfill.start()
     assert gate.reached.wait(timeout=300)
     lake.arrive(LATE, until=4)
