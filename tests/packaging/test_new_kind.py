@@ -24,7 +24,6 @@ KIND: Final = f"{KINDS}/rebuilt.py"
 UNION: Final = f"{KINDS}/__init__.py"
 COLUMNS: Final = "vde_dagster/core/model/named_columns.py"
 ROWS: Final = "vde_dagster/core/model/row_identity.py"
-OPTIONS: Final = "vde_dagster/project/properties/kind_options.py"
 
 Edit = Callable[[str], str]
 
@@ -58,13 +57,6 @@ EDITS: Final[Mapping[str, Edit]] = {
     ),
     COLUMNS: adding(IMPORTED, (" Full()", " | Rebuilt()")),
     ROWS: adding(IMPORTED, (" Full()", " | Rebuilt()")),
-    OPTIONS: adding(
-        IMPORTED,
-        (
-            "lambda _: Full()),\n",
-            '    "REBUILT": ((), (), lambda _: Rebuilt()),\n',
-        ),
-    ),
 }
 
 BELOW: Final = "MODEL (name m.below, kind VIEW); SELECT id, name FROM m.toy"
@@ -168,12 +160,6 @@ def test_a_place_that_did_not_decide_is_named_when_it_is_run(
     assert called == forgotten
 
 
-@pytest.mark.full  # of any other unknown kind: tests/project/test_model_properties.py
-def test_a_kind_that_nobody_reads_is_unknown(tmp_path: Path) -> None:
-    done = looked(tmp_path, copied(tmp_path / "copy", without=OPTIONS))
-    assert "models/m/toy.sql:1: unknown kind REBUILT" in done.stderr
-
-
 @pytest.fixture(scope="module")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What mypy keeps of the copies, most of which is the same."""
@@ -201,12 +187,3 @@ def test_the_types_name_every_place_that_has_to_decide(tmp_path: Path, cache: Pa
     found = typed(root, cache)
     assert set(found) == {COLUMNS, ROWS}
     assert all('"assert_never" has incompatible type "Rebuilt"' in each for each in found.values())
-
-
-@pytest.mark.full
-def test_the_types_name_what_the_union_lacks(tmp_path: Path, cache: Path) -> None:
-    root = copied(tmp_path / "copy", without=UNION)
-    init = root / UNION
-    made = adding((IMPORT, renamed(IMPORT)), ('    "Full",\n', '    "Rebuilt",\n'))
-    init.write_text(made(init.read_text("utf-8")), "utf-8")
-    assert "Rebuilt" in typed(root, cache)[OPTIONS]

@@ -254,7 +254,7 @@ def test_batches_are_never_run_at_once(keyword: str) -> None:
 
 def test_batches_that_build_on_each_other_are_no_option() -> None:
     found = refusal(text_of("INCREMENTAL_BY_PARTITION", "batch_size 2"))
-    assert "replace the partitions that those before them filled" in found
+    assert "the kind INCREMENTAL_BY_PARTITION has no option 'batch_size'" in found
 
 
 # Environments

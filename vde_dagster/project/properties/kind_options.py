@@ -1,33 +1,23 @@
-"""The kinds that a model can be of, and what each option of a kind means (seed 001)."""
+"""The kinds that a model can be of, and what each option of a kind means (seed 001).
+
+A kind's options are the fields of its class; one without a default is required. `_READERS` has how
+each option is read.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import MISSING, dataclass, fields
+from typing import Any, Final, get_args
 
-from vde_dagster.core.errors import Place
 from vde_dagster.core.model.column_rules import ON_ADDITIVE_CHANGE, ON_DESTRUCTIVE_CHANGE
 from vde_dagster.core.model.history import EVERY_COLUMN
-from vde_dagster.core.model.kinds import (
-    Embedded,
-    Full,
-    IncrementalByPartition,
-    IncrementalByTimeRange,
-    IncrementalByUniqueKey,
-    IncrementalUnmanaged,
-    Kind,
-    Managed,
-    ScdType2ByColumn,
-    ScdType2ByTime,
-    Seed,
-    View,
-)
+from vde_dagster.core.model.kinds import External, Kind, ScdType2, View
 from vde_dagster.core.time.formats import python_format
 from vde_dagster.project.problems import Problems, suggestion
 from vde_dagster.project.properties.column_properties import column_type
 from vde_dagster.project.properties.merge_options import (
-    read_merge_filter,
+    read_condition,
     read_unique_key,
     read_when_matched,
     read_written_merge,
@@ -35,74 +25,47 @@ from vde_dagster.project.properties.merge_options import (
 from vde_dagster.project.properties.model_block import Value
 from vde_dagster.project.properties.values import (
     check_known,
+    read_column,
     read_columns_of,
     read_count,
     read_flag,
     read_options,
 )
 
-_MERGES: Final = ("when_matched", "merge_filter", "incremental_predicates")
-_BATCHES: Final = ("batch_size", "batch_concurrency")
-_UNBATCHED: Final = {
-    "INCREMENTAL_UNMANAGED": "which appends whatever its query returns and does not manage how it "
-    "is loaded",
-    "INCREMENTAL_BY_PARTITION": "whose batches would replace the partitions that those before them "
-    "filled",
+_KINDS: Final = {each.keyword: each for each in get_args(Kind) if each is not External}
+KEYWORDS: Final = tuple(sorted(_KINDS))
+_INSTEAD: Final = {
+    "EXTERNAL": (
+        "a model that the project writes is not EXTERNAL",
+        "Declare sources in external_models.yaml.",
+    ),
+    "CUSTOM": (
+        "the kind CUSTOM, whose rows a class of the project loads, is not supported",
+        f"Use one of {', '.join(KEYWORDS)}.",
+    ),
 }
-_PROTECTS: Final = ("forward_only", "disable_restatement")
-_PERIOD: Final = ("valid_from_name", "valid_to_name")
-_SCD: Final = (
-    "unique_key",
-    *_PERIOD,
-    "time_data_type",
-    "invalidate_hard_deletes",
-    "batch_size",
-    *_PROTECTS,
-)
+_DERIVED: Final = ("time_format", "written", "written_format")
+"""Fields of kinds that follow from another option."""
+_FIELDLESS: Final = {
+    "INCREMENTAL_BY_TIME_RANGE": ("batch_concurrency",),
+    "INCREMENTAL_BY_UNIQUE_KEY": ("batch_concurrency", "incremental_predicates"),
+    "VIEW": ("materialized",),
+}
+"""Options that are no field of the kind."""
 _OF_THE_MODEL: Final = (ON_DESTRUCTIVE_CHANGE, ON_ADDITIVE_CHANGE)
-"""Properties of a model that an incremental kind takes as options, too."""
-UNSUPPORTED_OPTIONS: Final = (
-    "auto_restatement_cron",
-    "auto_restatement_intervals",
-)
+"""Properties of a model that an incremental kind takes as options; see `keeping_properties`."""
+UNSUPPORTED_OPTIONS: Final = ("auto_restatement_cron", "auto_restatement_intervals")
 """Options of incremental kinds that SQLMesh has; leaving them out changes no row."""
+_INSTANTS: Final = ("timestamp", "timestamp_ntz", "date")
 
 
 @dataclass(frozen=True, slots=True)
-class _Options:
-    """The options of one kind as written, and how to read them."""
+class _Given:
+    """The options of one kind as written, the model's dialect, and what takes problems."""
 
-    given: Mapping[str, Value]
+    options: Mapping[str, Value]
     dialect: str
     problems: Problems
-
-    def flag(self, key: str, *, default: bool = False) -> bool:
-        value = self.given.get(key)
-        return default if value is None else read_flag(value, key, self.problems, default=default)
-
-    def count(self, key: str, *, least: int) -> int | None:
-        value = self.given.get(key)
-        return None if value is None else read_count(value, key, self.problems, least=least)
-
-    def column(self, key: str, default: str) -> str:
-        value = self.given.get(key)
-        names = read_columns_of(value, key, self.problems) if value is not None else (default,)
-        if value is not None and len(names) > 1:
-            message = f"{key} is one column, not {len(names)}"
-            self.problems.add(value.place, message, f"Write `{key} column`.")
-        return names[0] if names else default
-
-    def key(self) -> tuple[str, ...]:
-        return read_unique_key(self.given["unique_key"], self.dialect, self.problems)
-
-    def period(self) -> tuple[str, str]:
-        """The names of the columns with the start and the end of a row's validity."""
-        valid_from, valid_to = (self.column(each, each.removesuffix("_name")) for each in _PERIOD)
-        if valid_from == valid_to:
-            place = next(self.given[key].place for key in _PERIOD if key in self.given)
-            message = f"{' and '.join(_PERIOD)} are both {valid_from!r}"
-            self.problems.add(place, message, "Give them two names.")
-        return valid_from, valid_to
 
 
 def read_kind(value: Value | None, dialect: str, problems: Problems) -> Kind | None:
@@ -112,106 +75,92 @@ def read_kind(value: Value | None, dialect: str, problems: Problems) -> Kind | N
     value = value.unquoted()
     keyword = value.name.upper()
     if keyword not in _KINDS:
-        _refuse_kind(keyword, value.place, problems)
+        unknown = f"unknown kind {keyword}", suggestion(keyword, KEYWORDS)
+        problems.add(value.place, *_INSTEAD.get(keyword, unknown))
         return None
-    known, needed, maker = _KINDS[keyword]
+    kind: Any = _KINDS[keyword]
+    own = {each.name: each for each in fields(kind) if each.name not in _DERIVED}
     before = len(problems.found)
-    written = read_options(value.group() or (), problems)
-    kept = _without_unsupported(keyword, written, problems)
-    options = check_known(kept, known, f"the kind {keyword}", problems)
+    written = _kept(keyword, read_options(value.group() or (), problems), problems)
+    known = (*own, *_FIELDLESS.get(keyword, ()))
+    options = check_known(written, known, f"the kind {keyword}", problems)
     if len(problems.found) > before:
         return None  # an option that seems to be missing may be a misspelled one
-    for key in needed:
-        if key not in options:
-            _need(value.place, keyword, key, problems)
+    for key, option in own.items():
+        if option.default is MISSING and key not in options:
+            message = f"the kind {keyword} needs {key}"
+            problems.add(value.place, message, f"Write {keyword} ({key} ...).")
     if len(problems.found) > before:
         return None
-    return maker(_Options(options, dialect, problems))
+    given = _Given(options, dialect, problems)
+    found: dict[str, object] = {}
+    for key in options:
+        found |= _READERS[key](key, given)
+    return _checked(kind(**found), given)
 
 
-def _refuse_kind(keyword: str, place: Place, problems: Problems) -> None:
-    match keyword:
-        case "EXTERNAL":
-            message = "a model that the project writes is not EXTERNAL"
-            problems.add(place, message, "Declare sources in external_models.yaml.")
-        case "CUSTOM":
-            message = "the kind CUSTOM, whose rows a class of the project loads, is not supported"
-            problems.add(place, message, f"Use one of {', '.join(KEYWORDS)}.")
-        case _:
-            problems.add(place, f"unknown kind {keyword}", suggestion(keyword, KEYWORDS))
-
-
-def _need(place: Place, keyword: str, key: str, problems: Problems) -> None:
-    problems.add(place, f"the kind {keyword} needs {key}", f"Write {keyword} ({key} ...).")
-
-
-def _without_unsupported(
-    keyword: str, written: list[tuple[str, Value]], problems: Problems
+def _kept(
+    keyword: str, written: Sequence[tuple[str, Value]], problems: Problems
 ) -> list[tuple[str, Value]]:
-    """The options without those of the model, and without those that only other tools have.
-
-    The latter are warned of, and refused where their absence would change rows.
-    """
-    kept: list[tuple[str, Value]] = []
+    """The options without those of the model, and without those of other tools, with a warning."""
+    if not keyword.startswith(("INCREMENTAL", "SCD")):
+        return list(written)
     for key, value in written:
-        if key in _BATCHES and keyword in _UNBATCHED:
-            problems.add(
-                value.place,
-                f"{key} is no option of {keyword}, {_UNBATCHED[keyword]}",
-                "Leave it out, or use INCREMENTAL_BY_TIME_RANGE or INCREMENTAL_BY_UNIQUE_KEY.",
-            )
-        elif keyword == "SEED" and key == "csv_settings":
-            problems.add(
-                value.place,
-                f"the option {key!r} is not supported, and without it other rows would be read",
-                "Write the file with a header, commas and double quotes, and take the option out.",
-            )
-        elif keyword.startswith(("INCREMENTAL", "SCD")) and key in _OF_THE_MODEL:
-            continue  # see `keeping_properties`
-        elif keyword.startswith(("INCREMENTAL", "SCD")) and key in UNSUPPORTED_OPTIONS:
+        if key in UNSUPPORTED_OPTIONS:
             message = f"the option {key!r} is not supported and has no effect"
             problems.warn(value.place, message, "Take it out.")
-        else:
-            kept.append((key, value))
-    return kept
+    return [each for each in written if each[0] not in (*_OF_THE_MODEL, *UNSUPPORTED_OPTIONS)]
 
 
-def _time_range(options: _Options) -> Kind:
-    _check_one_at_a_time(options)
-    column, time_format, written_format = _time_column(options)
-    return IncrementalByTimeRange(
-        time_column=column,
-        time_format=time_format,
-        written_format=written_format,
-        lookback=options.count("lookback", least=0) or 0,
-        batch_size=options.count("batch_size", least=1),
-        forward_only=options.flag("forward_only"),
-        disable_restatement=options.flag("disable_restatement"),
-        partition_by_time_column=options.flag("partition_by_time_column", default=True),
-        independent=options.flag("independent"),
-    )
+def _checked(kind: Kind, given: _Given) -> Kind:
+    """A kind of history, whose rows have a start and an end."""
+    if isinstance(kind, ScdType2) and kind.valid_from_name == kind.valid_to_name:
+        names = ("valid_from_name", "valid_to_name")
+        place = next(given.options[each].place for each in names if each in given.options)
+        message = f"{' and '.join(names)} are both {kind.valid_from_name!r}"
+        given.problems.add(place, message, "Give them two names.")
+    return kind
 
 
-def _time_column(options: _Options) -> tuple[str, str, str]:
+# Each of these reads one option: it returns the fields of the kind that follow from it.
+
+
+def _flag(key: str, given: _Given) -> dict[str, object]:
+    return {key: read_flag(given.options[key], key, given.problems, default=False)}
+
+
+def _count(key: str, given: _Given) -> dict[str, object]:
+    least = 0 if key == "lookback" else 1
+    count = read_count(given.options[key], key, given.problems, least=least)
+    return {} if count is None else {key: count}
+
+
+def _column(key: str, given: _Given) -> dict[str, object]:
+    column = read_column(given.options[key], key, given.problems)
+    return {} if column is None else {key: column}
+
+
+def _time_column(key: str, given: _Given) -> dict[str, object]:
     """``ts``, or ``(ts, 'yyyyMMdd')`` with a format in the model's dialect, which is the last."""
-    value = options.given["time_column"]
+    value, problems = given.options[key], given.problems
     items = _named_items(value, ("column", "format")) or value.items()
-    before = len(options.problems.found)
-    names = read_columns_of(items[0], "time_column", options.problems) if items else ()
-    if len(options.problems.found) > before:
-        return "", "", ""
+    before = len(problems.found)
+    names = read_columns_of(items[0], key, problems) if items else ()
+    if len(problems.found) > before:
+        return {key: ""}
     if len(items) > 2 or len(names) != 1:
         message = f"time_column {value.written} is no column with a format"
-        options.problems.add(value.place, message, "Write `time_column name`.")
-        return "", "", ""
+        problems.add(value.place, message, "Write `time_column name`.")
+        return {key: ""}
     if len(items) == 1:
-        return names[0], "", ""
+        return {key: names[0]}
     written = items[1].written
     try:
-        return names[0], python_format(written, options.dialect), written
+        form = python_format(written, given.dialect)
     except ValueError as error:
-        options.problems.add(items[1].place, str(error), "Write it in the model's dialect.")
-        return names[0], "", ""
+        problems.add(items[1].place, str(error), "Write it in the model's dialect.")
+        return {key: names[0]}
+    return {key: names[0], "time_format": form, "written_format": written}
 
 
 def _named_items(value: Value, names: Sequence[str]) -> tuple[Value, ...]:
@@ -227,154 +176,89 @@ def _named_items(value: Value, names: Sequence[str]) -> tuple[Value, ...]:
     return tuple(rest for rest in rests if rest is not None)
 
 
-def _unique_key(options: _Options) -> Kind:
-    _check_one_at_a_time(options)
-    key = options.key()
-    return IncrementalByUniqueKey(
-        unique_key=key,
-        written=read_written_merge(options.given, key, options.dialect),
-        when_matched=read_when_matched(
-            options.given.get("when_matched"), options.dialect, options.problems
-        ),
-        merge_filter=read_merge_filter(options.given, options.dialect, options.problems),
-        lookback=options.count("lookback", least=0) or 0,
-        batch_size=options.count("batch_size", least=1),
-        forward_only=options.flag("forward_only"),
-        disable_restatement=options.flag("disable_restatement"),
-    )
+def _unique_key(key: str, given: _Given) -> dict[str, object]:
+    columns = read_unique_key(given.options[key], given.dialect, given.problems)
+    return {key: columns, "written": read_written_merge(given.options, columns, given.dialect)}
 
 
-def _check_one_at_a_time(options: _Options) -> None:
-    concurrency = options.count("batch_concurrency", least=1)
-    if concurrency is not None and concurrency > 1:
-        options.problems.reject(
-            options.given["batch_concurrency"].place,
+def _when_matched(key: str, given: _Given) -> dict[str, object]:
+    return {key: read_when_matched(given.options[key], given.dialect, given.problems)}
+
+
+def _merge_filter(key: str, given: _Given) -> dict[str, object]:
+    value = given.options[key]
+    return {"merge_filter": read_condition((value,), key, given.dialect, given.problems)}
+
+
+def _predicates(key: str, given: _Given) -> dict[str, object]:
+    """The conditions of a list, which is dbt's name for a merge filter."""
+    value = given.options[key]
+    if "merge_filter" in given.options:
+        message = "merge_filter and incremental_predicates mean the same"
+        given.problems.add(value.place, message, "Give one of them.")
+    return {"merge_filter": read_condition(value.items(), key, given.dialect, given.problems)}
+
+
+def _batch_concurrency(key: str, given: _Given) -> dict[str, object]:
+    value = given.options[key]
+    if (read_count(value, key, given.problems, least=1) or 1) > 1:
+        given.problems.reject(
+            value.place,
             "the batches of a model follow each other, since each is one commit to the model's "
             "table",
             "Leave batch_concurrency out. A larger batch_size loads more intervals at once, and "
             "Spark computes them in parallel.",
         )
+    return {}
 
 
-def _by_partition(options: _Options) -> Kind:
-    return IncrementalByPartition(
-        forward_only=options.flag("forward_only", default=True),
-        disable_restatement=options.flag("disable_restatement"),
-    )
+def _materialized(key: str, given: _Given) -> dict[str, object]:
+    value = given.options[key]
+    if read_flag(value, key, given.problems, default=False):
+        message = "Spark has no materialized views, so `materialized` has no effect"
+        given.problems.warn(value.place, message, "Use the kind FULL to store the rows.")
+    return {}
 
 
-def _unmanaged(options: _Options) -> Kind:
-    return IncrementalUnmanaged(
-        forward_only=options.flag("forward_only", default=True),
-        disable_restatement=options.flag("disable_restatement"),
-    )
+def _compared(key: str, given: _Given) -> dict[str, object]:
+    """The columns whose changes make a history; a star for all of them."""
+    value = given.options[key]
+    if value.written == EVERY_COLUMN or [each.written for each in value.items()] == ["*"]:
+        return {key: (EVERY_COLUMN,)}
+    return {key: read_columns_of(value, key, given.problems)}
 
 
-def _view(options: _Options) -> Kind:
-    if options.flag("materialized"):
-        options.problems.warn(
-            options.given["materialized"].place,
-            "Spark has no materialized views, so `materialized` has no effect",
-            "Use the kind FULL to store the rows.",
-        )
-    return View()
+def _time_data_type(key: str, given: _Given) -> dict[str, object]:
+    value = given.options[key]
+    found = column_type(value.written, given.dialect)
+    if found in _INSTANTS:
+        return {key: found}
+    message = f"time_data_type {value.raw} is no type of an instant"
+    given.problems.add(value.place, message, f"Use one of {', '.join(_INSTANTS)}.")
+    return {}
 
 
-def _by_time(options: _Options) -> Kind:
-    valid_from, valid_to = options.period()
-    return ScdType2ByTime(
-        unique_key=(key := options.key()),
-        written=read_written_merge(options.given, key, options.dialect),
-        updated_at_name=options.column("updated_at_name", "updated_at"),
-        updated_at_as_valid_from=options.flag("updated_at_as_valid_from"),
-        valid_from_name=valid_from,
-        valid_to_name=valid_to,
-        time_data_type=_time_data_type(options),
-        invalidate_hard_deletes=options.flag("invalidate_hard_deletes"),
-        batch_size=options.count("batch_size", least=1),
-        forward_only=options.flag("forward_only", default=True),
-        disable_restatement=options.flag("disable_restatement", default=True),
-    )
-
-
-def _by_column(options: _Options) -> Kind:
-    columns = options.given["columns"]
-    every = columns.written == EVERY_COLUMN or [each.written for each in columns.items()] == ["*"]
-    updated_at = options.column("updated_at_name", "") or None
-    valid_from, valid_to = options.period()
-    return ScdType2ByColumn(
-        unique_key=(key := options.key()),
-        written=read_written_merge(options.given, key, options.dialect),
-        columns=(EVERY_COLUMN,) if every else read_columns_of(columns, "columns", options.problems),
-        execution_time_as_valid_from=options.flag("execution_time_as_valid_from"),
-        updated_at_name=updated_at,
-        valid_from_name=valid_from,
-        valid_to_name=valid_to,
-        time_data_type=_time_data_type(options),
-        invalidate_hard_deletes=options.flag("invalidate_hard_deletes"),
-        batch_size=options.count("batch_size", least=1),
-        forward_only=options.flag("forward_only", default=True),
-        disable_restatement=options.flag("disable_restatement", default=True),
-    )
-
-
-def _time_data_type(options: _Options) -> str:
-    value = options.given.get("time_data_type")
-    if value is None:
-        return _INSTANTS[0]
-    found = column_type(value.written, options.dialect)
-    if found not in _INSTANTS:
-        options.problems.add(
-            value.place,
-            f"time_data_type {value.raw} is no type of an instant",
-            f"Use {', '.join(_INSTANTS[:-1])} or {_INSTANTS[-1]}.",
-        )
-        return _INSTANTS[0]
-    return found
-
-
-_INSTANTS: Final = ("timestamp", "timestamp_ntz", "date")
-
-
-def _seed(options: _Options) -> Kind:
-    return Seed(path=options.given["path"].written)
-
-
-_KINDS: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...], Callable[[_Options], Kind]]]] = {
-    "INCREMENTAL_BY_TIME_RANGE": (
-        (
-            "time_column",
-            "lookback",
-            *_BATCHES,
-            *_PROTECTS,
-            "partition_by_time_column",
-            "independent",
-        ),
-        ("time_column",),
-        _time_range,
-    ),
-    "INCREMENTAL_BY_UNIQUE_KEY": (
-        ("unique_key", *_MERGES, "lookback", *_BATCHES, *_PROTECTS),
-        ("unique_key",),
-        _unique_key,
-    ),
-    "INCREMENTAL_BY_PARTITION": (_PROTECTS, (), _by_partition),
-    "INCREMENTAL_UNMANAGED": (_PROTECTS, (), _unmanaged),
-    "FULL": ((), (), lambda _: Full()),
-    "VIEW": (("materialized",), (), _view),
-    "EMBEDDED": ((), (), lambda _: Embedded()),
-    "SEED": (("path",), ("path",), _seed),
-    "SCD_TYPE_2_BY_TIME": (
-        (*_SCD, "updated_at_name", "updated_at_as_valid_from"),
-        ("unique_key",),
-        _by_time,
-    ),
-    "SCD_TYPE_2_BY_COLUMN": (
-        (*_SCD, "columns", "execution_time_as_valid_from", "updated_at_name"),
-        ("unique_key", "columns"),
-        _by_column,
-    ),
-    "MANAGED": ((), (), lambda _: Managed()),
+_READERS: Final[Mapping[str, Callable[[str, _Given], dict[str, object]]]] = {
+    "batch_concurrency": _batch_concurrency,
+    "batch_size": _count,
+    "columns": _compared,
+    "disable_restatement": _flag,
+    "execution_time_as_valid_from": _flag,
+    "forward_only": _flag,
+    "incremental_predicates": _predicates,
+    "independent": _flag,
+    "invalidate_hard_deletes": _flag,
+    "lookback": _count,
+    "materialized": _materialized,
+    "merge_filter": _merge_filter,
+    "partition_by_time_column": _flag,
+    "path": lambda key, given: {key: given.options[key].written},
+    "time_column": _time_column,
+    "time_data_type": _time_data_type,
+    "unique_key": _unique_key,
+    "updated_at_as_valid_from": _flag,
+    "updated_at_name": _column,
+    "valid_from_name": _column,
+    "valid_to_name": _column,
+    "when_matched": _when_matched,
 }
-"""By keyword: the options of a kind, those that it needs, and the function that builds it."""
-KEYWORDS: Final = tuple(sorted(_KINDS))

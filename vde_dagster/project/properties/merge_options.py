@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, TypeVar
 
 import sqlglot
@@ -59,8 +59,9 @@ def read_written_merge(
     if not is_spark(dialect):
         return WrittenMerge()
     keys = given["unique_key"].items()
-    filters = [given[name] for name in ("merge_filter", "incremental_predicates") if name in given]
-    conditions = [each for value in filters for each in _conditions_of(value, given)]
+    conditions = [given["merge_filter"]] if "merge_filter" in given else []
+    if "incremental_predicates" in given:
+        conditions += given["incremental_predicates"].items()
     clauses = given.get("when_matched")
     return WrittenMerge(
         key=tuple(_key_text(*each) for each in zip(keys, key, strict=True))
@@ -69,10 +70,6 @@ def read_written_merge(
         when_matched=_sided(_clauses_text(clauses), _CLAUSES) if clauses is not None else "",
         merge_filter=" AND ".join(f"({closed(_sided(each.sql, _BEFORE))})" for each in conditions),
     )
-
-
-def _conditions_of(value: Value, given: Mapping[str, Value]) -> Sequence[Value]:
-    return value.items() if value is given.get("incremental_predicates") else (value,)
 
 
 def _key_text(written: Value, key: str) -> str:
@@ -118,12 +115,8 @@ def _is_bare(name: str) -> bool:
     return isinstance(found, exp.Column) and found.sql("spark") == name
 
 
-def read_when_matched(
-    value: Value | None, dialect: str, problems: Problems
-) -> tuple[exp.When, ...]:
+def read_when_matched(value: Value, dialect: str, problems: Problems) -> tuple[exp.When, ...]:
     """The WHEN MATCHED clauses, in order (seed 001, *When Matched Expression*)."""
-    if value is None:
-        return ()
     text = _clauses_text(value)
     try:
         merge = read_sql(_CLAUSES + text, dialect)
@@ -173,45 +166,21 @@ def _check_action(clause: exp.When, value: Value, problems: Problems) -> None:
         problems.add(value.place, message, "Write `UPDATE SET target.a = ...`.")
 
 
-def read_merge_filter(
-    given: Mapping[str, Value], dialect: str, problems: Problems
-) -> exp.Expr | None:
-    """The condition that bounds which rows of the target are looked at (*Merge Filter*).
-
-    dbt's ``incremental_predicates``, a list of conditions, mean the same.
-    """
-    value = given.get("merge_filter")
-    predicates = given.get("incremental_predicates")
-    if value is not None and predicates is not None:
-        message = "merge_filter and incremental_predicates mean the same"
-        problems.add(predicates.place, message, "Give one of them.")
-        return None
-    if predicates is not None:
-        return _conjunction(predicates.items(), "incremental_predicates", dialect, problems)
-    return _conjunction((value,), "merge_filter", dialect, problems) if value is not None else None
-
-
-def _conjunction(
+def read_condition(
     items: Iterable[Value], name: str, dialect: str, problems: Problems
 ) -> exp.Expr | None:
-    found = [
-        sided
-        for item in items
-        if (condition := _read_condition(item, name, dialect, problems)) is not None
-        and (sided := _with_sides(condition, item, name, problems)) is not None
-    ]
+    """The conditions that bound which rows of the target are looked at (*Merge Filter*)."""
+    found: list[exp.Expr] = []
+    for item in items:
+        condition = read_expression(item, dialect, problems)
+        if condition is not None and not isinstance(condition, exp.Condition):
+            message = f"{name} has {item.sql!r}, which is no condition"
+            advice = "Write a comparison, such as `target.day > DATE '2024-01-01'`."
+            problems.add(item.place, message, advice)
+        elif condition is not None:
+            sided = _with_sides(condition, item, name, problems)
+            found += [] if sided is None else [sided]
     return exp.and_(*found) if found else None
-
-
-def _read_condition(value: Value, name: str, dialect: str, problems: Problems) -> exp.Expr | None:
-    found = read_expression(value, dialect, problems)
-    if found is None or isinstance(found, exp.Condition):
-        return found
-    message = f"{name} has {value.sql!r}, which is no condition"
-    problems.add(
-        value.place, message, "Write a comparison, such as `target.day > DATE '2024-01-01'`."
-    )
-    return None
 
 
 def _is_list_of_texts(value: Value) -> bool:
@@ -230,7 +199,9 @@ def _with_sides(node: T, value: Value, name: str, problems: Problems) -> T | Non
         advice = "Make what it looks up a column of the model's own query, and name that here."
         problems.add(value.place, message, advice)
         return None
-    for column in _columns(normalized):
+    for column in list(normalized.find_all(exp.Column)):
+        if isinstance(column.this, exp.Star):
+            continue
         side = _SIDES.get(column.table.lower())
         if side is None:
             problems.add(
@@ -245,9 +216,3 @@ def _with_sides(node: T, value: Value, name: str, problems: Problems) -> T | Non
             message = f"{name} has the macro @{macro}, which is none that has a meaning there"
             problems.add(value.place, message, suggestion(macro, sorted(TIME_MACROS)))
     return normalized
-
-
-def _columns(node: exp.Expr) -> Iterator[exp.Column]:
-    for column in list(node.find_all(exp.Column)):
-        if not isinstance(column.this, exp.Star):
-            yield column

@@ -33,14 +33,18 @@ def read_flag(value: Value, what: str, problems: Problems, *, default: bool) -> 
     return found
 
 
-def read_count(value: Value, what: str, problems: Problems, *, least: int) -> int | None:
-    """A whole number of at least ``least``; None (and a problem) for everything else."""
+def read_count(
+    value: Value, what: str, problems: Problems, *, least: int, most: int = 10**9 - 1
+) -> int | None:
+    """A whole number within bounds; None (and a problem) for everything else."""
     text = value.written
-    if not (text.isascii() and text.isdigit() and len(text) <= 9 and int(text) >= least):
-        message = f"{what} {text!r} is no whole number of at least {least}"
+    number = int(text) if text.isascii() and text.isdigit() and len(text) <= 9 else -1
+    if not least <= number <= most:
+        bounds = f"{least} to {most}" if most <= 1000 else f"at least {least}"
+        message = f"{what} {text!r} is no whole number of {bounds}"
         problems.add(value.place, message, f"Write for example {max(least, 1)}.")
         return None
-    return int(text)
+    return number
 
 
 def read_choice(value: Value, what: str, choices: type[E], problems: Problems) -> E | None:
@@ -128,6 +132,15 @@ def read_columns_of(value: Value, what: str, problems: Problems) -> tuple[str, .
             message = f"{what} {item.written!r} is no name of a column"
             problems.add(item.place, message, "Write the name alone, such as `order_id`.")
     return tuple(names)
+
+
+def read_column(value: Value, what: str, problems: Problems) -> str | None:
+    """The name of the one column that is given; the first where there are several."""
+    names = read_columns_of(value, what, problems)
+    if len(value.items()) != 1:
+        message = f"{what} is one column, not {len(value.items())}"
+        problems.add(value.place, message, f"Write `{what} column`.")
+    return names[0] if names else None
 
 
 def column_name(value: Value) -> str | None:
