@@ -205,7 +205,7 @@ FILES = [
     ("AUDIT (name not_null);\nSELECT 1", "audits/a.sql:1", "the audit's name not_null is built in", "another name"),
     ("AUDIT (name a_non_blocking);\nSELECT 1", "audits/a.sql:1", "ends with _non_blocking", "leave it out"),
     ("AUDIT (name 'a b');\nSELECT 1", "audits/a.sql:1", "is no name of an audit", "letters"),
-    ("AUDIT (name a,\nstandalone true);\nSELECT 1", "audits/a.sql:2", "an audit has no property 'standalone'", "Known: name"),
+    ("AUDIT (name a,\nstandalone true);\nSELECT 1", "audits/a.sql:2", "an audit has no option 'standalone'", "Known: name"),
     ("AUDIT (name a,\ndialect sparkk);\nSELECT 1", "audits/a.sql:2", "unknown dialect 'sparkk'", "Use one of spark"),
     ("AUDIT (name a,\nblocking maybe);\nSELECT 1", "audits/a.sql:2", "neither true nor false", "one"),
     ("AUDIT (name a); SELECT 1;\nAUDIT (name a); SELECT 2", "audits/a.sql:2", "the audit a is declared twice", "another name"),

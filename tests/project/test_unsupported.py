@@ -51,7 +51,7 @@ UNSUPPORTED = [
     (f"MODEL (name m.x, kind {RANGE},\n\nallow_partials true);\n{TIMED}", 3, "an interval is evaluated once it has ended", "shorter interval_unit"),
     ("MODEL (name m.x, kind VIEW,\nfreshness '4 hours');\nSELECT id FROM raw.t", 2, "freshness has no effect on a model of kind VIEW, which has no rows of its own", "Leave it out."),
     ("MODEL (name m.x, kind EMBEDDED,\n\nupdates_on all);\nSELECT id FROM raw.t", 3, "updates_on has no effect on a model of kind EMBEDDED", "Leave it out."),
-    ("MODEL (name m.x, kind MANAGED,\nfreshness '4 hours');\nSELECT id FROM raw.t", 2, "which is kept fresh by its target_lag", "Write `physical_properties (target_lag = '...')` instead."),
+    ("MODEL (name m.x, kind MANAGED,\nfreshness '4 hours');\nSELECT id FROM raw.t", 2, "which is kept fresh by the target_lag among its physical_properties", "Leave it out."),
     ("MODEL (name m.x, kind VIEW,\nretries 2);\nSELECT id FROM raw.t", 2, "retries has no effect on a model of kind VIEW, which has no rows of its own", "Leave it out."),
     ("MODEL (name m.x, kind EMBEDDED,\nconcurrency 1);\nSELECT id FROM raw.t", 2, "concurrency has no effect on a model of kind EMBEDDED, which has no rows of its own", "Leave it out."),
     ("MODEL (name m.x, kind VIEW,\non_destructive_change warn);\nSELECT id FROM raw.t", 2, "on_destructive_change has no effect on a model of kind VIEW, which has no table that an edit keeps", "Leave it out."),

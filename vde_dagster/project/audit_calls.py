@@ -72,20 +72,22 @@ def called_audits(
         inner = len(audits.problems)
         audits = audits.beside(beside)
         problems.found += audits.problems[inner:]
-        _warn_of_unused(beside, properties.audits, problems)
-    if not properties.audits:
+        _warn_of_unused(beside, properties.model.audits, problems)
+    if not properties.model.audits:
         return CalledAudits()
     if functions is None:
         files = settings.source.attachments.items()
         macros = {path: text for path, text in files if path.startswith("macros/")}
         functions, _ = load_user_macros(macros)  # what is wrong with a file is reported at the file
-    if properties.kind.is_inlined:
-        message = f"a model of kind {properties.kind.keyword} stores no rows, so its audits do not "
+    if properties.model.kind.is_inlined:
+        message = (
+            f"a model of kind {properties.model.kind.keyword} stores no rows, so its audits do not "
+        )
         message += "run"
         advice = "Audit the models that read it, or let it be FULL."
         problems.warn(properties.places.get("audits", place), message, advice)
     return read_calls(
-        properties.audits,
+        properties.model.audits,
         audits,
         MacroScope(variables=settings.variables, functions=functions),
         parents=parents,

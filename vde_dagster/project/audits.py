@@ -20,11 +20,15 @@ from vde_dagster.core.audits.builtins import BLOCKING, BUILTINS, NON_BLOCKING
 from vde_dagster.core.audits.values import THIS_MODEL
 from vde_dagster.core.errors import Place, Problem, ProjectInvalid
 from vde_dagster.core.model.model import AUDITS_FOLDER
-from vde_dagster.project.defaults import SUPPORTED_DIALECTS, is_dialect
-from vde_dagster.project.problems import Problems, suggestion
+from vde_dagster.project.problems import Problems
 from vde_dagster.project.properties.call_properties import read_argument
-from vde_dagster.project.properties.model_block import Block, Value, block_starts, read_block
-from vde_dagster.project.properties.values import read_flag
+from vde_dagster.project.properties.model_block import Value, block_starts, read_block
+from vde_dagster.project.properties.values import (
+    check_known,
+    read_dialect,
+    read_flag,
+    read_options,
+)
 from vde_dagster.project.unread import declared_names
 
 FOLDER: Final = AUDITS_FOLDER
@@ -162,14 +166,15 @@ def _definition(text: str, path: Path, dialect: str, problems: Problems) -> Defi
         return None
     if block is None:
         return None
-    values = _values(block, problems)
+    written = read_options((value for _, value in block.properties), problems)
+    values = check_known(written, _PROPERTIES, "an audit", problems)
     if not block.has_rest:
         advice = "Write a SELECT of the rows that fail behind the AUDIT block."
         problems.add(block.place, "the audit has no query", advice)
     name = _name(values.get("name"), block.place, problems)
     if name is None or not block.has_rest:
         return None
-    own = _dialect(values.get("dialect"), dialect, problems)
+    own = read_dialect(values.get("dialect"), dialect, problems)
     flag = values.get("blocking")
     return Definition(
         name=name,
@@ -180,23 +185,6 @@ def _definition(text: str, path: Path, dialect: str, problems: Problems) -> Defi
         text=text[block.query_offset :],
         query_line=block.query_line,
     )
-
-
-def _values(block: Block, problems: Problems) -> dict[str, Value]:
-    """The values of the properties that are known, each once."""
-    values: dict[str, Value] = {}
-    for key, written in block.properties:
-        rest = written.rest()
-        if key not in _PROPERTIES:
-            message = f"an audit has no property {key!r}"
-            problems.add(written.place, message, suggestion(key, _PROPERTIES))
-        elif key in values:
-            problems.add(written.place, f"the property {key!r} is given twice", "Remove one.")
-        elif rest is None:
-            problems.add(written.place, f"the property {key!r} has no value", f"Write `{key} ...`.")
-        else:
-            values[key] = rest
-    return values
 
 
 def _name(value: Value | None, place: Place, problems: Problems) -> str | None:
@@ -216,16 +204,6 @@ def _name(value: Value | None, place: Place, problems: Problems) -> str | None:
         problems.add(value.place, f"the audit's name {name} {reason}", advice)
         return None
     return name
-
-
-def _dialect(value: Value | None, default: str, problems: Problems) -> str:
-    if value is None:
-        return default
-    if not is_dialect(value.written.lower()):
-        advice = SUPPORTED_DIALECTS
-        problems.add(value.place, f"unknown dialect {value.written!r}", advice)
-        return default
-    return value.written.lower()
 
 
 def _defaults(value: Value | None, dialect: str, problems: Problems) -> dict[str, str]:

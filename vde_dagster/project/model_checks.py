@@ -31,18 +31,15 @@ def check_query(body: Query, properties: Properties, place: Place, problems: Pro
         place: Where the query starts.
         problems: Gets what is wrong.
     """
-    query = body.expression
-    if properties.kind_is_known and isinstance(properties.kind, View | Managed):
-        made = "read" if properties.kind.is_view else "refreshed"
+    query, kind = body.expression, properties.model.kind
+    if properties.kind_is_known and isinstance(kind, View | Managed):
+        made = "read" if kind.is_view else "refreshed"
         for name in dict.fromkeys(name for name, _ in macros_in(query) if name in TIME_MACROS):
-            problems.add(
-                place,
-                f"a {properties.kind.keyword} is {made} at any time, so @{name} means nothing in "
-                "it",
-                "Use the kind FULL, or leave the filter to who reads the view.",
-            )
-    if properties.kind_is_known and properties.kind.is_inlined and (body.before or body.after):
-        message = f"a model of kind {properties.kind.keyword} has pre- or post-statements"
+            message = f"a {kind.keyword} is {made} at any time, so @{name} means nothing in it"
+            advice = "Use the kind FULL, or leave the filter to who reads the view."
+            problems.add(place, message, advice)
+    if properties.kind_is_known and kind.is_inlined and (body.before or body.after):
+        message = f"a model of kind {kind.keyword} has pre- or post-statements"
         problems.add(place, message, "Such models are not run, so take the statements out.")
     _check_tables(body, place, problems)
     _check_names(body, place, problems)
@@ -77,7 +74,7 @@ def _check_columns(
 ) -> None:
     """The columns that a header names must be among those that the table will have."""
     names = {name for projection in query.selects for name in _output_names(projection)}
-    for finding in clashing_columns(properties.kind, names):
+    for finding in clashing_columns(properties.model.kind, names):
         problems.add(place, finding.message, finding.advice)
     if EVERY_COLUMN not in names:  # else they are known when the graph is built
         check_named_columns(properties, names, place, problems)
@@ -96,9 +93,9 @@ def check_named_columns(
     """
     known = sorted(name for name in names if name)
     found = {*names, *properties.maybe_columns}
-    every = {*found, *added_columns(properties.kind)}
+    every = {*found, *added_columns(properties.model.kind)}
     missing = (
-        *missing_columns(properties.kind, properties.storage, found),
+        *missing_columns(properties.model.kind, properties.model.storage, found),
         *(each for each in _described_by(properties) if each[1] not in every),
     )
     for what, column in missing:
@@ -119,12 +116,12 @@ _PROPERTY: Final = {
 
 
 def _described_by(properties: Properties) -> Iterator[tuple[str, str]]:
-    for declared in properties.columns:
+    for declared in properties.model.columns:
         yield "declared column", declared.name
-    for name in properties.column_descriptions:
+    for name in properties.model.column_descriptions:
         yield "described column", name
     what = "grain column" if "grain" in properties.places else "grains column"
-    for column in dict.fromkeys(each for key in properties.grains for each in key):
+    for column in dict.fromkeys(each for key in properties.model.grains for each in key):
         yield what, column
 
 
@@ -145,7 +142,7 @@ def _output_name(projection: exp.Expr) -> str:
 
 
 def _check_late_data(query: exp.Query, properties: Properties, problems: Problems) -> None:
-    policy = properties.late_data
+    policy = properties.model.late_data
     if policy is None or policy.mode is not LateDataMode.STATELESS:
         return
     why = why_not_row_local(query, policy.sources[0])
@@ -155,7 +152,7 @@ def _check_late_data(query: exp.Query, properties: Properties, problems: Problem
             f"late_data in stateless mode appends rows one by one, but the query has {why}",
             "Read exactly the one source, row by row, and aggregate in a downstream model.",
         )
-    elif isinstance(properties.kind, IncrementalUnmanaged) and (why := why_not_once(query)):
+    elif isinstance(properties.model.kind, IncrementalUnmanaged) and (why := why_not_once(query)):
         problems.add(
             properties.places["late_data"],
             f"late_data appends each new row of the source once, but {why}",

@@ -166,11 +166,11 @@ def _read_sql(
     properties = read_properties(
         block.properties if block else (),
         default_name=_name_of_path(source.path),
-        defaults=settings.defaults,
+        settings=settings,
         place=place,
         problems=problems,
     )
-    if isinstance(properties.kind, Seed):
+    if isinstance(properties.model.kind, Seed):
         if block is not None and block.has_rest:
             message = "a SEED has the rows of its file, and no query or other statement"
             where = Place(path=source.path, line=block.query_line)
@@ -221,7 +221,7 @@ def _sql_model(
         {*read.used_files, *gates, *called.used_files},
     )
     upstream = tuple(sorted(parents))
-    return build_model(kept, properties, header, body, upstream, own_audits=called.own)
+    return build_model(kept, properties, body, upstream, own_audits=called.own)
 
 
 def _first_model(text: str, path: Path, dialect: str, problems: Problems) -> str:
@@ -238,7 +238,7 @@ def _signal_files(
     settings: Settings, properties: Properties, header: Place, problems: Problems
 ) -> Collection[str]:
     place = properties.places.get("signals", header)
-    return settings.signal_files(properties.signals, place, problems)
+    return settings.signal_files(properties.model.signals, place, problems)
 
 
 def _body(
@@ -281,25 +281,29 @@ def _seed(
     place: Place,
     problems: Problems,
 ) -> Model | None:
-    assert isinstance(properties.kind, Seed), "the model is a seed"
-    text = settings.source.attachments.get(properties.kind.path)
+    assert isinstance(properties.model.kind, Seed), "the model is a seed"
+    text = settings.source.attachments.get(properties.model.kind.path)
     gates = _signal_files(settings, properties, place, problems)
     called = called_audits(properties, settings, functions, (), place=place, problems=problems)
     if text is None:
         problems.add(
             place,
-            f"the seed's file {properties.kind.path!r} is no file inside this project",
+            f"the seed's file {properties.model.kind.path!r} is no file inside this project",
             "Write its path relative to the model's file. A file outside of the project, also "
             "behind a symbolic link, has to be copied into it.",
         )
         return None
-    file = Path(posixpath.normpath((settings.source.path.parent / properties.kind.path).as_posix()))
-    for finding in seed_findings(text, properties.columns):
+    file = Path(
+        posixpath.normpath((settings.source.path.parent / properties.model.kind.path).as_posix())
+    )
+    for finding in seed_findings(text, properties.model.columns):
         declared = properties.places.get("columns", place)
         where = declared if finding.line is None else Place(path=file, line=finding.line)
-        problems.add(where, f"the seed {properties.name}: {finding.message}", finding.advice)
-    kept = settings.used(called.used_variables, {properties.kind.path, *gates, *called.used_files})
-    return build_model(kept, properties, place, SeedRows(text=text), (), own_audits=called.own)
+        problems.add(where, f"the seed {properties.model.name}: {finding.message}", finding.advice)
+    kept = settings.used(
+        called.used_variables, {properties.model.kind.path, *gates, *called.used_files}
+    )
+    return build_model(kept, properties, SeedRows(text=text), (), own_audits=called.own)
 
 
 def _name_of_path(path: PurePath) -> ModelName | None:

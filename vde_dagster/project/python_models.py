@@ -181,7 +181,7 @@ def read_python_model(settings: Settings, problems: Problems) -> Model | None:
     properties = read_properties(
         [each for each in written if not _is_for_sql(*each, problems)],
         default_name=None,
-        defaults=settings.defaults,
+        settings=settings,
         place=place,
         problems=problems,
     )
@@ -206,7 +206,7 @@ def read_python_model(settings: Settings, problems: Problems) -> Model | None:
         modules=imported.modules,
     )
     gates = settings.signal_files(
-        properties.signals, properties.places.get("signals", place), problems
+        properties.model.signals, properties.places.get("signals", place), problems
     )
     called = called_audits(
         properties, settings, None, properties.depends_on, place=place, problems=problems
@@ -217,7 +217,7 @@ def read_python_model(settings: Settings, problems: Problems) -> Model | None:
     )
     kept = replace(kept, defaults={**kept.defaults, _IMPORTS: json.dumps(imports)})
     parents = tuple(sorted({*properties.depends_on, *defined_tables(before.expressions)}))
-    return build_model(kept, properties, place, body, parents, own_audits=called.own)
+    return build_model(kept, properties, body, parents, own_audits=called.own)
 
 
 def modules_of(source: ModelSource, folder: Path) -> dict[str, str]:
@@ -309,12 +309,12 @@ _SQL_KINDS: Final = ("EMBEDDED", "MANAGED", "SEED", "VIEW")
 
 
 def _check_kind(properties: Properties, problems: Problems) -> None:
-    columns = {column.name for column in properties.columns}
+    columns = {column.name for column in properties.model.columns}
     if columns:
         check_named_columns(properties, columns, properties.places["kind"], problems)
-    if properties.late_data is None:
+    if properties.model.late_data is None:
         return
-    if properties.late_data.mode is LateDataMode.STATELESS:
+    if properties.model.late_data.mode is LateDataMode.STATELESS:
         problems.add(
             properties.places["late_data"],
             "late_data in stateless mode appends rows one by one, and what a Python function does "

@@ -7,7 +7,6 @@ from typing import Final
 
 from sqlglot.tokenizer_core import TokenType
 
-from vde_dagster.core.model.kinds import IncrementalByPartition, Kind
 from vde_dagster.core.model.storage import PartitionField, Storage, Transform
 from vde_dagster.project.problems import Problems
 from vde_dagster.project.properties.model_block import Value
@@ -63,16 +62,6 @@ def read_storage(values: Mapping[str, Value], problems: Problems) -> Storage:
         storage_format=_storage_format(values.get("storage_format"), problems),
         properties=_properties(values.get("physical_properties"), problems),
     )
-
-
-def check_partitions(kind: Kind, storage: Storage) -> str | None:
-    """What is missing in a kind's partitioning; None if nothing is."""
-    if isinstance(kind, IncrementalByPartition) and not storage.partitioned_by:
-        return (
-            "INCREMENTAL_BY_PARTITION replaces the partitions that its rows belong to, "
-            "so it needs partitioned_by"
-        )
-    return None
 
 
 def _field(item: Value, problems: Problems) -> PartitionField | None:

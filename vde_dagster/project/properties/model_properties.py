@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
-from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Place
-from vde_dagster.core.model.column_rules import ColumnRules
-from vde_dagster.core.model.kinds import Embedded, Kind, Seed, View
-from vde_dagster.core.model.late_data import LateDataPolicy
-from vde_dagster.core.model.model import Body, Call, Model, ModelSource, OwnAudit, Query
-from vde_dagster.core.model.storage import Storage
+from vde_dagster.core.model.kinds import Embedded, IncrementalByPartition, Kind, Seed, View
+from vde_dagster.core.model.model import Body, Model, ModelSource, OwnAudit, Query
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.time.intervals import EPOCH
 from vde_dagster.core.time.windows import Window
-from vde_dagster.project.defaults import SUPPORTED_DIALECTS, Defaults, is_dialect
 from vde_dagster.project.problems import Problems
-from vde_dagster.project.properties import layout
 from vde_dagster.project.properties.call_properties import (
     read_audits,
     read_depends_on,
@@ -29,24 +24,35 @@ from vde_dagster.project.properties.column_properties import (
     read_grains,
     read_references,
 )
-from vde_dagster.project.properties.keeping_properties import read_column_rules, read_forward_only
+from vde_dagster.project.properties.evaluation_properties import (
+    read_column_rules,
+    read_concurrency,
+    read_cron,
+    read_forward_only,
+    read_range,
+    read_retries,
+    read_updates,
+    read_zone,
+    warn_of_borders,
+)
 from vde_dagster.project.properties.kind_options import read_kind
 from vde_dagster.project.properties.known_properties import BLUEPRINTS, known_properties, refused
 from vde_dagster.project.properties.late_data_property import check_kind, read_late_data
+from vde_dagster.project.properties.layout import read_storage
 from vde_dagster.project.properties.model_block import Value
-from vde_dagster.project.properties.retry_properties import read_concurrency, read_retries
-from vde_dagster.project.properties.schedule_properties import (
-    Schedule,
-    read_schedule,
-    warn_of_borders,
+from vde_dagster.project.properties.values import (
+    read_dialect,
+    read_flag,
+    read_name,
+    read_text,
+    read_words,
 )
-from vde_dagster.project.properties.update_properties import Updates, read_updates
-from vde_dagster.project.properties.values import read_flag, read_name, read_text, read_words
+from vde_dagster.project.settings import Settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Properties:
-    """A model's properties as values; see `vde_dagster.core.model.model.Model`.
+    """A model's properties as values, in ``model``, whose body is not read yet.
 
     ``places`` has the place of each. What could not be read has a stand-in, so that the rest can be
     checked. If ``kind_is_known`` is false, ``maybe_columns`` are words of the kind that may be
@@ -54,32 +60,12 @@ class Properties:
     are of Python models alone.
     """
 
+    model: Model
     kind_is_known: bool
     maybe_columns: frozenset[str]
     places: Mapping[str, Place]
-    name: ModelName
-    kind: Kind
-    schedule: Schedule
-    owner: str
-    description: str
-    tags: tuple[str, ...]
-    grains: tuple[tuple[str, ...], ...]
-    references: tuple[tuple[str, ...], ...]
-    columns: tuple[Column, ...]
-    column_descriptions: Mapping[str, str]
     dialect: str
-    storage: Storage
-    audits: tuple[Call, ...]
-    signals: tuple[Call, ...]
     depends_on: Mapping[ModelName, Window | None]
-    updates: Updates
-    retries: int
-    concurrency: int | None
-    forward_only: bool
-    column_rules: ColumnRules
-    enabled: bool
-    stamp: str
-    late_data: LateDataPolicy | None
     deterministic: bool
     before: tuple[Value, ...]
     after: tuple[Value, ...]
@@ -89,60 +75,97 @@ def read_properties(
     written: Iterable[tuple[str, Value]],
     *,
     default_name: ModelName | None,
-    defaults: Defaults,
+    settings: Settings,
     place: Place,
     problems: Problems,
 ) -> Properties:
     """The properties of a block; one that cannot be read is a problem, and gets its default."""
-    values = known_properties(written, problems)
+    values, catalog = known_properties(written, problems), settings.defaults.catalog
     name = _name(values.get("name"), default_name, place, problems)
-    dialect = _dialect(values.get("dialect"), defaults.dialect, problems)
+    dialect = read_dialect(values.get("dialect"), settings.defaults.dialect, problems)
     kind = read_kind(values.get("kind"), dialect, problems)
-    policy = read_late_data(values.get("late_data"), problems, catalog=defaults.catalog)
-    storage = layout.read_storage(values, problems)
     parents = read_depends_on(values.get("depends_on"), problems)
+    depends_on = {parent.within(catalog): window for parent, window in parents.items()}
+    model = _model(
+        values,
+        problems,
+        name=name or _NAMELESS,
+        kind=kind,
+        depends_on=depends_on,
+        dialect=dialect,
+        settings=settings,
+        place=place,
+    )
     if kind is not None:
-        _check_kind(kind, storage, values, place, problems)
-        if policy is not None:
-            check_kind(kind, policy, values["late_data"].place, problems)
-    schedule = read_schedule(values, defaults, place, problems)
-    named = (name or _NAMELESS).within(defaults.catalog)
-    tags = read_words(values.get("tags"), "the tag", problems)
-    _check_intervals(kind, schedule, values, problems)
-    columns = read_columns(values.get("columns"), dialect, problems)
-    names = {each.name.lower() for each in columns}
+        _check_kind(model, values, problems)
     return Properties(
+        model=model,
         kind_is_known=kind is not None,
         maybe_columns=_maybe_columns(values["kind"]) if kind is None else frozenset(),
         places={key: value.place for key, value in values.items()},
-        name=named,
+        dialect=dialect,
+        depends_on=depends_on,
+        deterministic=_flag(values, "deterministic", problems, default=False),
+        before=values["pre_statements"].items() if "pre_statements" in values else (),
+        after=values["post_statements"].items() if "post_statements" in values else (),
+    )
+
+
+def _model(
+    values: Mapping[str, Value],
+    problems: Problems,
+    *,
+    name: ModelName,
+    kind: Kind | None,
+    depends_on: Mapping[ModelName, Window | None],
+    dialect: str,
+    settings: Settings,
+    place: Place,
+) -> Model:
+    defaults = settings.defaults
+    name = name.within(defaults.catalog)
+    policy = read_late_data(values.get("late_data"), problems, catalog=defaults.catalog)
+    storage = read_storage(values, problems)
+    cron, unit = read_cron(values, defaults.cron, place, problems)
+    start, end = read_range(values, defaults, problems)
+    tags = read_words(values.get("tags"), "the tag", problems)
+    columns = read_columns(values.get("columns"), dialect, problems)
+    names = {each.name.lower() for each in columns}
+    freshness, updates_on = read_updates(values, kind, storage, defaults, problems)
+    return Model(
+        name=name,
         kind=kind or View(),
-        schedule=schedule,
+        body=None,
+        source=settings.source,
+        place=place,
+        windows={parent: window for parent, window in depends_on.items() if window is not None},
+        unit=unit,
+        cron=cron,
+        cron_tz=read_zone(values.get("cron_tz"), problems),
+        start=start or EPOCH,
+        inherits_start=start is None and "start" not in values,
+        end=end,
+        columns=columns,
+        column_descriptions=read_descriptions(values.get("column_descriptions"), problems),
         owner=_text(values, "owner", problems),
         description=_text(values, "description", problems),
         tags=tags,
         grains=read_grains(values, problems),
         references=read_references(values.get("references"), problems),
-        columns=columns,
-        column_descriptions=read_descriptions(values.get("column_descriptions"), problems),
-        dialect=dialect,
         storage=storage,
         audits=read_audits(values.get("audits"), dialect, names, problems),
         signals=read_signals(values.get("signals"), dialect, problems),
-        depends_on={key.within(defaults.catalog): each for key, each in parents.items()},
-        updates=read_updates(values, kind, defaults, problems),
+        freshness=freshness,
+        updates_on=updates_on,
         retries=read_retries(values, kind, defaults, problems),
         concurrency=read_concurrency(values, kind, problems),
         forward_only=read_forward_only(
-            values, kind, defaults, name=named, tags=tags, path=place.path
+            values, kind, defaults, name=name, tags=tags, path=place.path
         ),
         column_rules=read_column_rules(values, kind, problems),
-        enabled=_flag(values, "enabled", problems, default=True),
         stamp=_text(values, "stamp", problems),
+        enabled=_flag(values, "enabled", problems, default=True),
         late_data=policy.within(defaults.catalog) if policy is not None else None,
-        deterministic=_flag(values, "deterministic", problems, default=False),
-        before=values["pre_statements"].items() if "pre_statements" in values else (),
-        after=values["post_statements"].items() if "post_statements" in values else (),
     )
 
 
@@ -180,95 +203,46 @@ def _name(
     return default
 
 
-def _dialect(value: Value | None, default: str, problems: Problems) -> str:
-    if value is None:
-        return default
-    dialect = value.written.lower()
-    if not is_dialect(dialect):
-        advice = SUPPORTED_DIALECTS
-        problems.add(value.place, f"unknown dialect {value.written!r}", advice)
-        return default
-    return dialect
-
-
-def _check_kind(
-    kind: Kind, storage: Storage, values: Mapping[str, Value], place: Place, problems: Problems
-) -> None:
-    lacks = layout.check_partitions(kind, storage)
-    if lacks is not None and "partitioned_by" not in values:
-        where = values["kind"].place if "kind" in values else place
-        problems.add(where, lacks, "Write `partitioned_by (column)`.")
-
-
-def _check_intervals(
-    kind: Kind | None,
-    schedule: Schedule,
-    values: Mapping[str, Value],
-    problems: Problems,
-) -> None:
+def _check_kind(model: Model, values: Mapping[str, Value], problems: Problems) -> None:
+    """Report properties that do not fit the kind of a model."""
+    kind = model.kind
+    if isinstance(kind, IncrementalByPartition) and "partitioned_by" not in values:
+        message = "INCREMENTAL_BY_PARTITION replaces the partitions that its rows belong to, so it "
+        place = values["kind"].place
+        problems.add(place, f"{message}needs partitioned_by", "Write `partitioned_by (column)`.")
+    if model.late_data is not None:
+        check_kind(kind, model.late_data, values["late_data"].place, problems)
     partial = _flag(values, "allow_partials", problems, default=False)
     if isinstance(kind, View | Embedded | Seed):  # these have no intervals
         return
+    warn_of_borders(values, model, problems)
     if partial:
-        _reject_partials(values["allow_partials"], problems)
-    warn_of_borders(values, schedule, problems)
-
-
-def _reject_partials(value: Value, problems: Problems) -> None:
-    problems.reject(
-        value.place,
-        "allow_partials has no effect: an interval is evaluated once it has ended, since what is "
-        "recorded as loaded must be all of it",
-        "Leave it out. For fresher rows give the model a shorter interval_unit and a cron that "
-        "runs more often, such as `interval_unit hour, cron '@hourly'`.",
-    )
+        problems.reject(
+            values["allow_partials"].place,
+            "allow_partials has no effect: an interval is evaluated once it has ended, since what "
+            "is recorded as loaded must be all of it",
+            "Leave it out. For fresher rows give the model a shorter interval_unit and a cron that "
+            "runs more often, such as `interval_unit hour, cron '@hourly'`.",
+        )
 
 
 def build_model(
     source: ModelSource,
     properties: Properties,
-    place: Place,
     body: Body,
     parents: tuple[ModelName, ...],
     *,
     own_audits: tuple[OwnAudit, ...] = (),
 ) -> Model:
     """A model of these properties; with stateful sessions it may read its interval before."""
-    late, reads_itself = properties.late_data, properties.name in parents
+    model = properties.model
+    late, reads_itself = model.late_data, model.name in parents
     reads_itself &= late is not None and late.is_stateful and isinstance(body, Query)
-    return Model(
-        name=properties.name,
-        kind=properties.kind,
-        body=body,
+    return replace(
+        model,
         source=source,
-        place=place,
-        parents=tuple(each for each in parents if each != properties.name or not reads_itself),
+        body=body,
+        parents=tuple(each for each in parents if each != model.name or not reads_itself),
         reads_itself=reads_itself,
-        windows={name: each for name, each in properties.depends_on.items() if each is not None},
-        unit=properties.schedule.unit,
-        cron=properties.schedule.cron,
-        cron_tz=properties.schedule.cron_tz,
-        start=properties.schedule.start,
-        inherits_start=properties.schedule.inherits_start,
-        end=properties.schedule.end,
-        columns=properties.columns,
-        column_descriptions=properties.column_descriptions,
-        owner=properties.owner,
-        description=properties.description,
-        tags=properties.tags,
-        grains=properties.grains,
-        references=properties.references,
-        storage=properties.storage,
-        audits=properties.audits,
         own_audits=own_audits,
-        signals=properties.signals,
-        freshness=properties.updates.freshness,
-        updates_on=properties.updates.updates_on,
-        retries=properties.retries,
-        concurrency=properties.concurrency,
-        forward_only=properties.forward_only,
-        column_rules=properties.column_rules,
-        stamp=properties.stamp,
-        enabled=properties.enabled,
-        late_data=properties.late_data,
     )

@@ -15,6 +15,7 @@ from vde_dagster.core.names import InvalidName, ModelName
 from vde_dagster.core.sql.errors import SQL_ERRORS
 from vde_dagster.core.sql.translation import read_sql
 from vde_dagster.core.time.intervals import parse_duration, parse_instant
+from vde_dagster.project.defaults import SUPPORTED_DIALECTS, is_dialect
 from vde_dagster.project.problems import Problems, suggestion
 from vde_dagster.project.properties.model_block import BRACKETS, Value
 
@@ -88,6 +89,16 @@ def read_end(value: Value, problems: Problems) -> datetime | None:
         message = f"end {value.written!r} is after every date"
         problems.add(value.place, message, "Leave it out: without an end there is none.")
         return None
+
+
+def read_dialect(value: Value | None, default: str, problems: Problems) -> str:
+    """A dialect that SQL may be written in."""
+    if value is None:
+        return default
+    if not is_dialect(value.written):
+        problems.add(value.place, f"unknown dialect {value.written!r}", SUPPORTED_DIALECTS)
+        return default
+    return value.written.lower()
 
 
 def read_name(value: Value, problems: Problems) -> ModelName | None:
