@@ -53,7 +53,7 @@ _FIELDLESS: Final = {
 }
 """Options that are no field of the kind."""
 _OF_THE_MODEL: Final = (ON_DESTRUCTIVE_CHANGE, ON_ADDITIVE_CHANGE)
-"""Properties of a model that an incremental kind takes as options; see `keeping_properties`."""
+"""Properties of a model that an incremental kind takes as options; see `evaluation_properties`."""
 UNSUPPORTED_OPTIONS: Final = ("auto_restatement_cron", "auto_restatement_intervals")
 """Options of incremental kinds that SQLMesh has; leaving them out changes no row."""
 _INSTANTS: Final = ("timestamp", "timestamp_ntz", "date")

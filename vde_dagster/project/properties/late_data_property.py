@@ -24,7 +24,7 @@ from vde_dagster.project.properties.model_block import Value
 from vde_dagster.project.properties.values import (
     check_known,
     read_choice,
-    read_columns_of,
+    read_column,
     read_duration,
     read_options,
 )
@@ -46,25 +46,23 @@ def read_late_data(
         return None
     written = read_options(value.items(), problems)
     options = check_known(written, OPTIONS, "late_data", problems)
-    mode = _choice(options, "mode", LateDataMode, None, problems)
-    sources = options.get("sources")
-    tracked = _tracked(sources, problems, catalog) if sources is not None else ()
     lacking = [key for key in ("mode", "sources") if key not in options]
-    misspelled = any(key not in OPTIONS for key, _ in written)  # perhaps the missing option
-    if lacking and not misspelled:
+    if lacking and all(key in OPTIONS for key, _ in written):  # else it may be misspelled
         advice = "Write `late_data (mode stateless, sources (raw.orders))`."
         problems.add(value.place, f"late_data needs {' and '.join(lacking)}", advice)
-    if mode is LateDataMode.STATELESS and len(tracked) > 1:
-        assert sources is not None, "the sources were read from somewhere"
-        message = "late_data in stateless mode tracks exactly one source"
-        problems.add(sources.place, message, "Write one model for each source.")
-    if mode is LateDataMode.STATELESS:
-        _reject_stateful_options(options, problems)
-    threshold = _threshold(options.get("catchup_threshold"), problems)
+    mode = _choice(options, "mode", LateDataMode, None, problems)
+    stateless = mode is LateDataMode.STATELESS
+    sources = options.get("sources")
+    tracked = _tracked(sources, problems, catalog, stateless=stateless) if sources else ()
+    if stateless and "load_type" in options:
+        _reject_stateful("load_type", options["load_type"], problems)
     load_type = _choice(options, "load_type", LoadType, LoadType.CHANGED, problems)
     rewrite = _choice(
         options, "on_source_rewrite", OnSourceRewrite, OnSourceRewrite.OVERWRITE, problems
     )
+    given = options.get("catchup_threshold")
+    has_one = given is not None and given.written.lower() != "none"
+    threshold = _duration(options, "catchup_threshold", problems) if has_one else None
     if mode is None or load_type is None or rewrite is None or not tracked:
         return None
     return LateDataPolicy(
@@ -76,24 +74,15 @@ def read_late_data(
     )
 
 
-def _reject_stateful_options(options: Mapping[str, Value], problems: Problems) -> None:
-    """Report options that decide nothing where new rows are added one by one."""
-    sources = options["sources"].items() if "sources" in options else ()
-    of_sources = (
-        (key, value)
-        for item in sources
-        for key, value in read_options(item.group() or (), Problems())
-        if key in ("offset", "idle_after")
-    )
-    given = [("load_type", options["load_type"])] if "load_type" in options else []
-    for key, value in (*given, *of_sources):
-        if value.written.lower() != "none":
-            problems.reject(
-                value.place,
-                f"{key} decides what stateful sessions load; in stateless mode all new rows are "
-                "added, and it has no effect",
-                "Leave it out, or write `mode stateful`.",
-            )
+def _reject_stateful(key: str, value: Value, problems: Problems) -> None:
+    """Report an option that decides nothing where new rows are added one by one."""
+    if value.written.lower() != "none":
+        problems.reject(
+            value.place,
+            f"{key} decides what stateful sessions load; in stateless mode all new rows are added, "
+            "and it has no effect",
+            "Leave it out, or write `mode stateful`.",
+        )
 
 
 def check_kind(kind: Kind, policy: LateDataPolicy, place: Place, problems: Problems) -> None:
@@ -118,28 +107,31 @@ def _choice(
     return read_choice(options[key], key, choices, problems) if key in options else default
 
 
-def _threshold(value: Value | None, problems: Problems) -> timedelta | None:
-    if value is None or value.written.lower() == "none":
-        return None
-    return read_duration(value, "catchup_threshold", problems)
+def _duration(options: Mapping[str, Value], key: str, problems: Problems) -> timedelta | None:
+    return read_duration(options[key], key, problems) if key in options else None
 
 
-def _tracked(value: Value, problems: Problems, catalog: str) -> tuple[TrackedSource, ...]:
+def _tracked(
+    value: Value, problems: Problems, catalog: str, *, stateless: bool
+) -> tuple[TrackedSource, ...]:
     tracked: dict[ModelName, TrackedSource] = {}
     items = value.items()
     if not items:
         problems.add(value.place, "late_data tracks no source", "Write `sources (raw.orders)`.")
     for item in items:
-        found = _tracked_source(item, problems)
+        found = _tracked_source(item, problems, stateless=stateless)
         name = found.name.within(catalog) if found is not None else None
         if name in tracked:
             problems.add(item.place, f"the source {name} is given twice", "Remove one.")
         elif found is not None and name is not None:
             tracked[name] = found
+    if stateless and len(tracked) > 1:
+        message = "late_data in stateless mode tracks exactly one source"
+        problems.add(value.place, message, "Write one model for each source.")
     return tuple(tracked.values())
 
 
-def _tracked_source(item: Value, problems: Problems) -> TrackedSource | None:
+def _tracked_source(item: Value, problems: Problems, *, stateless: bool) -> TrackedSource | None:
     """``raw.cancels``, ``raw.cancels (tracked_by ts, ...)`` or the text 'raw.cancels|ts'."""
     written, bar, column = item.written.partition("|") if item.is_string else (item.name, "", "")
     try:
@@ -157,22 +149,15 @@ def _tracked_source(item: Value, problems: Problems) -> TrackedSource | None:
         return None
     written_options = read_options(item.group() or (), problems)
     options = check_known(written_options, _TRACKING, f"the source {name}", problems)
-    offset, idle = options.get("offset"), options.get("idle_after")
+    for key in ("offset", "idle_after"):
+        if stateless and key in options:
+            _reject_stateful(key, options[key], problems)
+    if (tracking := options.get("tracked_by")) is not None:
+        column = read_column(tracking, "tracked_by", problems) or column
     return TrackedSource(
         name=name,
-        tracked_by=_tracking_column(options.get("tracked_by"), column, problems),
-        offset=(read_duration(offset, "offset", problems) if offset else None) or timedelta(0),
-        idle_after=read_duration(idle, "idle_after", problems) if idle else None,
+        tracked_by=column,
+        offset=_duration(options, "offset", problems) or timedelta(0),
+        idle_after=_duration(options, "idle_after", problems),
         place=item.place,
     )
-
-
-def _tracking_column(value: Value | None, default: str, problems: Problems) -> str:
-    if value is None:
-        return default
-    count = len(value.items())
-    columns = read_columns_of(value, "tracked_by", problems)
-    if count != 1:
-        message = f"tracked_by is one column, not {count}"
-        problems.add(value.place, message, "Give the column of event or landing time.")
-    return columns[0] if columns else default
