@@ -95,7 +95,7 @@ HOSTILE: list[tuple[str, int, str]] = [
     ("model = 5", 1, "0 functions of this module have the @model decorator"),
     ("from vde_dagster import model\nfor n in 'ab':\n    model('m.' + n, columns={'a': 'int'})(lambda c: None)", 1, "0 functions"),
     (python_text({}) + python_text({}).replace("def x", "def y"), 1, "2 functions of this module"),
-    ("from vde_dagster import model\n\n@model('m.x', columns={'a': 'int'})\n@model('m.y', columns={'a': 'int'})\ndef x(c): ...", 5, "x has the @model decorator more than once"),
+    ("from vde_dagster import model\n\n@model('m.x', columns={'a': 'int'})\n@model('m.y', columns={'a': 'int'})\ndef x(c): ...", 3, "x has the @model decorator more than once"),
     ("from vde_dagster import model\n@model\ndef x(c): ...", 2, "TypeError: write @model('schema.name', ...), with parentheses"),
     ("from vde_dagster import model\n@model(\n  columns={'a': 'int'})\ndef x(c): ...", 2, "the model has no name"),
     ("from vde_dagster import model\n@model('m.x')\ndef x(c): ...", 2, "a Python model needs its columns"),

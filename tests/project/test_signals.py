@@ -171,7 +171,7 @@ def test_a_file_may_have_dataclasses_and_functions_of_its_own() -> None:
 FAILING: list[tuple[str, str, str]] = [
     ("s", "@signal()\ndef s(batch):\n    return 1 / 0\n", "s failed at signals/s.py:6: ZeroDivisionError: division by zero"),
     ("s", "@signal()\ndef s(batch):\n    raise SystemExit(3)\n", "s failed at signals/s.py:6: SystemExit: 3"),
-    ("s", "@signal()\ndef s(batch):\n    return None\n", "s failed at signals/s.py:5: TypeError: a signal returns True, False or pairs of its batch, not None"),
+    ("s", "@signal()\ndef s(batch):\n    return None\n", "s failed at signals/s.py:4: TypeError: a signal returns True, False or pairs of its batch, not None"),
     ("s", "@signal()\ndef s(batch):\n    return 5\n", "a signal returns True, False or pairs of its batch, not 5"),
     ("s", "@signal()\ndef s(batch):\n    return [5]\n", "TypeError"),
     ("s", "@signal()\ndef s(batch):\n    return ['ab']\n", "is no pair of instants"),
@@ -215,13 +215,13 @@ def problems_of(files: Mapping[str, str]) -> tuple[Problem, ...]:
     [
         ("@signal\ndef s(batch): ...", 4, "with parentheses"),
         ("@signal(5)\ndef s(batch): ...", 4, "with parentheses"),
-        ("@signal('a b')\ndef s(batch): ...", 5, "'a b' is no name of a signal"),
+        ("@signal('a b')\ndef s(batch): ...", 4, "'a b' is no name of a signal"),
         ("def s(:", 4, "this is no Python"),
         ("(" * 5000, 4, "this is no Python"),
         ("1 / 0", 4, "ZeroDivisionError"),
         ("raise SystemExit", 4, "SystemExit"),
         ("import no_such_module", 4, "no_such_module"),
-        ("@signal()\ndef s(batch): ...\n@signal('S')\ndef t(batch): ...", 7, "the signal S is declared twice, also at signals/a.py:5"),
+        ("@signal()\ndef s(batch): ...\n@signal('S')\ndef t(batch): ...", 6, "the signal S is declared twice, also at signals/a.py:4"),
     ],
 )  # fmt: skip
 def test_a_wrong_file_of_signals_is_a_problem_at_its_line(code: str, line: int, words: str) -> None:
@@ -239,8 +239,8 @@ def test_a_second_name_for_a_signal_is_no_second_signal() -> None:
 def test_a_signal_of_two_files_is_reported() -> None:
     code = "@signal()\ndef s(batch): ..."
     (problem,) = problems_of({"a": code, "b": code})
-    assert str(problem.place) == "signals/b.py:5"
-    assert "also at signals/a.py:5" in problem.message
+    assert str(problem.place) == "signals/b.py:4"
+    assert "also at signals/a.py:4" in problem.message
 
 
 def test_only_files_of_signals_count() -> None:

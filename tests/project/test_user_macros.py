@@ -239,7 +239,7 @@ def test_only_the_files_that_were_called_are_used() -> None:
         ("raise SystemExit\n", 1, "the module cannot be run: SystemExit"),
         ("import os\nos._exit(0)\n", 2, "the module cannot be run: ProcessEnded: os._exit(0)"),
         (HEAD + "@macro\ndef f(): pass\n", 3, "with parentheses"),
-        (HEAD + "@macro('a b')\ndef f(): pass\n", 3, "'a b' is no name for a macro"),
+        (HEAD + "@macro('a b')\ndef f(): pass\n", 3, "'a b' is no name of a macro"),
         (HEAD + "@macro('if')\ndef f(): pass\n", 3, "@if is a macro of the language"),
         (HEAD + "@macro()\ndef start_ds(): pass\n", 3, "@start_ds is a macro of the language"),
         (HEAD + "@macro('f')\ndef g(): pass\n@macro('F')\ndef h(): pass\n", 5, f"{PATH}:3"),

@@ -12,12 +12,13 @@ import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from vde_dagster.core.errors import Place, Problem
 from vde_dagster.project.from_sqlmesh import wrong_import
 from vde_dagster.runtime.users_code import error_text, run_code, running_users_code, users_module
 
+F = TypeVar("F", bound=Callable[..., object])
 NAMED: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 """What can have a decorator."""
 
@@ -32,7 +33,7 @@ class ModuleFailed(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Module:
-    """A file that was run: its names, and the lines at which functions begin."""
+    """A file that was run: its names, and the lines at which functions and their decorators begin."""
 
     namespace: Mapping[str, object]
     lines: Mapping[str, int]
@@ -53,6 +54,22 @@ class MarkedFunction:
         """The last line of the function's file in an error's traceback."""
         line = line_in(self.place.path, error)
         return Place(path=self.place.path, line=line or self.place.line)
+
+
+def marking(mark: str, decorator: str, name: str | None) -> Callable[[F], F]:
+    """A decorator that marks a function by a name, which is the function's own if None.
+
+    Raises:
+        TypeError: It was written without parentheses, or the name is no text.
+    """
+    if name is not None and not isinstance(name, str):
+        raise TypeError(f"write @{decorator}() or @{decorator}('name'), with parentheses")
+
+    def attach(function: F) -> F:
+        setattr(function, mark, name or function.__name__)
+        return function
+
+    return attach
 
 
 def parse_module(text: str, path: Path) -> ast.Module:
@@ -79,7 +96,11 @@ def run_module(tree: ast.Module, path: Path) -> Module:
     Raises:
         ModuleFailed: It raised.
     """
-    lines = {node.name: node.lineno for node in tree.body if isinstance(node, NAMED)}
+    lines = {
+        node.name: min(each.lineno for each in (node, *node.decorator_list))
+        for node in tree.body
+        if isinstance(node, NAMED)
+    }
     try:
         with users_module(path.stem) as module, running_users_code():
             run_code(tree, str(path), module)

@@ -350,23 +350,19 @@ def _declared(
         )
         return None
     name, value, header = found[0]
+    place = Place(path=source.path, line=module.lines.get(name, 1))
     if header.inner is not None:
-        problems.add(
-            Place(path=source.path, line=module.lines.get(name, 1)),
-            f"{name} has the @model decorator more than once",
-            "Give each model a function in a file of its own.",
-        )
+        message = f"{name} has the @model decorator more than once"
+        problems.add(place, message, "Give each model a function in a file of its own.")
         return None
     why = why_no_model(value, name)
     if why is not None:
-        problems.add(Place(path=source.path, line=module.lines.get(name, 1)), *why)
+        problems.add(place, *why)
     nodes = [each for each in tree.body if isinstance(each, NAMED) and each.name == name]
-    decorators = nodes[-1].decorator_list if nodes else []
-    line = decorators[0].lineno if decorators else module.lines.get(name, 1)
     lines = _argument_lines(nodes[-1]) if nodes else {}
     return Declared(
         function=name,
         header=header,
-        place=Place(path=source.path, line=line),
+        place=place,
         places={key: Place(path=source.path, line=at) for key, at in lines.items()},
     )

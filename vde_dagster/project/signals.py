@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final
 
 import sqlglot
 from sqlglot import exp
@@ -20,12 +20,11 @@ from sqlglot import exp
 from vde_dagster.core.errors import EvaluationFailed, Place, Problem, Refused
 from vde_dagster.core.model.model import SIGNALS_FOLDER, Call, Model
 from vde_dagster.core.time.intervals import Interval, merge
-from vde_dagster.project.modules import MarkedFunction, marked_functions
+from vde_dagster.project.modules import F, MarkedFunction, marked_functions, marking
 from vde_dagster.project.problems import Problems, suggestion
 from vde_dagster.project.unread import declared_names
 from vde_dagster.runtime.users_code import error_text, running_users_code
 
-F = TypeVar("F", bound=Callable[..., object])
 FOLDER: Final = SIGNALS_FOLDER
 _MARK: Final = "__vde_signal__"
 
@@ -42,14 +41,7 @@ def signal(name: str | None = None) -> Callable[[F], F]:
     Raises:
         TypeError: It was written without parentheses, or the name is no text.
     """
-    if name is not None and not isinstance(name, str):
-        raise TypeError("write @signal() or @signal('name'), with parentheses")
-
-    def attach(function: F) -> F:
-        setattr(function, _MARK, name or function.__name__)
-        return function
-
-    return attach
+    return marking(_MARK, "signal", name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

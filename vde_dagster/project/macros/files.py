@@ -10,24 +10,29 @@ import ast
 import inspect
 import sys
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final
 
 from vde_dagster.core.errors import Place, Problem
 from vde_dagster.core.sql.macros import TIME_MACROS
 from vde_dagster.project.macros.builtin import BUILTINS
 from vde_dagster.project.macros.evaluator import MacroEvaluator
 from vde_dagster.project.macros.user import UserMacro
-from vde_dagster.project.macros.values import is_plain
-from vde_dagster.project.modules import ModuleFailed, parse_module, run_module
+from vde_dagster.project.modules import (
+    F,
+    MarkedFunction,
+    ModuleFailed,
+    marked_functions,
+    marking,
+    parse_module,
+)
 from vde_dagster.project.problems import Problems
 from vde_dagster.project.unread import declared_names
 
 __all__ = ["UserMacro", "load_user_macros", "macro"]
 
-F = TypeVar("F", bound=Callable[..., object])
 _MARK: Final = "__vde_macro__"
 _ALLOWED: Final = sys.stdlib_module_names | {"sqlglot", "vde_dagster"}
 _CACHED: Final = 256
@@ -53,14 +58,7 @@ def macro(name: str | None = None) -> Callable[[F], F]:
     Raises:
         TypeError: It was written without parentheses, or the name is no text.
     """
-    if name is not None and not isinstance(name, str):
-        raise TypeError("write @macro() or @macro('name'), with parentheses")
-
-    def attach(function: F) -> F:
-        setattr(function, _MARK, name or function.__name__)
-        return function
-
-    return attach
+    return marking(_MARK, "macro", name)
 
 
 def load_user_macros(
@@ -95,15 +93,14 @@ def _run(path: str, text: str) -> tuple[tuple[UserMacro, ...], tuple[Problem, ..
     """The macros of one file. The same text is run once, however many models are read."""
     problems = Problems()
     try:
-        tree = parse_module(text, Path(path))
-        _check_imports(tree, path, problems)
-        if problems.found:
-            return (), tuple(problems.found)
-        module = run_module(tree, Path(path))
+        _check_imports(parse_module(text, Path(path)), path, problems)
     except ModuleFailed as error:
         return (), (error.problem,)
-    found = tuple(_declared(module.namespace, path, problems))
-    return found, tuple(problems.found)
+    if problems.found:
+        return (), tuple(problems.found)
+    marked, problems.found = marked_functions({path: text}, _MARK, what="macro")
+    found = [_macro(name, each, problems) for name, each in marked.items()]
+    return tuple(each for each in found if each is not None), tuple(problems.found)
 
 
 def _check_imports(tree: ast.Module, path: str, problems: Problems) -> None:
@@ -123,33 +120,21 @@ def _check_imports(tree: ast.Module, path: str, problems: Problems) -> None:
                 problems.add(place, message, advice)
 
 
-def _declared(
-    namespace: Mapping[str, object], path: str, problems: Problems
-) -> Iterator[UserMacro]:
-    seen: dict[str, int] = {}
-    for value in namespace.values():
-        written = getattr(value, _MARK, None) if callable(value) else None
-        if not isinstance(written, str) or not callable(value):
-            continue
-        name = written.lower()
-        line = _line(value)
-        place = Place(path=Path(path), line=line)
-        if not is_plain(name):
-            advice = "Use letters, digits and underscores."
-            problems.add(place, f"{written!r} is no name for a macro", advice)
-        elif name in TIME_MACROS or name in BUILTINS:
-            message = f"@{name} is a macro of the language"
-            problems.add(place, message, "Give the function another name.")
-        elif name in seen:
-            message = f"the macro @{name} is also defined at {path}:{seen[name]}"
-            problems.add(place, message, "Rename one of them.")
-        else:
-            seen[name] = line
-            types = _types(value, place, problems)
-            is_told = _is_told(value, types, place, problems)
-            yield UserMacro(
-                name=name, function=value, path=path, line=line, types=types, is_told=is_told
-            )
+def _macro(name: str, marked: MarkedFunction, problems: Problems) -> UserMacro | None:
+    place, function = marked.place, marked.function
+    if name in TIME_MACROS or name in BUILTINS:
+        message = f"@{name} is a macro of the language"
+        problems.add(place, message, "Give the function another name.")
+        return None
+    types = _types(function, place, problems)
+    return UserMacro(
+        name=name,
+        function=function,
+        path=place.path.as_posix(),
+        line=place.line,
+        types=types,
+        is_told=_is_told(function, types, place, problems),
+    )
 
 
 def _is_told(
@@ -176,11 +161,6 @@ def _is_told(
 
 
 _POSITIONAL: Final = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-
-
-def _line(function: Callable[..., object]) -> int:
-    code = getattr(function, "__code__", None)
-    return getattr(code, "co_firstlineno", 1)
 
 
 def _types(
