@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import sqlglot
@@ -33,8 +33,9 @@ from vde_dagster.project.problems import Problems, suggestion
 from vde_dagster.project.properties.model_properties import Properties
 from vde_dagster.project.settings import Settings
 
-_MACRO: Final = re.compile(r"@\{?\s*(\w+)\s*(\()?")
-_DEFINED: Final = re.compile(r"@def\s*\(\s*(\w+)", re.IGNORECASE)
+_MACRO: Final = re.compile(r"@\s*\{?\s*(\w+)\s*(\()?")
+_DEFINED: Final = re.compile(r"@\s*def\s*\(\s*(\w+)", re.IGNORECASE)
+_CAN_HAVE_ALIAS: Final = (exp.From, exp.Join, exp.Delete, exp.Update, exp.Merge)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +57,7 @@ def called_audits(
     problems: Problems,
     beside: Audits | None = None,
 ) -> CalledAudits:
-    """The audits that a model's properties call, as `read_calls` reads them.
+    """The audits that a model's properties call.
 
     Args:
         properties: The model's.
@@ -64,36 +65,49 @@ def called_audits(
         functions: The project's macros; those that are attached to the source where None.
         parents: What the model reads; None if that is not known, since its query has problems.
         place: Of the model.
-        problems: Takes what is wrong.
+        problems: Takes what is wrong: unknown audits, wrong arguments, and queries.
         beside: The audits of the model's own file.
+
+    Raises:
+        RecursionError: A query is nested too deeply.
     """
-    audits = settings.known_audits(problems)
+    model, audits = properties.model, settings.known_audits(problems)
     if beside is not None:
         inner = len(audits.problems)
         audits = audits.beside(beside)
         problems.found += audits.problems[inner:]
-        _warn_of_unused(beside, properties.model.audits, problems)
-    if not properties.model.audits:
+        _warn_of_unused(beside, model.audits, problems)
+    if not model.audits:
         return CalledAudits()
-    if functions is None:
-        files = settings.source.attachments.items()
-        macros = {path: text for path, text in files if path.startswith("macros/")}
-        functions, _ = load_user_macros(macros)  # what is wrong with a file is reported at the file
-    if properties.model.kind.is_inlined:
-        message = (
-            f"a model of kind {properties.model.kind.keyword} stores no rows, so its audits do not "
-        )
-        message += "run"
+    if functions is None:  # what is wrong with a file is reported at the file
+        functions, _ = load_user_macros(settings.source.attachments)
+    if model.kind.is_inlined:
+        message = f"a model of kind {model.kind.keyword} stores no rows, so its audits do not run"
         advice = "Audit the models that read it, or let it be FULL."
         problems.warn(properties.places.get("audits", place), message, advice)
-    return read_calls(
-        properties.model.audits,
-        audits,
-        MacroScope(variables=settings.variables, functions=functions),
+    reader = _Reader(
+        scope=MacroScope(variables=settings.variables, functions=functions),
         parents=parents,
         catalog=settings.defaults.catalog,
-        place=place,
         problems=problems,
+    )
+    called: list[CalledAudits] = []
+    for call in model.audits:
+        name, where = base_name(call.name), call.place or place
+        definition = audits.definitions.get(name)
+        if name in BUILTINS:
+            for each in wrong_calls(call):
+                problems.add(where, each.message, each.advice)
+        elif definition is not None:
+            called.append(reader.called(definition, call, where))
+        elif name not in audits.unread:
+            known = [*sorted(audits.definitions), *sorted(BUILTINS)]
+            message = f"the audit {name} is neither built in nor declared in {FOLDER}"
+            problems.add(where, message, suggestion(name, known))
+    return CalledAudits(
+        own=tuple(own for each in called for own in each.own),
+        used_variables=frozenset().union(*(each.used_variables for each in called)),
+        used_files=frozenset().union(*(each.used_files for each in called)),
     )
 
 
@@ -105,174 +119,101 @@ def _warn_of_unused(beside: Audits, calls: Collection[Call], problems: Problems)
             problems.warn(definition.place, message, f"Write `audits ({name})` in the MODEL block.")
 
 
-def read_calls(
-    calls: Collection[Call],
-    audits: Audits,
-    scope: MacroScope,
-    *,
-    parents: Collection[ModelName] | None,
-    catalog: str,
-    place: Place,
-    problems: Problems,
-) -> CalledAudits:
-    """The audits that a model calls.
-
-    Args:
-        calls: As the model writes them.
-        audits: The project's, and those of the model's file.
-        scope: What their macros may refer to.
-        parents: What the model reads; its audits may read the same. None if it is not known.
-        catalog: The project's own.
-        place: Of the model, for calls that have none.
-        problems: Takes what is wrong: unknown audits, wrong arguments, and queries.
-
-    Raises:
-        RecursionError: A query is nested too deeply.
-    """
-    own: list[OwnAudit] = []
-    variables: set[str] = set()
-    files: set[str] = set()
-    for call in calls:
-        name, where = base_name(call.name), call.place or place
-        definition = audits.definitions.get(name)
-        if name in BUILTINS:
-            for each in wrong_calls(call):
-                problems.add(where, each.message, each.advice)
-        elif definition is None:
-            if name not in audits.unread:
-                known = [*sorted(audits.definitions), *sorted(BUILTINS)]
-                message = f"the audit {name} is neither built in nor declared in {FOLDER}"
-                problems.add(where, message, suggestion(name, known))
-        else:
-            read = _Reader(definition, call, where, scope, problems)
-            query = read.query(parents=parents, catalog=catalog)
-            variables |= read.used_variables
-            files |= read.used_files
-            if query is not None:
-                blocking = is_blocking(call.name, read.given, default=definition.blocking)
-                at = definition.query_place
-                own.append(
-                    OwnAudit(call=call, query=query, text=read.text, blocking=blocking, place=at)
-                )
-    return CalledAudits(
-        own=tuple(own), used_variables=frozenset(variables), used_files=frozenset(files)
-    )
-
-
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Reader:
-    """Reads the query of one audit for one call of it."""
+    """Reads the queries of a model's own audits; see `called_audits`."""
 
-    def __init__(
-        self,
-        definition: Definition,
-        call: Call,
-        place: Place,
-        scope: MacroScope,
-        problems: Problems,
-    ) -> None:
-        self._definition = definition
-        self._call = call
-        self._place = place
-        self._scope = scope
-        self._problems = problems
-        texts = dict(call.written)
-        self.given = {
+    scope: MacroScope
+    parents: Collection[ModelName] | None
+    catalog: str
+    problems: Problems
+
+    def called(self, definition: Definition, call: Call, where: Place) -> CalledAudits:
+        """One call of an audit; none (and problems) if anything is wrong."""
+        texts, before = dict(call.written), len(self.problems.found)
+        given = {
             name: with_written(_node(sql), texts[name]) if name in texts else _node(sql)
             for name, sql in call.arguments
         }
-        self.text = AuthorsText(catalog="")
-        self.used_variables: frozenset[str] = frozenset()
-        path = definition.place.path.as_posix()
-        self.used_files: frozenset[str] = frozenset({path} if path.startswith(FOLDER) else ())
-
-    def query(self, *, parents: Collection[ModelName] | None, catalog: str) -> exp.Query | None:
-        """The query with the arguments in it; None (and problems) if anything is wrong."""
-        defaults = {name: _node(sql) for name, sql in self._definition.defaults.items()}
-        values: dict[str, object] = {**defaults, **self.given}
+        defaults = {name: _node(sql) for name, sql in definition.defaults.items()}
+        values: dict[str, object] = {**defaults, **given}
         values.pop(BLOCKING, None)
-        if not self._arguments_fit(set(values)):
-            return None
+        self._check_arguments(definition, set(values), where)
+        if len(self.problems.found) > before:
+            return CalledAudits()
         values[THIS_MODEL] = exp.column(THIS_MODEL)
-        scope = MacroScope(
-            variables={**self._scope.variables, **values}, functions=self._scope.functions
-        )
-        place = self._definition.query_place
-        before = len(self._problems.found)
         read = read_statements(
-            self._definition.text,
-            dialect=self._definition.dialect,
-            place=place,
-            scope=scope,
-            problems=self._problems,
+            definition.text,
+            dialect=definition.dialect,
+            place=definition.query_place,
+            scope=replace(self.scope, variables={**self.scope.variables, **values}),
+            problems=self.problems,
         )
-        if read is None or len(self._problems.found) > before:
-            return None
-        self.used_variables = read.used_variables - set(values)
-        self.used_files |= read.used_files
-        if read.texts:
-            self.text = AuthorsText(catalog=catalog, query=read.texts[0])
-        return self._checked(read.expressions, place, parents, catalog)
+        if read is None or len(self.problems.found) > before:
+            return CalledAudits()
+        query = self._query(read.expressions, definition, where)
+        if query is None:
+            return CalledAudits()
+        own = OwnAudit(
+            call=call,
+            query=query,
+            text=AuthorsText(catalog=self.catalog, query=read.texts[0]),
+            blocking=is_blocking(call.name, given, default=definition.blocking),
+            place=definition.query_place,
+        )
+        path = definition.place.path.as_posix()
+        return CalledAudits(
+            own=(own,),
+            used_variables=read.used_variables - set(values),
+            used_files=read.used_files.union({path} if path.startswith(FOLDER) else ()),
+        )
 
-    def _arguments_fit(self, given: set[str]) -> bool:
-        names = self._parameters()
-        known = names | set(self._definition.defaults)
-        name, before = self._definition.name, len(self._problems.found)
+    def _check_arguments(self, definition: Definition, given: set[str], where: Place) -> None:
+        names, name = self._parameters(definition), definition.name
+        known = names | set(definition.defaults)
         for each in sorted(given - known):
             advice = suggestion(each, sorted(known)) if known else "It takes no arguments."
-            self._problems.add(self._place, f"the audit {name} has no argument {each!r}", advice)
-        missing = names - given - set(self._scope.variables) if given <= known else set()
+            self.problems.add(where, f"the audit {name} has no argument {each!r}", advice)
+        missing = names - given - set(self.scope.variables) if given <= known else set()
         for each in sorted(missing):
-            message = f"the audit {name} ({self._definition.place}) needs the argument {each!r}"
+            message = f"the audit {name} ({definition.place}) needs the argument {each!r}"
             advice = f"Write `{name} ({each} := ...)`, or give it a default in the AUDIT block."
-            self._problems.add(self._place, message, advice)
-        return len(self._problems.found) == before
+            self.problems.add(where, message, advice)
 
-    def _parameters(self) -> set[str]:
+    def _parameters(self, definition: Definition) -> set[str]:
         """The parameters in the query's text: ``@`` names that are no other macros."""
-        text = _without_strings(self._definition.text, self._definition.dialect)
-        known = {*TIME_MACROS, *MACROS, *self._scope.functions, THIS_MODEL}
+        text = _without_strings(definition.text, definition.dialect)
+        known = {*TIME_MACROS, *MACROS, *self.scope.functions, THIS_MODEL}
         known |= {each.lower() for each in _DEFINED.findall(text)}
         found = {name.lower() for name, called in _MACRO.findall(text) if not called}
         return found - known
 
-    def _checked(
-        self,
-        found: Collection[exp.Expr],
-        place: Place,
-        parents: Collection[ModelName] | None,
-        catalog: str,
+    def _query(
+        self, found: Collection[exp.Expr], definition: Definition, where: Place
     ) -> exp.Query | None:
+        place, audit = definition.query_place, f"the audit {definition.name}"
         queries = [each for each in found if isinstance(each, exp.Query)]
-        name = self._definition.name
         if len(queries) != 1 or len(found) != 1:
-            message = f"the audit {name} has {len(found)} statements"
-            self._problems.add(place, message, "An audit is one query for the rows that fail.")
+            message = f"{audit} has {len(found)} statements"
+            self.problems.add(place, message, "An audit is one query for the rows that fail.")
             return None
         if any(is_star_macro(each) for each in queries[0].walk()):
-            message = f"the audit {name} uses @STAR or @UNION, which only models' queries have"
-            self._problems.add(place, message, "Name the columns, or write *.")
+            message = f"{audit} uses @STAR or @UNION, which only models' queries have"
+            self.problems.add(place, message, "Name the columns, or write *.")
             return None
         try:
-            query = _named(queries[0], catalog)
+            query = _named(queries[0], self.catalog)
         except SQL_ERRORS as error:
-            message = f"the audit {name} cannot be understood: {first_line(error)}"
-            self._problems.add(place, message, "Check its SQL.")
+            message = f"{audit} cannot be understood: {first_line(error)}"
+            self.problems.add(place, message, "Check its SQL.")
             return None
-        return query if self._reads_known(query, place, parents) else None
-
-    def _reads_known(
-        self, query: exp.Query, place: Place, parents: Collection[ModelName] | None
-    ) -> bool:
-        name, before = self._definition.name, len(self._problems.found)
         read = {model_name_of(table) for table in query.find_all(exp.Table)} - {None}
-        unknown = (
-            [] if parents is None else sorted(str(each) for each in read if each not in parents)
-        )
+        unknown = [] if self.parents is None else sorted(map(str, read - set(self.parents)))
         for each in unknown:
-            message = f"the audit {name} ({place}) reads {each}, which the model does not read"
+            message = f"{audit} ({place}) reads {each}, which the model does not read"
             advice = f"Write `depends_on ({each})` in the model, so that it is there in time."
-            self._problems.add(self._place, message, advice)
-        return len(self._problems.found) == before
+            self.problems.add(where, message, advice)
+        return None if unknown else query
 
 
 def _named(query: exp.Query, catalog: str) -> exp.Query:
@@ -297,20 +238,12 @@ def _without_strings(text: str, dialect: str) -> str:
         tokens = Dialect.get_or_raise(dialect).tokenize(text)
     except SQL_ERRORS:
         return text
-    written, last = "", -1
-    for token in tokens:
-        blank = "" if token.start == last + 1 else " "
-        is_text = token.token_type is TokenType.STRING
-        written += blank + ("''" if is_text else text[token.start : token.end + 1])
-        last = token.end
-    return written
+    kept = (each for each in tokens if each.token_type is not TokenType.STRING)
+    return " ".join(text[each.start : each.end + 1] for each in kept)
 
 
 def _node(sql: str) -> exp.Expr:
     return sqlglot.parse_one(sql, dialect="spark")
-
-
-_CAN_HAVE_ALIAS: Final = (exp.From, exp.Join, exp.Delete, exp.Update, exp.Merge)
 
 
 def _name_tables(statement: exp.Expr) -> None:

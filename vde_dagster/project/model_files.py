@@ -113,23 +113,12 @@ def _read(
         case ".py":
             return read_python_model(settings, problems)
         case ".sql":
-            known = functions if functions is not None else _attached(source, problems)
-            return _read_sql(source, settings, known, problems)
+            if functions is None:
+                functions, found = load_user_macros(source.attachments)
+                problems.found += found
+            return _read_sql(source, settings, functions, problems)
         case _:
             return _read_external(source, settings.defaults)
-
-
-def _attached(source: ModelSource, problems: Problems) -> Mapping[str, UserMacro | Problem]:
-    """The macros in the files that are stored with a model."""
-    files = {path: text for path, text in source.attachments.items() if is_macro_file(path)}
-    functions, found = load_user_macros(files)
-    problems.found += found
-    return functions
-
-
-def is_macro_file(path: str) -> bool:
-    """Whether a path relative to the project is a file of macros."""
-    return path.startswith("macros/") and path.endswith(".py")
 
 
 def external_source(

@@ -33,7 +33,7 @@ class ModuleFailed(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Module:
-    """A file that was run: its names, and the lines at which functions and their decorators begin."""
+    """A file that was run: its names, and the first lines of functions with their decorators."""
 
     namespace: Mapping[str, object]
     lines: Mapping[str, int]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from vde_dagster.core.errors import Place, Problem, Refused, as_sentence
@@ -40,6 +40,15 @@ class Problems:
     def warn(self, place: Place, message: str, advice: str) -> None:
         """Report what a person should know, although the file can be used."""
         self.warnings.append(Problem(place=place, message=message, advice=advice))
+
+    def take(self, others: Problems, place: Place, what: str) -> None:
+        """Report all of some others at a place, with what they are about."""
+        for own, added in (
+            (self.found, others.found),
+            (self.unsupported, others.unsupported),
+            (self.warnings, others.warnings),
+        ):
+            own += [replace(each, place=place, message=f"{what}: {each.message}") for each in added]
 
 
 def message_and_advice(error: Refused) -> tuple[str, str]:

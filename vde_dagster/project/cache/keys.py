@@ -16,7 +16,7 @@ from sqlglot import tokenizer_core
 
 from vde_dagster.core.model.fingerprint import SCHEME, hash_parts
 from vde_dagster.core.model.model import ModelSource
-from vde_dagster.project.model_files import is_macro_file
+from vde_dagster.project.macros.files import is_macro_file
 from vde_dagster.version import __version__
 
 _PACKAGE: Final = Path(__file__).parents[2]

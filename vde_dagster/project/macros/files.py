@@ -61,6 +61,11 @@ def macro(name: str | None = None) -> Callable[[F], F]:
     return marking(_MARK, "macro", name)
 
 
+def is_macro_file(path: str) -> bool:
+    """Whether a path relative to the project is a file of macros."""
+    return path.startswith("macros/") and path.endswith(".py")
+
+
 def load_user_macros(
     files: Mapping[str, str],
 ) -> tuple[Mapping[str, UserMacro | Problem], tuple[Problem, ...]]:
@@ -69,12 +74,14 @@ def load_user_macros(
     A name that only a file that failed seems to declare has that file's problem.
 
     Args:
-        files: The text of each file by its path, relative to the project.
+        files: Texts by path, relative to the project; only files of macros are read.
     """
     macros: dict[str, UserMacro] = {}
     failed: dict[str, Problem] = {}
     problems: list[Problem] = []
     for path, text in sorted(files.items()):
+        if not is_macro_file(path):
+            continue
         found, wrong = _run(path, text)
         problems += wrong
         if wrong:
