@@ -84,7 +84,7 @@ class Given:
 
     def where(self, fails: exp.Expr) -> exp.Expr:
         """A condition that is true of a row that the audit is about and that fails."""
-        return exp.and_(self.condition, fails) if "condition" in self else fails
+        return exp.and_(self.condition, fails)
 
 
 def parsed(call: Call) -> dict[str, exp.Expr]:
@@ -230,16 +230,13 @@ def _unfit(node: exp.Expr, form: Form) -> str | None:
 
 
 def _why_not(node: exp.Expr, form: Form) -> str | None:
-    shown = f"{node.sql('spark')} is not"
-    fits = True
+    found = number(node)
     match form:
         case Form.NUMBER:
-            fits = number(node) is not None
+            fits = found is not None
         case Form.COUNT:
-            found = number(node)
             fits = found is not None and found >= 0 and found == int(found)
         case Form.FRACTION:
-            found = number(node)
             fits = found is not None and 0 <= found <= 1
         case Form.FLAG:
             fits = isinstance(node, exp.Boolean)
@@ -248,18 +245,14 @@ def _why_not(node: exp.Expr, form: Form) -> str | None:
         case Form.VALUES if isinstance(node, exp.Null):
             return "NULL is in it, which no value equals"
         case Form.TABLE:
-            return _why_no_table(node)
+            try:
+                table_name(node)
+            except InvalidName as error:
+                return str(error)
+            return None
         case _:
             return _why_no_row_expression(node, form)
-    return None if fits else shown
-
-
-def _why_no_table(node: exp.Expr) -> str | None:
-    try:
-        table_name(node)
-    except InvalidName as error:
-        return str(error)
-    return None
+    return None if fits else f"{node.sql('spark')} is not"
 
 
 def _why_no_row_expression(node: exp.Expr, form: Form) -> str | None:

@@ -12,6 +12,7 @@ from vde_dagster.core.audits.arguments import (
     Given,
     as_written,
     given_to,
+    over_rows,
     parsed,
     suggested,
     table_name,
@@ -24,7 +25,6 @@ from vde_dagster.core.audits.builtins import (
     base_name,
     wrong_bounds,
 )
-from vde_dagster.core.audits.own_queries import check_of
 from vde_dagster.core.audits.total_checks import rows_of
 from vde_dagster.core.audits.values import (
     OWN_PREFIX,
@@ -46,6 +46,8 @@ from vde_dagster.core.sql.macros import TimeRange, resolve_time_macros
 from vde_dagster.core.sql.places import placed
 from vde_dagster.core.sql.reads.input_ranges import TimeAxis
 from vde_dagster.core.sql.rendering import within
+from vde_dagster.core.sql.select_clauses import clauses_of
+from vde_dagster.core.sql.select_clauses import given as given_parts
 from vde_dagster.core.sql.text import SqlText
 from vde_dagster.core.time.formats import axis_type
 from vde_dagster.core.time.intervals import Interval
@@ -158,14 +160,38 @@ def _own_check(
     return FailingRows(query=rows), frozenset(tables_in(rows))
 
 
-def _audit(call: Call, check: Check, reads: Iterable[ModelName] = (), *, blocking: bool) -> Audit:
-    return Audit(
-        name=call.name,
-        arguments=call.shown_arguments,
-        blocking=blocking,
-        check=check,
-        reads=tuple(sorted(set(reads))),
+def check_of(query: exp.Query) -> Check:
+    """The check that a query for failing rows makes.
+
+    One that only picks rows of ``this_model`` by a condition is asked together with all others of
+    its kind; any other one takes a pass of its own.
+    """
+    clauses = clauses_of(query) if isinstance(query, exp.Select) else None
+    table = clauses.from_.first.node if clauses is not None and clauses.from_.first else None
+    if clauses is None or not isinstance(table, exp.Table):
+        return FailingRows(query=query)
+    condition = (clauses.where if clauses.where is not None else exp.true()).copy()
+    only_picks = (
+        clauses.given <= {"expressions", "from_", "where"}
+        and table.name.lower() == THIS_MODEL
+        and given_parts(table) <= {"this", "alias"}
+        and all(isinstance(each.unalias(), _PLAIN) for each in clauses.projections)
+        and over_rows(condition) is None
     )
+    if not only_picks:
+        return FailingRows(query=query)
+    for column in condition.find_all(exp.Column):  # their table gets another name
+        if column.table.lower() == table.alias_or_name.lower() and not column.db:
+            column.set("table", None)
+    return EachRow(fails=condition)
+
+
+_PLAIN: Final = (exp.Star, exp.Column, exp.Literal)
+
+
+def _audit(call: Call, check: Check, reads: Iterable[ModelName] = (), *, blocking: bool) -> Audit:
+    names, shown = tuple(sorted(set(reads))), call.shown_arguments
+    return Audit(name=call.name, arguments=shown, blocking=blocking, check=check, reads=names)
 
 
 def _built_in(
@@ -190,15 +216,13 @@ def _built_in(
         return _audit(call, built_in.check(given), blocking=blocking)
     rows = _source_rows(graph, node, given, processed)
     if name == COUNT_AUDIT:
-        count = leaf(_text(graph, node, rows.select(_EVERY_ROW.copy()), times))
+        every = exp.Count(this=exp.Star(), big_int=True)
+        count = leaf(_text(graph, node, rows.select(every), times))
         return _audit(call, _count_check(given, count), tables_in(count), blocking=blocking)
     missing = rows_of_text(
         _text(graph, node, _missing_events(given, rows), times), f"{OWN_PREFIX}missing"
     )
     return _audit(call, FailingRows(query=missing), tables_in(missing), blocking=blocking)
-
-
-_EVERY_ROW: Final = exp.Count(this=exp.Star(), big_int=True)
 
 
 def _resolved(node: exp.Expr, times: TimeRange) -> exp.Expr:
@@ -209,12 +233,10 @@ def _resolved(node: exp.Expr, times: TimeRange) -> exp.Expr:
 def _count_check(given: Given, source: exp.Expr) -> Total:
     """All fail where the numbers of rows differ by more than a part of the source's rows."""
     target, rows = exp.column("target_rows"), exp.column("source_rows")
-    tolerance = given.one("tolerance") if "tolerance" in given else exp.Literal.number(0)
-    difference = exp.Abs(this=exp.Sub(this=target, expression=rows))
-    most = exp.Mul(this=tolerance, expression=rows.copy())
+    most = rows * (given.one("tolerance") if "tolerance" in given else 0)
     return Total(
         figures=((target.name, rows_of(given)), (rows.name, source)),
-        fails=exp.GT(this=difference, expression=most),
+        fails=exp.Abs(this=target - rows) > most,
     )
 
 
@@ -222,16 +244,13 @@ def _missing_events(given: Given, source: exp.Select) -> exp.Select:
     """The events of a source that no row has; one without an id is none."""
     own, found = given.one("event_id"), exp.column(f"{OWN_PREFIX}event")
     theirs = given.one("source_event_id") if "source_event_id" in given else own.copy()
-    is_it = exp.EQ(this=own, expression=found)
-    there = exp.select(exp.Literal.number(1)).from_(THIS_MODEL).where(is_it)
-    if "condition" in given:
-        there = there.where(given.one("condition"))
+    there = exp.select("1").from_(THIS_MODEL).where(own.eq(found), given.condition)
+    events = source.select(exp.alias_(theirs, found.name)).subquery(f"{OWN_PREFIX}source")
     return (
-        exp.select(exp.alias_(found.copy(), own.output_name or "event_id", quoted=True))
+        exp.select(exp.alias_(found, own.output_name or "event_id", quoted=True))
         .distinct()
-        .from_(source.select(exp.alias_(theirs, found.name)).subquery(f"{OWN_PREFIX}source"))
-        .where(exp.not_(exp.Is(this=found.copy(), expression=exp.Null())))
-        .where(exp.not_(exp.Exists(this=there)))
+        .from_(events)
+        .where(exp.not_(found.is_(exp.null())), exp.not_(exp.Exists(this=there)))
     )
 
 
@@ -253,24 +272,15 @@ def _source_rows(
     if _reads_its_interval(node) and processed:
         time_column = given.one("time_column") if "time_column" in given else None
         axis = _source_axis(graph[parent], time_column)
-        column = time_column or exp.column(axis.column if axis is not None else "")
         if axis is None:
             raise Refused(
                 f"{node.name}: it is not known which rows of {parent} belong to an interval."
             )
-        ranges = (
-            within(
-                cast("exp.Column", column),
-                each,
-                time_type=axis_type(axis.type),
-                time_format=axis.format,
-            )
-            for each in processed
-        )
+        column = cast("exp.Column", time_column or exp.column(axis.column))
+        kind, form = axis_type(axis.type), axis.format
+        ranges = (within(column, each, time_type=kind, time_format=form) for each in processed)
         query = query.where(exp.or_(*ranges))
-    if "source_condition" in given:
-        query = query.where(given.one("source_condition"))
-    return query
+    return query.where(given.one("source_condition") if "source_condition" in given else None)
 
 
 def _source_axis(parent: Node, time_column: exp.Expr | None) -> TimeAxis | None:

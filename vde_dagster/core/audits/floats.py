@@ -16,8 +16,7 @@ def double(value: exp.Expr) -> exp.Expr:
 
 def is_finite(value: exp.Expr) -> exp.Expr:
     """The condition that a DOUBLE is neither NaN nor infinite; NULL for NULL."""
-    infinity = double(exp.Literal.string("Infinity"))
-    return exp.LT(this=exp.Abs(this=value.copy()), expression=infinity)
+    return exp.Abs(this=value.copy()) < double(exp.Literal.string("Infinity"))
 
 
 def is_nan(value: exp.Expr) -> exp.Expr:
@@ -25,7 +24,6 @@ def is_nan(value: exp.Expr) -> exp.Expr:
 
     The text is compared since engines refuse to ask it of a date.
     """
-    of_type = exp.Lower(this=exp.Typeof(this=value.copy()))
-    floating = exp.In(this=of_type, expressions=[*map(exp.Literal.string, ("double", "float"))])
+    floating = exp.Lower(this=exp.Typeof(this=value.copy())).isin("double", "float")
     text = exp.Lower(this=exp.cast(value.copy(), exp.DataType.Type.TEXT))
-    return exp.and_(floating, exp.EQ(this=text, expression=exp.Literal.string("nan")))
+    return exp.and_(floating, text.eq("nan"))

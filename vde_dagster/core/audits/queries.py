@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from typing import assert_never
 
 from sqlglot import exp
@@ -33,10 +32,10 @@ def failing_rows(audit: Audit) -> exp.Query:
     """
     match audit.check:
         case EachRow(fails=fails):
-            return exp.select(exp.Star()).from_(_this()).where(fails)
+            return exp.select(exp.Star()).from_(THIS_MODEL).where(fails)
         case Total(figures=figures, fails=fails):
             named = [each.copy().as_(name) for name, each in figures]
-            inner = exp.select(*named).from_(_this()).subquery(f"{OWN_PREFIX}figures")
+            inner = exp.select(*named).from_(THIS_MODEL).subquery(f"{OWN_PREFIX}figures")
             return exp.select(exp.Star()).from_(inner).where(fails)
         case Unique(key=key, condition=condition):
             return repeated([[each.copy() for each in key]], condition)
@@ -124,9 +123,7 @@ def _over(
     place = exp.Table(this=exp.column(*reversed(names)))
     if not branch:
         place = exp.Table(**dict(zip(("this", "db", "catalog"), reversed(names), strict=False)))
-    audited = exp.select(exp.Star()).from_(place)
-    if inside is not None:
-        audited = audited.where(inside.copy())
+    audited = exp.select(exp.Star()).from_(place).where(inside)
     read = reading(query, rows=TableName("", THIS_MODEL), tables=tables)
     named = exp.CTE(this=audited, alias=exp.TableAlias(this=exp.to_identifier(THIS_MODEL)))
     own = read.args.get("with_")
@@ -171,46 +168,49 @@ def counting(audits: Sequence[Audit]) -> Counting:
     alone: list[tuple[int, exp.Query]] = []
     for index, audit in enumerate(audits):
         match audit.check:
-            case EachRow() as check:
-                plain.append((index, exp.CountIf(this=check.fails.copy())))
+            case EachRow(fails=fails):
+                plain.append((index, exp.CountIf(this=fails.copy())))
             case Total() as check:
-                plain.append((index, _one_if(_over_figures(check))))
+                plain.append((index, exp.case().when(_over_figures(check), "1").else_("0")))
             case Unique() as check:
                 keys.setdefault(check.key, []).append((index, check))
             case FailingRows():
                 alone.append((index, failing_rows(audit)))
             case _:
                 assert_never(audit.check)
-    selects: list[exp.Select] = []
+    groups: list[tuple[list[int], list[exp.Expr], exp.Expr]] = []
     if plain:
-        selects.append(exp.select(*_part(0, [each for _, each in plain])).from_(_this()))
+        counted = [each for _, each in plain]
+        groups.append(([index for index, _ in plain], counted, exp.to_table(THIS_MODEL)))
     for each in keys.values():
-        selects.append(_repeats(len(selects), [check for _, check in each]))
-    for _, query in alone:
-        rows = query.subquery(f"{OWN_PREFIX}failing")
-        selects.append(exp.select(*_part(len(selects), [_count()])).from_(rows))
-    parts = [tuple(index for index, _ in plain)] if plain else []
-    parts += [tuple(index for index, _ in group) for group in keys.values()]
-    parts += [(index,) for index, _ in alone]
-    return Counting(query=_all(selects), parts=tuple(parts))
+        groups.append(([index for index, _ in each], *_repeats([check for _, check in each])))
+    groups += [
+        ([index], [_count()], query.subquery(f"{OWN_PREFIX}failing")) for index, query in alone
+    ]
+    selects = [
+        exp.select(
+            exp.Literal.number(number).as_("part"),
+            exp.Array(expressions=[exp.cast(each, "bigint") for each in counts]).as_("failing"),
+        ).from_(rows)
+        for number, (_, counts, rows) in enumerate(groups)
+    ]
+    query = exp.union(*selects, distinct=False) if len(selects) > 1 else selects[0]
+    return Counting(query=query, parts=tuple(tuple(indexes) for indexes, _, _ in groups))
 
 
-def _repeats(number: int, checks: Sequence[Unique]) -> exp.Select:
-    """How many rows share a key with another one, for checks of the same key."""
-    names = [f"{OWN_PREFIX}times_{index}" for index in range(len(checks))]
+def _repeats(checks: Sequence[Unique]) -> tuple[list[exp.Expr], exp.Subquery]:
+    """How many rows share a key with another one, for checks of the same key, and of what rows."""
+    times = [exp.column(f"{OWN_PREFIX}times_{index}") for index in range(len(checks))]
     counts = [
-        (_count() if each.condition is None else exp.CountIf(this=each.condition.copy())).as_(name)
-        for each, name in zip(checks, names, strict=True)
+        (_count() if each.condition is None else exp.CountIf(this=each.condition.copy())).as_(
+            column.name
+        )
+        for each, column in zip(checks, times, strict=True)
     ]
     key = [each.copy() for each in checks[0].key]
-    groups = exp.select(*counts).from_(_this()).group_by(*key).subquery(f"{OWN_PREFIX}keys")
-    return exp.select(*_part(number, [_sum_above_one(name) for name in names])).from_(groups)
-
-
-def _sum_above_one(name: str) -> exp.Expr:
-    more = exp.GT(this=exp.column(name), expression=exp.Literal.number(1))
-    counted = exp.case().when(more, exp.column(name)).else_("0")
-    return exp.Coalesce(this=exp.Sum(this=counted), expressions=[exp.Literal.number(0)])
+    groups = exp.select(*counts).from_(THIS_MODEL).group_by(*key).subquery(f"{OWN_PREFIX}keys")
+    several = (exp.case().when(each > 1, each).else_("0") for each in times)
+    return [exp.func("coalesce", exp.Sum(this=each), 0) for each in several], groups
 
 
 def _over_figures(check: Total) -> exp.Expr:
@@ -225,24 +225,5 @@ def _over_figures(check: Total) -> exp.Expr:
     return check.fails.copy().transform(aggregate)
 
 
-def _part(number: int, counts: Sequence[exp.Expr]) -> tuple[exp.Expr, exp.Expr]:
-    whole = [exp.cast(each, exp.DataType.Type.BIGINT) for each in counts]
-    return exp.Literal.number(number).as_("part"), exp.Array(expressions=whole).as_("failing")
-
-
-def _all(selects: Sequence[exp.Select]) -> exp.Query:
-    first, *rest = selects
-    start: exp.Query = first
-    return reduce(lambda left, right: exp.union(left, right, distinct=False), rest, start)
-
-
-def _one_if(condition: exp.Expr) -> exp.Expr:
-    return exp.case().when(condition, "1").else_("0")
-
-
 def _count() -> exp.Expr:
     return exp.Count(this=exp.Star(), big_int=True)
-
-
-def _this() -> exp.Table:
-    return exp.to_table(THIS_MODEL)
