@@ -88,8 +88,7 @@ class Timer:
 def measure(folder: Path) -> Step:
     """Milliseconds of each operation in this process."""
     from vde_dagster.app.apply.running import plan_run
-    from vde_dagster.app.inspect.operations import look_at_operations
-    from vde_dagster.app.inspect.status import status_of
+    from vde_dagster.app.inspect.status import look_at_operations, status_of
     from vde_dagster.app.plan.planning import plan_environment
     from vde_dagster.composition import VdeProject
 

@@ -83,7 +83,7 @@ class VdeProject:
     def complete_to(self, model: str, *, environment: str = PRODUCTION) -> datetime | None:
         """Up to when a model has all of its intervals, such as ``lifecycle.cancels``.
 
-        See `vde_dagster.app.inspect.complete_to.complete_to` for what that says. No Spark is
+        See `vde_dagster.app.inspect.interval_report.complete_to` for what that says. No Spark is
         started.
 
         Returns:
@@ -92,7 +92,7 @@ class VdeProject:
         Raises:
             Refused: There is no such environment or model, or the model has no intervals.
         """
-        from vde_dagster.app.inspect.complete_to import complete_to
+        from vde_dagster.app.inspect.interval_report import complete_to
 
         name = ModelName.parse(model).within(self.configuration.catalog.name)
         return complete_to(self.services, environment, name)

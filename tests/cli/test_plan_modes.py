@@ -199,7 +199,7 @@ def test_an_unchanged_project_asks_nothing(project: Path) -> None:
 # What is stored
 def store(shop: Path, *arguments: str) -> None:
     """Store the snapshots of a plan, as applying it does first."""
-    from vde_dagster.app.apply.plan_files import load_plan
+    from vde_dagster.app.apply.saved_plans import load_plan
 
     saved = shop / "p.json"
     done = call("plan", "dev", *arguments, "--save", saved, "--project", shop)

@@ -23,7 +23,7 @@ from vde_dagster.core.model.snapshot import Category
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.changes.difference import Change, DecidedBy
 from vde_dagster.core.planning.changes.reason_values import Reason, ReasonKind
-from vde_dagster.core.planning.identity_checks import identity_findings
+from vde_dagster.core.planning.kept_tables import identity_findings
 from vde_dagster.core.planning.plan import (
     Behind,
     ExistingVersion,

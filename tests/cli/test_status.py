@@ -22,7 +22,7 @@ from tests.cli.changing import serve
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.running import plan_run
 from vde_dagster.app.catch_up.sessions import catch_up
-from vde_dagster.app.inspect.operations import look_at_operations
+from vde_dagster.app.inspect.status import look_at_operations
 from vde_dagster.core.errors import VdeError
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.ports.state import environment_resource, version_resource

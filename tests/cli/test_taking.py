@@ -14,7 +14,7 @@ from tests.cli.calling import call
 from tests.cli.calling import facts as document
 from tests.cli.conftest import WithoutJava
 from tests.cli.promoted import edit, promote
-from vde_dagster.app.apply.plan_files import load_plan
+from vde_dagster.app.apply.saved_plans import load_plan
 from vde_dagster.composition import VdeProject
 from vde_dagster.core.model.snapshot import Revision
 from vde_dagster.project.machine import author

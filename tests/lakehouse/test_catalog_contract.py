@@ -23,9 +23,9 @@ from tests.lakehouse.catalog_worlds import (
 from tests.lakehouse.postgres_worlds import IN_POSTGRES, postgres_world
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Conflict, Refused
+from vde_dagster.core.ledger.damage import LostMetadata, TableHead
 from vde_dagster.core.ledger.late.history import SourceOperation, SourceStatus
 from vde_dagster.core.ledger.schema_changes import ColumnAdded, ColumnWidened
-from vde_dagster.core.ledger.table_heads import LostMetadata, TableHead
 from vde_dagster.core.model.writes import TimeAxisSpec
 from vde_dagster.core.names import ModelName, TableName, physical_table
 from vde_dagster.core.time.intervals import END_OF_TIME, Interval, IntervalUnit

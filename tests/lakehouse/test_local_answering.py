@@ -11,8 +11,7 @@ import pytest
 from tests.app.unit_tests.amounts import amounts
 from tests.app.unit_tests.shop import run
 from tests.lakehouse.conftest import Lake
-from vde_dagster.app.unit_tests.result_text import result_lines
-from vde_dagster.app.unit_tests.running import Engines, Outcome
+from vde_dagster.app.unit_tests.running import Engines, Outcome, result_lines
 from vde_dagster.core.columns import Column
 from vde_dagster.core.ledger.unit_of_work import SqlRows
 from vde_dagster.core.unit_tests.comparison import Answer

@@ -15,8 +15,14 @@ from tests.worlds.rest_server import Page, RestServer, rest_server
 from tests.worlds.rest_views import NotDone
 from vde_dagster.core.errors import OutcomeUnknown, Refused
 from vde_dagster.core.faults import Fault, fault_of
-from vde_dagster.core.ledger.damage import MetadataGone, advice_for, damage_of, described
-from vde_dagster.core.ledger.table_heads import LostMetadata, TableHead
+from vde_dagster.core.ledger.damage import (
+    LostMetadata,
+    MetadataGone,
+    TableHead,
+    advice_for,
+    damage_of,
+    described,
+)
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.lakehouse import rest_requests

@@ -20,7 +20,7 @@ from tests.lakehouse.conftest import Lake
 from tests.lakehouse.test_views_of_models import ReadAroundChanges
 from tests.worlds.rest_server import serving
 from vde_dagster.app.apply.applying import apply_plan
-from vde_dagster.app.inspect.whole_views import read_as, whole_revision, whole_views
+from vde_dagster.app.inspect.local_answers import read_as, whole_revision, whole_views
 from vde_dagster.app.promote.taking import plan_promotion, plan_rollback
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.plan import Plan

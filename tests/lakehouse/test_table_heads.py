@@ -8,7 +8,7 @@ from pathlib import Path
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.schema import Schema
 
-from vde_dagster.core.ledger.table_heads import LostMetadata, TableHead
+from vde_dagster.core.ledger.damage import LostMetadata, TableHead
 from vde_dagster.core.names import TableName
 from vde_dagster.lakehouse.table_heads import SqlTableHeads
 from vde_dagster.lakehouse.view_metadata import MetadataFiles

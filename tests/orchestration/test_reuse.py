@@ -12,7 +12,7 @@ from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.binding import bind_environment
 from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.publish.foreign_writes import ForeignWrite
-from vde_dagster.app.recover.repairing import repair
+from vde_dagster.app.recover.recovery import repair
 from vde_dagster.composition import VdeProject
 from vde_dagster.core.ledger.entries import LedgerEntry
 from vde_dagster.core.names import ModelName

@@ -20,11 +20,9 @@ from vde_dagster.app.apply.pausing import resume_models
 from vde_dagster.app.apply.running import plan_run
 from vde_dagster.app.binding import Binding, bind_environment
 from vde_dagster.app.catch_up.sessions import catch_up
-from vde_dagster.app.inspect.operations import look_at_operations
-from vde_dagster.app.inspect.status import status_of
-from vde_dagster.app.promote.giving_up import give_up_promotion
-from vde_dagster.app.promote.taking import plan_promotion, plan_rollback
-from vde_dagster.app.recover.repairing import repair
+from vde_dagster.app.inspect.status import look_at_operations, status_of
+from vde_dagster.app.promote.taking import give_up_promotion, plan_promotion, plan_rollback
+from vde_dagster.app.recover.recovery import repair
 from vde_dagster.app.services import Services
 from vde_dagster.cli.status import Looked
 from vde_dagster.cli.status_view import print_status

@@ -31,7 +31,7 @@ from tests.worlds.clock import ManualClock
 from tests.worlds.state import memory_state
 from vde_dagster.core.clean_up.references import ReadingView, Times
 from vde_dagster.core.errors import Conflict
-from vde_dagster.core.ledger.last_look import LastLook, SeenInput
+from vde_dagster.core.ledger.staleness import LastLook, SeenInput
 from vde_dagster.core.model.snapshot import ModelSnapshot, Revision, VersionKey
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.planning.pauses import Pause

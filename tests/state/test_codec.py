@@ -22,11 +22,11 @@ from vde_dagster.core.ledger.entries import (
     Trace,
 )
 from vde_dagster.core.ledger.holdings import Holding
-from vde_dagster.core.ledger.last_look import LastLook, SeenInput
 from vde_dagster.core.ledger.late.decision import Load, SourceFound
 from vde_dagster.core.ledger.late.history import ProcessingUri
 from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.ledger.late.pending import Pending, PendingReason
+from vde_dagster.core.ledger.staleness import LastLook, SeenInput
 from vde_dagster.core.ledger.unit_of_work import Intent, Publication
 from vde_dagster.core.model.late_data import LateDataMode
 from vde_dagster.core.model.model import ModelSource

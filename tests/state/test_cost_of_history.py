@@ -23,8 +23,7 @@ from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.apply.running import plan_run
 from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.evaluate.evaluated import Evaluated
-from vde_dagster.app.inspect.operations import look_at_operations
-from vde_dagster.app.inspect.status import look_at_environment
+from vde_dagster.app.inspect.status import look_at_environment, look_at_operations
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import Interval

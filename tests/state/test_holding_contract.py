@@ -20,7 +20,7 @@ from vde_dagster.core.ledger.entries import (
     LedgerOperation,
 )
 from vde_dagster.core.ledger.holdings import Holding
-from vde_dagster.core.ledger.last_look import LastLook, SeenInput
+from vde_dagster.core.ledger.staleness import LastLook, SeenInput
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import Interval

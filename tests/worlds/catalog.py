@@ -20,12 +20,12 @@ from tests.worlds.writes import requested
 from vde_dagster.core.clean_up.expiry import REPAIR_TAG
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Conflict, Refused
+from vde_dagster.core.ledger.damage import LostMetadata, TableHead
 from vde_dagster.core.ledger.earlier_schemas import uuid_of
 from vde_dagster.core.ledger.late.history import SourceHistory, SourceOperation, SourceStatus
 from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.ledger.schema_changes import ColumnWidened, InPlace
 from vde_dagster.core.ledger.stored_types import fits, grown, is_nested, same_type, shown_as
-from vde_dagster.core.ledger.table_heads import LostMetadata, TableHead
 from vde_dagster.core.model.writes import TimeAxisSpec
 from vde_dagster.core.names import ModelName, TableName, is_another_models
 from vde_dagster.core.time.intervals import (

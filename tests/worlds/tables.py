@@ -9,6 +9,7 @@ from datetime import UTC, date, datetime
 from itertools import compress
 
 from vde_dagster.core.columns import Column
+from vde_dagster.core.ledger.damage import RetainedSnapshot, TableHead
 from vde_dagster.core.ledger.earlier_schemas import (
     SAME,
     EarlierSchema,
@@ -16,7 +17,6 @@ from vde_dagster.core.ledger.earlier_schemas import (
     PresentColumn,
 )
 from vde_dagster.core.ledger.late.history import SourceOperation
-from vde_dagster.core.ledger.table_heads import RetainedSnapshot, TableHead
 from vde_dagster.core.model.writes import TimeAxisSpec
 from vde_dagster.core.time.intervals import EPOCH
 

@@ -24,8 +24,7 @@ def command(file: Path, *, models: int | None, fail_fast: bool, output: str, fol
     file that was edited, and a plan whose environment has changed since, are refused before
     anything is written.
     """
-    from vde_dagster.app.apply.plan_files import load_plan
-    from vde_dagster.app.apply.saved_plans import left_of
+    from vde_dagster.app.apply.saved_plans import left_of, load_plan
     from vde_dagster.app.inspect.interval_report import left_by_plan
     from vde_dagster.cli.facts import plan_facts
     from vde_dagster.composition import VdeProject

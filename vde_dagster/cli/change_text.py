@@ -11,7 +11,7 @@ from vde_dagster.core.ledger.schema_changes import described
 from vde_dagster.core.listing import first
 from vde_dagster.core.planning.changes.difference import Change, DecidedBy, Difference
 from vde_dagster.core.planning.changes.reason_values import sentences
-from vde_dagster.core.planning.work_text import CHANGE_WORDS, version_text, words, work_text
+from vde_dagster.core.planning.plan_text import CHANGE_WORDS, version_text, words, work_text
 
 if TYPE_CHECKING:
     from vde_dagster.core.planning.plan import ModelChange, Plan

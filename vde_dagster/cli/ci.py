@@ -17,7 +17,7 @@ from vde_dagster.core.errors import Conflict, Refused, VdeError
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from vde_dagster.app.apply.pull_request_files import PullRequestFiles
+    from vde_dagster.app.apply.saved_plans import PullRequestFiles
     from vde_dagster.app.evaluate.evaluated import Evaluated
     from vde_dagster.composition import VdeProject
     from vde_dagster.core.planning.options import PlanOptions
@@ -93,7 +93,7 @@ def plan(
     """
     if environment == target:
         raise click.UsageError(f"--target {target} is the request's own environment.")
-    from vde_dagster.app.inspect.pull_request_waits import unbuilt_models
+    from vde_dagster.app.inspect.pull_request import unbuilt_models
     from vde_dagster.composition import VdeProject
     from vde_dagster.core.planning.options import PlanOptions
     from vde_dagster.core.planning.pull_request import PullRequest, refuse_unbuilt
@@ -205,7 +205,7 @@ def clean(environment: str, *, kept: Path | None, output: str, folder: Path) -> 
 
 
 def _files(project: VdeProject, environment: str, kept: Path | None) -> PullRequestFiles:
-    from vde_dagster.app.apply.pull_request_files import PullRequestFiles
+    from vde_dagster.app.apply.saved_plans import PullRequestFiles
 
     folder = kept or project.configuration.folder / ".vde" / "ci"
     return PullRequestFiles(folder=folder, environment=environment)
@@ -254,7 +254,7 @@ def _promotion(project: VdeProject, request: PullRequest) -> Plan:
 
 
 def _show(project: VdeProject, request: PullRequest, promotion: Plan | None, output: str) -> None:
-    from vde_dagster.app.inspect.pull_request_rows import compared_rows
+    from vde_dagster.app.inspect.pull_request import compared_rows
     from vde_dagster.core.planning.pull_request import request_markdown
 
     rows = compared_rows(project.services, request) if request.is_built else ()

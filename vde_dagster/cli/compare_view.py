@@ -13,7 +13,7 @@ from vde_dagster.cli.change_text import MARKS, head
 from vde_dagster.core.listing import plural, some
 from vde_dagster.core.planning.changes.difference import Change
 from vde_dagster.core.planning.changes.reason_values import sentence
-from vde_dagster.core.planning.work_text import versions_text
+from vde_dagster.core.planning.plan_text import versions_text
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -176,8 +176,7 @@ def _interval(
     Raises:
         Refused: The model is not due yet, and no range was given.
     """
-    from vde_dagster.app.inspect.preview import last_interval
-    from vde_dagster.app.inspect.rendering import bind_models, whole_units
+    from vde_dagster.app.inspect.rendering import bind_models, last_interval, whole_units
 
     if start is not None or end is not None:
         return whole_units(node.model, timing.one_range(start, end))

@@ -65,7 +65,7 @@ def _details(found: EnvironmentDiff, each: ModelDiff) -> Iterator[Text]:
     from rich.text import Text
 
     from vde_dagster.core.planning.changes.reason_values import sentence
-    from vde_dagster.core.planning.work_text import bound_text, counted_ranges, versions_text
+    from vde_dagster.core.planning.plan_text import bound_text, counted_ranges, versions_text
 
     if each.before is None or each.after is None:
         lacking = found.before if each.before is None else found.after

@@ -210,7 +210,7 @@ class Doctor:
         return ok(VIEWS, "a view of that table was made and read")
 
     def _tables(self) -> CheckResult:
-        from vde_dagster.app.inspect.table_look import damaged_tables
+        from vde_dagster.app.inspect.verify import damaged_tables
 
         wrong = list(damaged_tables(self._opened.services))
         if wrong:

@@ -47,8 +47,7 @@ def command(
     environment it is the model that this shows, over what this shows. Without --start and --end it
     is the last interval that could be evaluated now.
     """
-    from vde_dagster.app.inspect.preview import preview
-    from vde_dagster.app.inspect.rendering import bind_models, whole_units
+    from vde_dagster.app.inspect.rendering import bind_models, preview, whole_units
     from vde_dagster.cli.query import Answer, as_table
     from vde_dagster.composition import VdeProject
     from vde_dagster.core.time.intervals import format_instant

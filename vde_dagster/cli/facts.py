@@ -49,8 +49,7 @@ def unit_test_facts(results: Sequence[UnitTestResult]) -> dict[str, object]:
 def plan_facts(plan: Plan, *, explain: bool = False) -> dict[str, Plain]:
     """A plan, with its stages if they are explained; sources are among its changes."""
     from vde_dagster.core.graph.ranges import count
-    from vde_dagster.core.planning.column_checks import column_findings
-    from vde_dagster.core.planning.identity_checks import identity_findings
+    from vde_dagster.core.planning.kept_tables import column_findings, identity_findings
     from vde_dagster.core.planning.stages import Stage, stages_of
 
     written = cast("dict[str, Any]", facts(plan))

@@ -25,7 +25,7 @@ from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import Interval
 
 if TYPE_CHECKING:
-    from vde_dagster.app.inspect.late_decisions import Explained
+    from vde_dagster.app.inspect.late_report import Explained
     from vde_dagster.core.ledger.late.pending import Pending
 
 _RANGES = 5
@@ -48,7 +48,7 @@ def explain(
     That is, what happened to each source since its high-water mark, up to when it is complete, what
     is loaded, and what is late. Nothing is written, and Spark is not started.
     """
-    from vde_dagster.app.inspect.late_decisions import explain_next, explain_session
+    from vde_dagster.app.inspect.late_report import explain_next, explain_session
 
     project, binding = opened(folder, environment)
     (name,) = late_names(project, binding, model)

@@ -26,7 +26,7 @@ def init(*, model: ModelName, output: str, folder: Path) -> None:
     The property is printed, and on standard error why it is so. Nothing is written, and Spark is
     not started.
     """
-    from vde_dagster.app.inspect.late_proposal import late_proposal
+    from vde_dagster.app.inspect.late_report import late_proposal
     from vde_dagster.composition import VdeProject
 
     project = VdeProject.load(folder)

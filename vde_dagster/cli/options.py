@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import click
 
 from vde_dagster.core.model.room import MOST_MODELS
-from vde_dagster.core.planning import option_table
+from vde_dagster.core.planning.options import FAIL_FAST as FAIL_FAST_HELP
 from vde_dagster.lakehouse.spark_log import show_errors
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ CONCURRENCY: Final = click.option(
 FAIL_FAST: Final = click.option(
     "--fail-fast",
     is_flag=True,
-    help=option_table.FAIL_FAST,
+    help=FAIL_FAST_HELP,
 )
 WITH_DEBUG: Final = click.option(
     "--debug",

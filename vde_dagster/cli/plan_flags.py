@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, assert_never
 import click
 
 from vde_dagster.cli import options, timing
-from vde_dagster.core.planning import option_table
-from vde_dagster.core.planning.option_table import PLAN_OPTIONS, Sort
+from vde_dagster.core.planning.options import PLAN_OPTIONS, Sort
+from vde_dagster.core.planning.options import SKIP_TESTS as SKIP_TESTS_HELP
 
 if TYPE_CHECKING:
     from vde_dagster.core.planning.options import PlanOptions
@@ -38,7 +38,7 @@ def plan_option(name: str) -> Callable[[Command], Command]:
             assert_never(unreachable)
 
 
-SKIP_TESTS = click.option("--skip-tests", is_flag=True, help=option_table.SKIP_TESTS)
+SKIP_TESTS = click.option("--skip-tests", is_flag=True, help=SKIP_TESTS_HELP)
 _APPLYING = (
     click.option("--auto-apply", is_flag=True, help="Apply the plan without asking."),
     click.option("--no-apply", is_flag=True, help="Only show the plan; do not ask."),

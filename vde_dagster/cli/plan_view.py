@@ -207,7 +207,7 @@ def _print_section(
 
 def _print_stale(plan: Plan, console: Console) -> None:
     """The models with stale intervals, each with why."""
-    from vde_dagster.core.planning.work_text import late_or_changed
+    from vde_dagster.core.planning.plan_text import late_or_changed
 
     stale = [each for each in plan.changes if each.staleness is not None]
     if not stale:

@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from itertools import count
 from typing import TYPE_CHECKING, Final
 
-from vde_dagster.app.inspect.engine_watch import LOOK_SECONDS, progress_text, watched
+from vde_dagster.app.inspect.unit_text import LOOK_SECONDS, progress_text, watched
 from vde_dagster.cli.printing import console, note
 from vde_dagster.core.planning.plan_text import work_units
 from vde_dagster.core.time.intervals import ALWAYS, format_instant

@@ -244,7 +244,7 @@ def _pinned(
     whole: Mapping[TableName, ViewDefinition],
 ) -> Mapping[ModelName, TableName]:
     """What an engine reads for each name, so that all are of one revision."""
-    from vde_dagster.app.inspect.whole_views import read_as
+    from vde_dagster.app.inspect.local_answers import read_as
 
     return {
         name: read_as(project.services, whole[view]) if view in whole else view
@@ -299,7 +299,7 @@ def _on_environment(project: VdeProject, sql: str, environment: str) -> _Asked:
     """A query over models, and the views of an environment that it may read."""
     from sqlglot import exp
 
-    from vde_dagster.app.inspect.whole_views import whole_revision, whole_views
+    from vde_dagster.app.inspect.local_answers import whole_revision, whole_views
     from vde_dagster.app.view_names import shown_naming
     from vde_dagster.core.names import PRODUCTION, environment_view
     from vde_dagster.core.sql.errors import SQL_ERRORS

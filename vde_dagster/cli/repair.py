@@ -14,7 +14,7 @@ from vde_dagster.cli.printing import print_json
 from vde_dagster.cli.spelling import whole
 
 if TYPE_CHECKING:
-    from vde_dagster.app.recover.repairing import Repaired
+    from vde_dagster.app.recover.recovery import Repaired
     from vde_dagster.core.ledger.damage import Damage
     from vde_dagster.core.names import ModelName
 
@@ -47,7 +47,7 @@ def command(
     Exit codes: 0 if nothing is wrong any more, 1 otherwise; with --dry-run, 0 if nothing is wrong.
     """
     from vde_dagster.app.binding import shown_binding
-    from vde_dagster.app.recover.repairing import repair
+    from vde_dagster.app.recover.recovery import repair
     from vde_dagster.composition import VdeProject
 
     project = VdeProject.load(folder)

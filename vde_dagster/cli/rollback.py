@@ -70,7 +70,7 @@ def command(
 
 def _give_up(folder: Path, environment: str, output: str) -> None:
     """Give up a begun promotion, and say what the environment shows then."""
-    from vde_dagster.app.promote.giving_up import give_up_promotion
+    from vde_dagster.app.promote.taking import give_up_promotion
     from vde_dagster.composition import VdeProject
 
     shown = give_up_promotion(VdeProject.load(folder).services, environment)

@@ -14,8 +14,7 @@ from vde_dagster.cli.printing import print_json
 from vde_dagster.cli.spelling import there, vde
 
 if TYPE_CHECKING:
-    from vde_dagster.app.inspect.operations import Operations
-    from vde_dagster.app.inspect.status import EnvironmentStatus
+    from vde_dagster.app.inspect.status import EnvironmentStatus, Operations
     from vde_dagster.core.graph.graph import Graph
     from vde_dagster.core.ledger.unit_of_work import UnitOfWork
     from vde_dagster.core.model.snapshot import VersionKey
@@ -87,8 +86,7 @@ def command(
     begun, due, stale or gone. Models that only wait for their inputs do not count.
     """
     from vde_dagster.app.apply.running import look_at_run
-    from vde_dagster.app.inspect.operations import look_at_operations
-    from vde_dagster.app.inspect.status import status_of
+    from vde_dagster.app.inspect.status import look_at_operations, status_of
     from vde_dagster.cli.status_view import print_status
     from vde_dagster.composition import VdeProject
 

@@ -13,7 +13,7 @@ from vde_dagster.core.ledger.late.decision import reloading
 from vde_dagster.core.ledger.late.pending import pending_text
 from vde_dagster.core.listing import plural
 from vde_dagster.core.model.snapshot import VersionKey
-from vde_dagster.core.planning.work_text import bound_text, counted_ranges, kept_text, since_text
+from vde_dagster.core.planning.plan_text import bound_text, counted_ranges, kept_text, since_text
 from vde_dagster.core.time.intervals import format_instant, subtract
 from vde_dagster.ports.state import version_resource
 

@@ -116,7 +116,7 @@ def _print(found: TableDiff) -> None:
 
 
 def _lines(found: TableDiff, rows: RowDiff) -> Iterator[str]:
-    from vde_dagster.core.planning.work_text import counted_ranges
+    from vde_dagster.core.planning.plan_text import counted_ranges
 
     if found.read is not None:
         yield f"Compared: {counted_ranges(found.node, found.read)}; all else has equal D-SHAs."

@@ -41,8 +41,7 @@ def command(
     Nothing is read from the catalog, and nothing is written. Exit code 1 if a test fails, 5 if no
     test was run.
     """
-    from vde_dagster.app.unit_tests.result_text import result_lines, summary
-    from vde_dagster.app.unit_tests.running import Outcome
+    from vde_dagster.app.unit_tests.running import Outcome, result_lines, summary
     from vde_dagster.cli.facts import unit_test_facts
     from vde_dagster.composition import VdeProject
 
@@ -114,7 +113,7 @@ def run_before_plan(
         Refused: A test did not pass, and the plan was to be applied or saved.
     """
     from vde_dagster.app.unit_tests.before_plan import not_passed, require_passed
-    from vde_dagster.app.unit_tests.result_text import summary
+    from vde_dagster.app.unit_tests.running import summary
 
     results = run(project, engine="auto" if refuses else "duckdb", again=False)
     if refuses:

@@ -22,10 +22,10 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Refused, SetupError
 from vde_dagster.core.faults import Fault, fault_of
+from vde_dagster.core.ledger.damage import LostMetadata, TableHead
 from vde_dagster.core.ledger.late.history import SourceHistory
 from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.ledger.schema_changes import InPlace
-from vde_dagster.core.ledger.table_heads import LostMetadata, TableHead
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.time.intervals import EPOCH
 from vde_dagster.lakehouse.arrow_rows import arrow_rows, weight

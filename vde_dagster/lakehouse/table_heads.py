@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from vde_dagster.core.ledger.table_heads import (
+from vde_dagster.core.ledger.damage import (
     Fields,
     LostMetadata,
     RetainedSnapshot,

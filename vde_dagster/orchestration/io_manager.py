@@ -5,8 +5,7 @@ from __future__ import annotations
 import dagster as dg
 
 from vde_dagster.app.binding import Binding
-from vde_dagster.app.inspect.source_versions import source_version
-from vde_dagster.app.inspect.user_reads import UserRead, user_read
+from vde_dagster.app.inspect.user_reads import UserRead, source_version, user_read
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.names import ModelName

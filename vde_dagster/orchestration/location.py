@@ -12,8 +12,8 @@ from typing import Final
 import dagster as dg
 
 from vde_dagster.app.binding import Binding, bind_environment, bind_plan
-from vde_dagster.app.plan.bounding import bounds_of
 from vde_dagster.app.plan.planning import plan_environment
+from vde_dagster.app.plan.resolving import bounds_of
 from vde_dagster.app.view_names import naming_of
 from vde_dagster.composition import VdeProject
 from vde_dagster.core.errors import ProjectInvalid

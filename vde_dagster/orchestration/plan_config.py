@@ -12,15 +12,18 @@ from vde_dagster.core.errors import Refused
 from vde_dagster.core.model.room import MOST_MODELS
 from vde_dagster.core.model.snapshot import Category
 from vde_dagster.core.names import InvalidName, ModelName
-from vde_dagster.core.planning import option_table
 from vde_dagster.core.planning.decisions import Mode
-from vde_dagster.core.planning.option_table import PLAN_OPTIONS, PlanOption, Sort
+from vde_dagster.core.planning.options import FAIL_FAST as FAIL_FAST_HELP
 from vde_dagster.core.planning.options import (
+    PLAN_OPTIONS,
     OptionsRefused,
+    PlanOption,
     PlanOptions,
+    Sort,
     chosen_category,
     refuse_senseless,
 )
+from vde_dagster.core.planning.options import SKIP_TESTS as SKIP_TESTS_HELP
 from vde_dagster.core.planning.scheduling import Concurrency
 from vde_dagster.core.sql.unresolved import guess
 from vde_dagster.core.time.written import written_end, written_instant
@@ -40,7 +43,7 @@ class AtOnceConfig(dg.Config):
         default=None,
         description="Evaluate up to so many models at once; by default as vde.yaml says.",
     )
-    fail_fast: bool = Field(default=False, description=option_table.FAIL_FAST)
+    fail_fast: bool = Field(default=False, description=FAIL_FAST_HELP)
 
     def at_once(self, configuration: Configuration) -> Concurrency:
         """How many models are evaluated at once, and what a failure ends.
@@ -91,7 +94,7 @@ class PlanConfig(AtOnceConfig):
         description="Write the plan to this file, for vde_apply, and apply nothing now. A relative "
         "path is one in the project's folder.",
     )
-    skip_tests: bool = Field(default=False, description=option_table.SKIP_TESTS)
+    skip_tests: bool = Field(default=False, description=SKIP_TESTS_HELP)
     select_model: list[str] = _of_plan("select_model", [])
     restate_model: list[str] = _of_plan("restate_model", [])
     start: str | None = _of_plan("start", None)

@@ -11,8 +11,7 @@ from typing import Final
 import dagster as dg
 from pydantic import Field
 
-from vde_dagster.app.apply.plan_files import load_plan, save_plan
-from vde_dagster.app.apply.saved_plans import left_of
+from vde_dagster.app.apply.saved_plans import left_of, load_plan, save_plan
 from vde_dagster.app.inspect.interval_report import left_by_plan, waiting_lines
 from vde_dagster.app.plan.plan_checks import lost_problems, no_time_text, sources_without_time
 from vde_dagster.app.plan.planning import plan_environment
@@ -22,8 +21,7 @@ from vde_dagster.app.unit_tests.before_plan import (
     require_passed,
     run_project_tests,
 )
-from vde_dagster.app.unit_tests.result_text import summary
-from vde_dagster.app.unit_tests.running import Engines
+from vde_dagster.app.unit_tests.running import Engines, summary
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.planning.decisions import open_questions, undecided_text

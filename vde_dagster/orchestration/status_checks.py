@@ -12,9 +12,14 @@ from typing import Final
 import dagster as dg
 
 from vde_dagster.app.binding import Binding, bind_environment
-from vde_dagster.app.inspect.operations import LateRows, late_rows_not_loaded
-from vde_dagster.app.inspect.status import EnvironmentStatus, ModelStatus, look_at_environment
-from vde_dagster.app.inspect.table_look import TableLook, look_at_tables
+from vde_dagster.app.inspect.status import (
+    EnvironmentStatus,
+    LateRows,
+    ModelStatus,
+    late_rows_not_loaded,
+    look_at_environment,
+)
+from vde_dagster.app.inspect.verify import TableLook, look_at_tables
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import VdeError
 from vde_dagster.core.graph.graph import Node

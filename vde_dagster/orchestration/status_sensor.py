@@ -15,8 +15,11 @@ from typing import Final
 import dagster as dg
 
 from vde_dagster.app.binding import Binding, bind_environment
-from vde_dagster.app.inspect.operations import late_rows_not_loaded
-from vde_dagster.app.inspect.status import EnvironmentStatus, look_at_environment
+from vde_dagster.app.inspect.status import (
+    EnvironmentStatus,
+    late_rows_not_loaded,
+    look_at_environment,
+)
 from vde_dagster.core.errors import VdeError
 from vde_dagster.core.names import ModelName
 from vde_dagster.orchestration._unpublished import latest_check_results

@@ -10,8 +10,7 @@ import dagster as dg
 
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.evaluate.evaluated import Evaluated
-from vde_dagster.app.inspect.engine_watch import LOOK_SECONDS, progress_text, watched
-from vde_dagster.app.inspect.unit_text import unit_text
+from vde_dagster.app.inspect.unit_text import LOOK_SECONDS, progress_text, unit_text, watched
 from vde_dagster.app.services import Services
 from vde_dagster.ports.engine import EngineProgress
 

@@ -10,12 +10,11 @@ from typing import Final
 
 from vde_dagster.app.apply.applying import promote_followed
 from vde_dagster.app.apply.filling import evaluate_rest
-from vde_dagster.app.apply.refused_work import record_refusal
-from vde_dagster.app.apply.storing import store_plan
+from vde_dagster.app.apply.storing import record_refusal, store_plan
 from vde_dagster.app.binding import Binding, bind_environment
 from vde_dagster.app.evaluate.cumulative import sequential_ranges
 from vde_dagster.app.evaluate.evaluated import Evaluated
-from vde_dagster.app.inputs.due import due_of
+from vde_dagster.app.inputs.completeness import due_of
 from vde_dagster.app.leases import holder_of, leased
 from vde_dagster.app.plan.plan_checks import check_plan
 from vde_dagster.app.publish.shown_views import show

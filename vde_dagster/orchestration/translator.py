@@ -17,7 +17,7 @@ from vde_dagster.core.model.model import Model, PythonFunction, SeedRows, Update
 from vde_dagster.core.model.snapshot import ModelSnapshot
 from vde_dagster.core.names import TableName, ViewNaming, environment_view
 from vde_dagster.core.planning.pauses import Pause
-from vde_dagster.core.planning.work_text import bound_text
+from vde_dagster.core.planning.plan_text import bound_text
 from vde_dagster.core.time.intervals import format_duration
 
 _OWNER: Final = re.compile(r"[A-Za-z0-9_-]+")

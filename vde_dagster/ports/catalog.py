@@ -9,11 +9,11 @@ from typing import Final, Protocol
 
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Conflict
+from vde_dagster.core.ledger.damage import LostMetadata, TableHead
 from vde_dagster.core.ledger.earlier_schemas import SAME, EarlierSchemas
 from vde_dagster.core.ledger.late.history import SourceHistory
 from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.ledger.schema_changes import InPlace
-from vde_dagster.core.ledger.table_heads import LostMetadata, TableHead
 from vde_dagster.core.ledger.traces import source_token
 from vde_dagster.core.model.storage import Storage
 from vde_dagster.core.names import ModelName, TableName

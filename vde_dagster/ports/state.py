@@ -13,10 +13,10 @@ from typing import Final, Protocol
 from vde_dagster.core.errors import Conflict
 from vde_dagster.core.ledger.entries import LedgerDigests, LedgerEntry, LedgerSum
 from vde_dagster.core.ledger.holdings import Holding
-from vde_dagster.core.ledger.last_look import LastLook
 from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.ledger.late.pending import Pending
 from vde_dagster.core.ledger.savings import Saved
+from vde_dagster.core.ledger.staleness import LastLook
 from vde_dagster.core.model.fingerprint import Fingerprint
 from vde_dagster.core.model.snapshot import ModelSnapshot, Revision, VersionKey
 from vde_dagster.core.names import ModelName

@@ -20,11 +20,11 @@ from vde_dagster.core.json_forms import Plain, form, known_name
 from vde_dagster.core.ledger.dsha import RowSum
 from vde_dagster.core.ledger.entries import Trace
 from vde_dagster.core.ledger.holdings import Holding
-from vde_dagster.core.ledger.last_look import LastLook, SeenInput
 from vde_dagster.core.ledger.late.decision import Load
 from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.ledger.late.pending import Pending
 from vde_dagster.core.ledger.late.question import Question
+from vde_dagster.core.ledger.staleness import LastLook, SeenInput
 from vde_dagster.core.ledger.unit_of_work import Intent, Publication
 from vde_dagster.core.model.late_data import TrackedSource
 from vde_dagster.core.model.model import ModelSource

@@ -27,7 +27,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import IntegrityError
 
 from vde_dagster.core.errors import Conflict, Refused
-from vde_dagster.core.ledger.last_look import LastLook
+from vde_dagster.core.ledger.staleness import LastLook
 from vde_dagster.core.model.snapshot import (
     Bounded,
     DecidedBy,

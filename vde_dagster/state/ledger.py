@@ -21,8 +21,8 @@ from vde_dagster.core.ledger.holdings import (
     holding_changed,
     holding_of,
 )
-from vde_dagster.core.ledger.last_look import LastLook
 from vde_dagster.core.ledger.schema_changes import newest_columns
+from vde_dagster.core.ledger.staleness import LastLook
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.time.intervals import Interval
 from vde_dagster.ports.state import Lease, version_resource

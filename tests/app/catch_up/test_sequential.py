@@ -26,7 +26,7 @@ from tests.app.catch_up.lifecycle import (
 from tests.app.memory_world import bound, graph_of, hour_of
 from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.evaluate.evaluated import Evaluated
-from vde_dagster.app.inputs.due import Due, due_of
+from vde_dagster.app.inputs.completeness import Due, due_of
 from vde_dagster.app.inspect.verify import verify
 from vde_dagster.core.errors import ProjectInvalid, Refused
 from vde_dagster.core.graph.graph import Graph

@@ -13,7 +13,7 @@ from vde_dagster.app.inspect.interval_report import waiting_models
 from vde_dagster.app.services import VALID_TO, Services
 from vde_dagster.core.ledger.late.decision import NothingToLoad
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.planning.work_text import work_text
+from vde_dagster.core.planning.plan_text import work_text
 
 NAME = ModelName("a", "sums")
 GRAPH = graph_of(

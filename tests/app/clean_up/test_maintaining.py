@@ -45,7 +45,7 @@ from vde_dagster.app.clean_up.maintaining import (
 )
 from vde_dagster.app.leases import leased
 from vde_dagster.app.promote.promotion import remove_environment
-from vde_dagster.app.recover.repairing import repair
+from vde_dagster.app.recover.recovery import repair
 from vde_dagster.app.services import Services
 from vde_dagster.core.clean_up.expiry import TableHistory
 from vde_dagster.core.clean_up.references import Times

@@ -18,7 +18,7 @@ from tests.app.memory_world import (
     hour_of,
     made_once,
 )
-from vde_dagster.app.inputs.due import due_of
+from vde_dagster.app.inputs.completeness import due_of
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.model.snapshot import VersionKey

@@ -7,7 +7,7 @@ import pytest
 from tests.app.memory_world import MemoryWorld, bound, build, graph_of, hour_of
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.evaluate.evaluation import evaluate
-from vde_dagster.app.inspect.complete_to import complete_to
+from vde_dagster.app.inspect.interval_report import complete_to
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.names import ModelName

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from vde_dagster.app.inspect.engine_watch import progress_text, watched
+from vde_dagster.app.inspect.unit_text import progress_text, watched
 from vde_dagster.ports.engine import EngineProgress, StageProgress
 
 STAGES = tuple(StageProgress(stage=each, tasks=2, done=1) for each in range(5))

@@ -9,8 +9,7 @@ from tests.app.catch_up.test_sessions import NAME, TWICE, amounts, project
 from tests.app.catch_up.test_stateful import late_data_comes, loaded_to_hour_five
 from tests.app.memory_world import MemoryWorld, bound, build
 from vde_dagster.app.catch_up.sessions import catch_up
-from vde_dagster.app.inspect.late_decisions import explain_next, explain_session
-from vde_dagster.app.inspect.late_report import past_sessions
+from vde_dagster.app.inspect.late_report import explain_next, explain_session, past_sessions
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.ledger.late.deciding import decide

@@ -15,7 +15,7 @@ from tests.app.shop_world import (
     shop_in_production,
 )
 from vde_dagster.app.binding import Binding, bind_plan
-from vde_dagster.app.inspect.preview import preview
+from vde_dagster.app.inspect.rendering import preview
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.names import ModelName

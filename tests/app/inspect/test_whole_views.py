@@ -7,7 +7,7 @@ import pytest
 from tests.app.evaluate.test_evolution import FIRST, KIND, NAME, loaded, project
 from tests.app.memory_world import MemoryWorld, build
 from vde_dagster.app.binding import stored_graph
-from vde_dagster.app.inspect.whole_views import read_as
+from vde_dagster.app.inspect.local_answers import read_as
 from vde_dagster.app.publish.shown_views import views_of
 from vde_dagster.app.view_names import shown_naming
 from vde_dagster.core.columns import Column

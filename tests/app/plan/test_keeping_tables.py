@@ -28,7 +28,7 @@ from tests.app.shop_world import (
     work,
 )
 from vde_dagster.app.apply.applying import apply_plan
-from vde_dagster.app.inspect.table_look import look_at_tables
+from vde_dagster.app.inspect.verify import look_at_tables
 from vde_dagster.app.promote.taking import plan_promotion, plan_rollback
 from vde_dagster.core.errors import Place, Refused
 from vde_dagster.core.graph.graph import Graph, build_graph
@@ -37,7 +37,7 @@ from vde_dagster.core.model.model import ModelSource
 from vde_dagster.core.model.snapshot import Category
 from vde_dagster.core.names import TableName
 from vde_dagster.core.planning.changes.reason_values import ReasonKind
-from vde_dagster.core.planning.column_checks import column_findings
+from vde_dagster.core.planning.kept_tables import column_findings
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.planning.plan_text import totals
 from vde_dagster.project.model_files import external_source, read_model

@@ -15,9 +15,8 @@ from vde_dagster.app.apply.running import plan_run
 from vde_dagster.app.inspect.environment_diff import diff_environments
 from vde_dagster.app.inspect.status import look_at_environment
 from vde_dagster.app.plan.planning import plan_environment
-from vde_dagster.app.promote.giving_up import give_up_promotion
 from vde_dagster.app.promote.promotion import finish_promotions
-from vde_dagster.app.promote.taking import plan_promotion, plan_rollback
+from vde_dagster.app.promote.taking import give_up_promotion, plan_promotion, plan_rollback
 from vde_dagster.app.services import Services
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Place, Refused

@@ -16,8 +16,13 @@ from tests.app.shop_world import EDITED, SALES_NAME, SHOP, TOTAL_NAME, shop_in_p
 from tests.depth import is_full
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.running import plan_run
-from vde_dagster.app.inspect.local_answers import LocalAnswer, answer_locally
-from vde_dagster.app.inspect.whole_views import read_as, whole_revision, whole_views
+from vde_dagster.app.inspect.local_answers import (
+    LocalAnswer,
+    answer_locally,
+    read_as,
+    whole_revision,
+    whole_views,
+)
 from vde_dagster.app.promote.promotion import finish_promotions, remove_environment
 from vde_dagster.app.promote.taking import plan_rollback
 from vde_dagster.app.publish.shown_views import show

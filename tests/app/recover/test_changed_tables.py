@@ -29,11 +29,11 @@ from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.apply.running import plan_run
 from vde_dagster.app.inspect.status import look_at_environment
-from vde_dagster.app.inspect.table_look import damaged_tables, look_at_tables
+from vde_dagster.app.inspect.verify import damaged_tables, look_at_tables
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.promote.promotion import finish_promotions
 from vde_dagster.app.publish.foreign_writes import ForeignWrite
-from vde_dagster.app.recover.repairing import repair
+from vde_dagster.app.recover.recovery import repair
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.names import TableName

@@ -18,10 +18,9 @@ from tests.app.shop_world import AMOUNTS, SALES_NAME, SHOP, asked, done
 from tests.simulator.advice import status_text
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.inspect.status import look_at_environment
-from vde_dagster.app.promote.giving_up import give_up_promotion
 from vde_dagster.app.promote.promotion import finish_promotions
-from vde_dagster.app.promote.taking import plan_promotion, plan_rollback
-from vde_dagster.app.recover.repairing import repair
+from vde_dagster.app.promote.taking import give_up_promotion, plan_promotion, plan_rollback
+from vde_dagster.app.recover.recovery import repair
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.names import ModelName, TableName
 

@@ -21,7 +21,7 @@ from tests.app.shop_world import (
 from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.publish.foreign_writes import ForeignWrite
-from vde_dagster.app.recover.repairing import Repaired, repair
+from vde_dagster.app.recover.recovery import Repaired, repair
 from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.ledger.damage import FilesGone, HeadExpired, HeadMoved, NeverRecorded
 from vde_dagster.core.names import ModelName, TableName

@@ -11,7 +11,7 @@ from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.running import Wanted, plan_run
 from vde_dagster.app.catch_up.detecting import detect
 from vde_dagster.app.catch_up.sessions import catch_up
-from vde_dagster.app.inspect.source_versions import source_version
+from vde_dagster.app.inspect.user_reads import source_version
 from vde_dagster.app.plan.work_tokens import work_tokens
 from vde_dagster.app.services import VALID_TO
 from vde_dagster.core.ledger.late.decision import Load, NothingToLoad, Stop

@@ -25,7 +25,7 @@ from vde_dagster.app.inputs import staying
 from vde_dagster.app.inputs.input_moves import InputMoves
 from vde_dagster.app.staleness import late_upstream
 from vde_dagster.core.graph.graph import Node
-from vde_dagster.core.ledger.last_look import LastLook
+from vde_dagster.core.ledger.staleness import LastLook
 from vde_dagster.core.model.kinds import Full, IncrementalByTimeRange, Kind
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.planning import restatement

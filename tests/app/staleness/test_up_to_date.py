@@ -42,7 +42,7 @@ from vde_dagster.app.apply.running import plan_run
 from vde_dagster.app.apply.visitor import applying
 from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.inspect.status import look_at_environment
-from vde_dagster.app.inspect.table_look import damaged_tables
+from vde_dagster.app.inspect.verify import damaged_tables
 from vde_dagster.app.plan.catalog_look import replaced_views
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.promote.promotion import end_promotions, finish_promotions

@@ -10,8 +10,7 @@ import pytest
 
 from tests.app.unit_tests.shop import FILES, engines, shop
 from vde_dagster.app.unit_tests.before_plan import run_project_tests
-from vde_dagster.app.unit_tests.result_text import summary
-from vde_dagster.app.unit_tests.running import Engines, Outcome, UnitTestResult
+from vde_dagster.app.unit_tests.running import Engines, Outcome, UnitTestResult, summary
 from vde_dagster.project.loading import load_project
 
 NOBODY = Engines(engine=None)

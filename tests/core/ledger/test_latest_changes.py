@@ -7,7 +7,7 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vde_dagster.core.ledger.latest_changes import LatestChanges, Times
+from vde_dagster.core.ledger.staleness import LatestChanges, Times
 from vde_dagster.core.sql.reads.input_ranges import WHOLE, InputRange, WholeTable
 from vde_dagster.core.time.intervals import EPOCH, Interval, merge
 

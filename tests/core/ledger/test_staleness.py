@@ -13,8 +13,13 @@ from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.graph.render_model import reads_of
 from vde_dagster.core.ledger.dsha import RowSum
 from vde_dagster.core.ledger.entries import EntryStatus, LedgerEntry
-from vde_dagster.core.ledger.latest_changes import LatestChanges, Times
-from vde_dagster.core.ledger.staleness import read_by_times, source_times, stale_entries
+from vde_dagster.core.ledger.staleness import (
+    LatestChanges,
+    Times,
+    read_by_times,
+    source_times,
+    stale_entries,
+)
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.reads.input_ranges import InputRange
 from vde_dagster.core.time.intervals import Interval

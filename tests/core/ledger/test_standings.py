@@ -19,7 +19,7 @@ from vde_dagster.core.ledger.entries import (
     written_intervals,
 )
 from vde_dagster.core.model.kinds import Full, View
-from vde_dagster.core.planning.gaps import lost_intervals
+from vde_dagster.core.planning.workload import lost_intervals
 from vde_dagster.core.time.intervals import END_OF_TIME, EPOCH, Interval, common, merge, subtract
 
 COLUMNS = (Column(name="a", type="int"),)

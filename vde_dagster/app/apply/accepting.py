@@ -16,8 +16,8 @@ from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.evaluate.evaluation import owned, writing
 from vde_dagster.app.inputs.input_moves import InputStates
 from vde_dagster.app.inputs.staying import is_computed, look_at
-from vde_dagster.app.plan.bounding import bounds_of
 from vde_dagster.app.plan.planning import plan_environment
+from vde_dagster.app.plan.resolving import bounds_of
 from vde_dagster.app.publish.foreign_writes import head_of
 from vde_dagster.app.publish.publishing import give_up_after, publish, record
 from vde_dagster.app.recover.recovery import recover

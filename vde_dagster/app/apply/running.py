@@ -13,8 +13,8 @@ from enum import Enum
 from vde_dagster.app.binding import bind_plan, stored_graph
 from vde_dagster.app.catch_up.sessions import note_detected
 from vde_dagster.app.leases import holder_of, leased
-from vde_dagster.app.plan.bounding import bounds_of
 from vde_dagster.app.plan.planning import plan_environment
+from vde_dagster.app.plan.resolving import bounds_of
 from vde_dagster.app.promote.promotion import end_promotions
 from vde_dagster.app.services import Services
 from vde_dagster.app.staleness.remembered_looks import new_looks

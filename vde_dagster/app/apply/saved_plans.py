@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from vde_dagster.app.binding import stored_graph
 from vde_dagster.app.plan.planned_again import planned_again
@@ -14,9 +16,23 @@ from vde_dagster.core.model.model import ModelSource
 from vde_dagster.core.model.snapshot import ModelSnapshot
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.plan import Plan
-from vde_dagster.core.planning.plan_file import PlanFileInvalid, read_plan, write_plan
-from vde_dagster.core.planning.remaining_work import nothing_left, refuse_moved, still_to_do
+from vde_dagster.core.planning.plan_file import (
+    PlanFileInvalid,
+    is_plan_file,
+    nothing_left,
+    read_plan,
+    refuse_moved,
+    still_to_do,
+    write_plan,
+)
+from vde_dagster.core.planning.pull_request import (
+    PullRequest,
+    planning_again,
+    read_request,
+    write_request,
+)
 from vde_dagster.project.configuration import Configuration
+from vde_dagster.project.file_writing import read_as_written, replace_text
 from vde_dagster.project.settings import with_values, without_values
 from vde_dagster.version import __version__
 
@@ -111,3 +127,113 @@ def left_of(services: Services, plan: Plan) -> tuple[Plan, bool]:
 
 def _with_sources(snapshots: Snapshots, change: Callable[[ModelSource], ModelSource]) -> Snapshots:
     return {name: replace(each, source=change(each.source)) for name, each in snapshots.items()}
+
+
+def save_plan(configuration: Configuration, plan: Plan, path: Path) -> None:
+    """Write a plan to a file, whole or not at all. Only a saved plan is overwritten.
+
+    Raises:
+        Refused: Something else is there, or the file cannot be written.
+    """
+    before = read_as_written(path)
+    if before and not is_plan_file(before):
+        raise Refused(
+            f"{path} is there and is no saved plan; it stays as it is", advice="Name another file."
+        )
+    replace_text(path, before, saved_text(configuration, plan))
+
+
+def load_plan(configuration: Configuration, path: Path) -> Plan:
+    """The plan in a file.
+
+    Raises:
+        Refused: There is no such file, or it is no plan that can be applied.
+    """
+    text = read_as_written(path)
+    if text is None:
+        raise Refused(
+            f"there is no file {path}", advice=f"`vde plan ENV --save {path}` writes one."
+        )
+    return read_saved(configuration, text, name=str(path))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PullRequestFiles:
+    """The files of the request whose environment has a name, in a folder."""
+
+    folder: Path
+    environment: str
+
+    @property
+    def plan(self) -> Path:
+        """The plan that promotes the request's environment."""
+        return self.folder / f"{self.environment}.plan.json"
+
+    @property
+    def record(self) -> Path:
+        """What became of the request."""
+        return self.folder / f"{self.environment}.json"
+
+    def save(
+        self, configuration: Configuration, request: PullRequest, promotion: Plan | None
+    ) -> None:
+        """Write what became of a request. Without a plan that of an earlier time is removed.
+
+        The plan comes first, and is gone first: whoever finds a record of a request that is built
+        finds its plan.
+
+        Raises:
+            Refused: Something else is there, or the files cannot be written.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        before = read_as_written(self.record)
+        if promotion is None:
+            self.remove()
+            before = None
+        else:
+            save_plan(configuration, promotion, self.plan)
+        text = json.dumps(write_request(request), indent=2)
+        replace_text(self.record, before, f"{text}\n")
+
+    def read(self) -> PullRequest:
+        """What became of the request.
+
+        Raises:
+            Refused: There is no record, or it is something else.
+        """
+        text = read_as_written(self.record)
+        if text is None:
+            raise Refused(
+                f"there is no file {self.record}",
+                advice=f"Run {planning_again(self.environment)} first; its files have to be "
+                "carried from one step of CI to the next.",
+            )
+        try:
+            content = json.loads(text)
+        except ValueError as error:
+            raise Refused(
+                f"{self.record} is no JSON: {error}",
+                advice=f"Run {planning_again(self.environment)} again.",
+            ) from error
+        return read_request(content, name=str(self.record), environment=self.environment)
+
+    def promotion(self, configuration: Configuration) -> Plan:
+        """The plan that was saved for the approval.
+
+        Raises:
+            Refused: There is none, or it cannot be applied.
+        """
+        return load_plan(configuration, self.plan)
+
+    def remove(self) -> None:
+        """Remove both files; it is no error if they are gone.
+
+        Raises:
+            Refused: They cannot be removed.
+        """
+        try:
+            self.record.unlink(missing_ok=True)
+            self.plan.unlink(missing_ok=True)
+        except OSError as error:
+            what = f"the files in {self.folder} cannot be removed: {error.strerror}"
+            raise Refused(what, advice="Name their folder with --files.") from error

@@ -14,10 +14,8 @@ from vde_dagster.app.apply.adopting import (
     has_to_give_back,
     refuse_given_back,
 )
-from vde_dagster.app.apply.empty_backfill import record_empty
-from vde_dagster.app.apply.filling import Filling, evaluate_range
-from vde_dagster.app.apply.refused_work import record_refusal
-from vde_dagster.app.apply.storing import refuse_taken, store_plan
+from vde_dagster.app.apply.filling import Filling, evaluate_range, record_empty
+from vde_dagster.app.apply.storing import record_refusal, refuse_taken, store_plan
 from vde_dagster.app.binding import Binding, bind_plan
 from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.evaluate.evaluated import Evaluated
@@ -27,7 +25,7 @@ from vde_dagster.app.inputs.completeness import holdings_of
 from vde_dagster.app.leases import holder_of, leased
 from vde_dagster.app.plan.adoption import has_rows_of
 from vde_dagster.app.promote.promotion import promote
-from vde_dagster.app.publish.dropped_tables import record_dropped
+from vde_dagster.app.publish.publishing import record_dropped
 from vde_dagster.app.publish.shown_views import show
 from vde_dagster.app.recover.recovery import recover
 from vde_dagster.app.services import Services

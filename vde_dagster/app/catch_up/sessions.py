@@ -11,10 +11,9 @@ from contextlib import suppress
 from dataclasses import replace
 
 from vde_dagster.app.binding import Binding
-from vde_dagster.app.catch_up.appended_rows import appended_rows
 from vde_dagster.app.catch_up.detecting import detect, late_models, loaded_late
 from vde_dagster.app.catch_up.listing import list_late_data
-from vde_dagster.app.catch_up.stateful_session import run_stateful
+from vde_dagster.app.catch_up.session_units import appended_rows, run_stateful
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.evaluate.evaluation import (
     evaluate,

@@ -11,9 +11,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from vde_dagster.app.clean_up.due import Decider
+from vde_dagster.app.clean_up.due import Decider, Target, find_targets
 from vde_dagster.app.clean_up.looking import NO_FILES, Left
-from vde_dagster.app.clean_up.targets import Target, find_targets
 from vde_dagster.app.leases import holder_of, leased
 from vde_dagster.app.recover.recovery import recover
 from vde_dagster.app.services import Services
@@ -100,7 +99,7 @@ def maintain(
     that is gone already is no error. So a person's `vde maintain` need not wait for a scheduled
     run of all tables.
 
-    See `vde_dagster.app.clean_up.targets.find_targets` for ``models``.
+    See `vde_dagster.app.clean_up.due.find_targets` for ``models``.
 
     Raises:
         Refused: There is no table or view of one of the names.
@@ -230,7 +229,7 @@ def _expired(decider: Decider, target: Target, lease: Lease) -> Maintained:
 
     The expiry is announced first. Whoever has recorded by then that it reads one of the Iceberg
     snapshots is found by the second look; whoever records it later finds the announcement (rule
-    R3, `vde_dagster.app.evaluate.pins_stay`).
+    R3, `vde_dagster.app.evaluate.statements`).
 
     Raises:
         Conflict: Somebody else changed the table, or began to read what was to expire; nothing

@@ -16,9 +16,9 @@ from dataclasses import replace
 from vde_dagster.app.binding import Binding, stored_graph
 from vde_dagster.app.evaluate.pinned_reading import analysed
 from vde_dagster.app.leases import holder_of, leased
+from vde_dagster.app.publish.shown_views import numbered
 from vde_dagster.app.services import Services
 from vde_dagster.app.view_names import shown_naming
-from vde_dagster.app.view_numbers import numbered
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import EvaluationFailed, Refused
 from vde_dagster.core.graph.embedded import stored_parents

@@ -16,10 +16,10 @@ from vde_dagster.app.evaluate.evaluation import writing
 from vde_dagster.app.evaluate.pinned_reading import PinnedReading
 from vde_dagster.app.evaluate.prepared_unit import PreparedUnit
 from vde_dagster.app.evaluate.units_of_work import run_unit_of_work
+from vde_dagster.app.publish.shown_views import numbered
 from vde_dagster.app.recover.recovery import recover
 from vde_dagster.app.services import Services
 from vde_dagster.app.view_names import naming_of
-from vde_dagster.app.view_numbers import numbered
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import build_graph
 from vde_dagster.core.ledger.holdings import NOTHING, Holding

@@ -10,22 +10,27 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from vde_dagster.app.binding import Binding
-from vde_dagster.app.evaluate.auditing import Audited, audits_for, record_audits
 from vde_dagster.app.evaluate.compared_bounds import check_bounds
-from vde_dagster.app.evaluate.damaged_inputs import damaged_input
 from vde_dagster.app.evaluate.evaluated import Evaluated
-from vde_dagster.app.evaluate.ledger_changes import changes_of, traced
-from vde_dagster.app.evaluate.pins_stay import check_pins_stay, pinned_beside, read_beside
+from vde_dagster.app.evaluate.ledger_changes import changes_of, rows_lost, traced
 from vde_dagster.app.evaluate.prepared_unit import PreparedUnit
 from vde_dagster.app.evaluate.reuse import (
     FIRST_BUILD,
     is_first_build,
     keeping,
 )
-from vde_dagster.app.evaluate.rows_stay import rows_lost
 from vde_dagster.app.evaluate.savings import saved_by
-from vde_dagster.app.evaluate.statements import StatementTexts, statements_of
-from vde_dagster.app.publish.foreign_writes import head_of
+from vde_dagster.app.evaluate.statements import (
+    Audited,
+    StatementTexts,
+    audits_for,
+    check_pins_stay,
+    pinned_beside,
+    read_beside,
+    record_audits,
+    statements_of,
+)
+from vde_dagster.app.publish.foreign_writes import damaged_input, head_of
 from vde_dagster.app.publish.publishing import give_up, give_up_after, publish, record
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import AuditFailed, EvaluationFailed, VdeError

@@ -15,8 +15,7 @@ from functools import cached_property
 from vde_dagster.app.services import Services
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.ledger.entries import LedgerEntry
-from vde_dagster.core.ledger.latest_changes import LatestChanges, Times
-from vde_dagster.core.ledger.staleness import SourceTime
+from vde_dagster.core.ledger.staleness import LatestChanges, SourceTime, Times
 from vde_dagster.core.ledger.traces import LedgerTokens
 from vde_dagster.core.ledger.unit_of_work import UnitOfWork
 from vde_dagster.core.model.snapshot import ModelSnapshot

@@ -14,8 +14,8 @@ from functools import cached_property
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.services import Services
 from vde_dagster.core.ledger.holdings import NOTHING, Holding
-from vde_dagster.core.ledger.last_look import LastLook
 from vde_dagster.core.ledger.late.pending import Pending
+from vde_dagster.core.ledger.staleness import LastLook
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName
 from vde_dagster.ports.catalog import TableState

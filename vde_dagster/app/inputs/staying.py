@@ -19,9 +19,7 @@ from vde_dagster.core.graph.graph import Graph, Node
 from vde_dagster.core.graph.render_model import tables_read
 from vde_dagster.core.ledger.entries import LedgerEntry
 from vde_dagster.core.ledger.holdings import NOTHING, Holding
-from vde_dagster.core.ledger.last_look import LastLook, SeenInput
-from vde_dagster.core.ledger.latest_changes import Times
-from vde_dagster.core.ledger.staleness import Stale
+from vde_dagster.core.ledger.staleness import LastLook, SeenInput, Stale, Times
 from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.reads.input_ranges import affected

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Final
 
 from vde_dagster.app.binding import Binding
@@ -17,6 +19,7 @@ from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.reads.constants import Moments
 from vde_dagster.core.sql.reads.input_ranges import InputRange, WholeTable
 from vde_dagster.core.time.intervals import ALWAYS, Interval, format_instant
+from vde_dagster.ports.engine import EngineProgress, StageProgress
 
 _RANGES: Final = 3
 
@@ -115,3 +118,58 @@ def _result(node: Node, done: Evaluated) -> Iterator[str]:
 
 def _interval(interval: Interval) -> str:
     return f"{format_instant(interval.start)} to {format_instant(interval.end)}"
+
+
+LOOK_SECONDS: Final = 1.0
+"""How often it is looked what the engine is doing."""
+_LAST_LOOK_SECONDS: Final = 5.0
+"""How long the end waits for a look that is under way; an engine may hang."""
+_MOST_STAGES: Final = 3
+
+
+@contextmanager
+def watched(
+    progress: Callable[[], EngineProgress | None],
+    seen: Callable[[EngineProgress], None],
+    *,
+    seconds: float = LOOK_SECONDS,
+) -> Iterator[None]:
+    """While a ``with`` block lasts, look what the engine is doing, in a thread of its own.
+
+    Args:
+        progress: What the engine is doing (`vde_dagster.ports.engine.Engine.progress`).
+        seen: Called with each answer, by that thread.
+        seconds: How often it is looked.
+    """
+    over = threading.Event()
+
+    def watch() -> None:
+        while not over.wait(seconds):
+            found = progress()
+            if found is not None:
+                seen(found)
+
+    watching = threading.Thread(target=watch, name="what the engine is doing", daemon=True)
+    watching.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watching.join(_LAST_LOOK_SECONDS)
+
+
+def progress_text(progress: EngineProgress, *, most: int = _MOST_STAGES) -> str:
+    """What an engine is doing, in one line that names at most so many stages; empty for nothing."""
+    if progress.waits_for:
+        return f"Spark waits for {progress.waits_for}"
+    if not progress.stages:
+        return ""
+    shown = progress.stages[:most]
+    more = len(progress.stages) - len(shown)
+    also = f"; and {more} more stage{'s' if more > 1 else ''}" if more else ""
+    return f"Spark: {'; '.join(map(_stage, shown))}{also}"
+
+
+def _stage(stage: StageProgress) -> str:
+    failed = f", {stage.failed} failed" if stage.failed else ""
+    return f"stage {stage.stage} has done {stage.done} of {stage.tasks} tasks{failed}"

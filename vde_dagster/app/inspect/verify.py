@@ -6,18 +6,24 @@ tampering.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.evaluate.parent_ledgers import with_heads
-from vde_dagster.app.publish.foreign_writes import damage_text, head_damage, readable
+from vde_dagster.app.plan.catalog_look import replaced_views
+from vde_dagster.app.publish.foreign_writes import damage_text, damages, head_damage, readable
 from vde_dagster.app.services import Services
+from vde_dagster.app.view_names import shown_naming
+from vde_dagster.core.columns import Column
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.ledger.damage import Unreadable
 from vde_dagster.core.ledger.dsha import RowSum
 from vde_dagster.core.ledger.entries import LedgerEntry
+from vde_dagster.core.ledger.holdings import Holding
+from vde_dagster.core.ledger.schema_changes import ColumnAdded, ColumnDropped, schema_changes
+from vde_dagster.core.ledger.stored_types import holds
 from vde_dagster.core.ledger.verification import (
     Mismatch,
     Portion,
@@ -27,7 +33,8 @@ from vde_dagster.core.ledger.verification import (
     portions,
 )
 from vde_dagster.core.model.snapshot import VersionKey
-from vde_dagster.core.names import ModelName
+from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.ports.catalog import TableState
 from vde_dagster.ports.engine import Sought
 
 
@@ -148,3 +155,112 @@ def _compared(
     if None in sums:
         extra += (Mismatch(interval=None, recorded=RowSum(), found=sums[None]),)
     return counted, (*compare_intervals(portion.entries, found), *extra)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableLook:
+    """What was found of the table of a model's version, or of a source.
+
+    Attributes:
+        node: The model or source.
+        table: The table that was looked at.
+        is_gone: Whether there is none although rows were recorded, or a source is declared.
+        foreign_write: Says that somebody else wrote to it or removed it; empty if nobody did. It is
+            not asked of sources, which others write.
+        schema: How its columns differ from those that were recorded or declared, for people. More
+            columns than those are no difference.
+    """
+
+    node: Node
+    table: TableName
+    is_gone: bool = False
+    foreign_write: str = ""
+    schema: tuple[str, ...] = ()
+
+
+def look_at_tables(
+    services: Services, binding: Binding, names: Iterable[ModelName]
+) -> Iterator[TableLook]:
+    """Look at the tables of these models and sources, one after the other; no JVM is started.
+
+    Models without rows of their own are left out. Of a version without rows there is nothing to
+    find.
+
+    Raises:
+        Exception: What the catalog or the storage raises if metadata cannot be read.
+    """
+    nodes = [binding.graph[name] for name in names if name in binding.graph]
+    keys = [binding.key(node.name) for node in nodes if node.model.kind.stores_rows]
+    holdings, heads = services.state.holdings(keys), services.state.heads(keys)
+    for node in nodes:
+        if node.model.kind.is_source:
+            yield _source(services, node)
+        elif node.model.kind.stores_rows:
+            key = binding.key(node.name)
+            yield _version(services, node, key, holdings.get(key), heads.get(key))
+
+
+def damaged_tables(services: Services) -> Iterator[str]:
+    """What is wrong with the tables and views that environments show, and what ends it."""
+    every = [*map(services.state.environment, services.state.environments())]
+    shown = [each for each in every if each is not None and not each.promoting]
+    keys = {e.key for each in every if each is not None for e in each.snapshots.values()}
+    damaged = damages(services, services.state.heads(sorted(keys)))
+    for key, damage in damaged.items():
+        yield damage_text(services, key, damage)
+    sound = services.state.holdings(keys).keys() - damaged.keys()
+    for each in shown:
+        for name in replaced_views(services, each, sound, naming=shown_naming(services, each)):
+            yield (
+                f"the view of {name} in {each.name} is missing, or another program replaced it. "
+                f"`vde run {each.name}` makes it, once what another program created in its place "
+                "is dropped."
+            )
+
+
+def _source(services: Services, node: Node) -> TableLook:
+    name, found = node.name, services.source(node.name)
+    return TableLook(
+        node=node,
+        table=TableName(name.schema, name.name, name.catalog),
+        is_gone=found is None,
+        schema=_differences(found.columns, node.columns, "declared") if found is not None else (),
+    )
+
+
+def _version(
+    services: Services, node: Node, key: VersionKey, holding: Holding | None, head: int | None
+) -> TableLook:
+    if holding is None:
+        return TableLook(node=node, table=key.table)
+    damage = head_damage(services, key, head)
+    foreign = damage_text(services, key, damage) if damage is not None else ""
+    is_readable = not isinstance(damage, Unreadable)
+    table = services.catalog.table(key.table) if is_readable else None
+    return TableLook(
+        node=node,
+        table=key.table,
+        is_gone=table is None,
+        foreign_write=foreign,
+        schema=_differences(table.columns, _lost(table, holding), "recorded") if table else (),
+    )
+
+
+def _lost(table: TableState, holding: Holding) -> list[Column]:
+    """The recorded columns that a table lacks, or of whose values it does not hold all."""
+    there = {each.name.lower(): each.type for each in table.columns}
+    return [
+        each
+        for each in holding.columns
+        if each.name.lower() not in there or not holds(there[each.name.lower()], each.type)
+    ]
+
+
+def _differences(actual: Sequence[Column], wanted: Sequence[Column], how: str) -> tuple[str, ...]:
+    return tuple(
+        f"it lacks the column {each.column} ({each.type}), which is {how}"
+        if isinstance(each, ColumnAdded)
+        else f"{each.column} is {each.before}, and {each.after} is {how}"
+        for each in schema_changes(actual, wanted)
+        if not isinstance(each, ColumnDropped)
+    )

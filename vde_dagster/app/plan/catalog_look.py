@@ -6,20 +6,29 @@ tables, each file once in a process.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from operator import itemgetter
 
+from vde_dagster.app.inputs.input_look import input_look
+from vde_dagster.app.inputs.input_moves import InputStates
 from vde_dagster.app.publish.foreign_writes import advice_on, damages
 from vde_dagster.app.services import Services
+from vde_dagster.app.staleness.version_behind import UNCOVERED, Planned
 from vde_dagster.app.view_names import has_view
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.ledger.damage import Damage, FilesGone, described
-from vde_dagster.core.ledger.holdings import Holding
+from vde_dagster.core.ledger.entries import EntryStatus
+from vde_dagster.core.ledger.holdings import NOTHING, Holding
+from vde_dagster.core.ledger.staleness import Stale
 from vde_dagster.core.model.ownership import may_write
 from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
-from vde_dagster.core.names import ModelName, ViewNaming, environment_view
-from vde_dagster.core.planning.plan import LostTable
+from vde_dagster.core.names import ModelName, ViewNaming, environment_view, model_of
+from vde_dagster.core.planning.options import PlanOptions
+from vde_dagster.core.planning.plan import LostTable, Plan
+from vde_dagster.core.planning.restatement import Restatement, read_again, why_never_again
+from vde_dagster.core.planning.workload import left_out_by
+from vde_dagster.core.time.intervals import Interval, subtract
 from vde_dagster.ports.state import Environment
 
 Holdings = Mapping[VersionKey, Holding]
@@ -176,3 +185,123 @@ def replaced_views(
     ]
     moved = bool(found) and services.state.revision(shown.name) != shown.revision
     return () if moved else tuple(sorted(found))
+
+
+def taken_names(services: Services, plan: Plan) -> Iterator[str]:
+    """Why views of a promotion could not be created, for people; nothing where they can.
+
+    Another program may have taken the name of a view that the environment had.
+    """
+    if plan.promotes:
+        yield from taken_views(services, plan.environment, plan.graph, hidden=plan.hidden)
+
+
+def taken_views(
+    services: Services, environment: str, graph: Graph, *, hidden: Collection[ModelName]
+) -> Iterator[str]:
+    """Why views of models that are not ``hidden`` could not be created, for people."""
+    wanted = {
+        environment_view(node.name, environment, services.naming): node.name
+        for node in graph
+        if node.model.kind.is_physical and node.name not in hidden
+    }
+    taken = services.catalog.taken(wanted)
+    if taken:
+        yield (
+            f"{', '.join(sorted(map(str, taken)))} exists in the catalog already, so no view of "
+            f"{environment} can be created there. Rename the model, or rename or drop what has the "
+            "name."
+        )
+    for name, view in services.catalog.views(wanted).items():
+        if (other := model_of(view.target)) not in (None, wanted[name]):
+            yield (
+                f"{name}, where {environment} would show {wanted[name]}, shows {other} in "
+                "another environment, whose views were named by another environment_suffix_target. "
+                "Plan that environment first, or rename the model."
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rebuilding:
+    """What a plan does about dropped tables.
+
+    ``restated`` is what it computes again of ``tables``, and of what reads them. ``lost`` is what
+    it cannot make again, with the reason.
+    """
+
+    restated: Restatement = field(default_factory=lambda: Restatement(ranges={}))
+    tables: tuple[LostTable, ...] = ()
+    lost: tuple[LostTable, ...] = ()
+
+
+def rebuilding(
+    services: Services,
+    planned: Planned,
+    gone: Iterable[LostTable],
+    options: PlanOptions,
+    asked: Mapping[ModelName, tuple[Interval, ...]],
+) -> Rebuilding:
+    """What a plan does about what is gone; it reads nothing more if nothing is.
+
+    A table that only lacks files is sound again once all of it is restated, as was ``asked``.
+    """
+    every = tuple(each for each in gone if not _is_restated(planned, each, asked))
+    if not every:
+        return Rebuilding()
+    known = {each: _why_not(services, planned, each, options) for each in every}
+    again = {each for each in every if not (each.owner or each.damage or known[each])}
+    tables = tuple(each for each in every if each in again)
+    lost = tuple(replace(each, why=why) for each, why in known.items() if each not in again)
+    loaded = planned.loaded
+    restated = read_again(
+        planned.graph,
+        {e.name: loaded.get(planned.snapshots[e.name].key, NOTHING).written for e in tables},
+        planned.holdings.recorded,
+        whole=lambda model: model.kind.restates_whole,
+        writes=planned.holdings.writes,
+        changed={},
+    )
+    return Rebuilding(restated=restated, tables=tables, lost=lost)
+
+
+def _is_restated(
+    planned: Planned, gone: LostTable, asked: Mapping[ModelName, tuple[Interval, ...]]
+) -> bool:
+    """Whether all of a table that lacks files is computed again anyway."""
+    written = planned.loaded.get(planned.snapshots[gone.name].key, NOTHING).written
+    return gone.lacks_files and not subtract(written, asked.get(gone.name, ()))
+
+
+def _why_not(services: Services, planned: Planned, gone: LostTable, options: PlanOptions) -> str:
+    """Why the rows of a table cannot be computed again by this plan, for people."""
+    if gone.damage:
+        return ""
+    never = why_never_again(planned.graph[gone.name].model)
+    if never or gone.owner:
+        return never
+    if gone.name in planned.holdings.paused:
+        pause = services.state.pauses(planned.environment).get(gone.name)
+        return f"it is paused, so resume it: `{pause.resume}`" if pause is not None else ""
+    left_out = left_out_by(options)
+    if left_out:
+        return f"{left_out}, so plan without it"
+    if options.bounds(planned.environment) is not None:
+        return "--start and --end may leave some of its rows out, so plan without them"
+    return UNCOVERED if _is_uncovered(services, planned, gone.name) else ""
+
+
+def _is_uncovered(services: Services, planned: Planned, name: ModelName) -> bool:
+    """Whether a source has lost, at its beginning, rows that the table was computed from."""
+    node = planned.graph[name]
+    states = InputStates(services=services, graph=planned.graph, snapshots=planned.snapshots)
+    entries = planned.entries(name)
+    look = input_look(planned.graph, states, node, entries).by_times()
+    inputs = tuple(look.bounds)
+    if not inputs:
+        return False
+    states.expect(look.reads, entries)
+    return any(
+        look.is_beyond(Stale(entry=each, inputs=inputs))
+        for each in entries
+        if each.status is not EntryStatus.EMPTY
+    )

@@ -9,8 +9,7 @@ from datetime import datetime
 from vde_dagster.app.evaluate.evolution import readers_of_views
 from vde_dagster.app.inputs.input_moves import InputStates
 from vde_dagster.app.inputs.staying import look_at
-from vde_dagster.app.plan.catalog_look import look_at_versions, lost_for
-from vde_dagster.app.plan.taken_names import taken_names
+from vde_dagster.app.plan.catalog_look import look_at_versions, lost_for, taken_names
 from vde_dagster.app.services import VALID_TO, Services, valid_to_of
 from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.ledger.holdings import NOTHING, Holding
@@ -18,15 +17,13 @@ from vde_dagster.core.ledger.schema_changes import ColumnIncompatible, ColumnWid
 from vde_dagster.core.ledger.stored_types import fits, holds
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import PRODUCTION, ModelName
-from vde_dagster.core.planning.column_checks import column_findings
-from vde_dagster.core.planning.gaps import find_gaps
-from vde_dagster.core.planning.identity_checks import identity_findings
+from vde_dagster.core.planning.kept_tables import column_findings, identity_findings
 from vde_dagster.core.planning.pauses import PausedModel
 from vde_dagster.core.planning.plan import Gap, LostTable, Plan
 from vde_dagster.core.planning.plan_text import listed
 from vde_dagster.core.planning.setting_aside import needing_lost
 from vde_dagster.core.planning.stages import EmptyBackfill, WorkStage, work_stages
-from vde_dagster.core.planning.workload import why_never_empty
+from vde_dagster.core.planning.workload import find_gaps, why_never_empty
 from vde_dagster.core.time.intervals import Interval, format_instant, merge
 from vde_dagster.core.time.schedule import due_interval
 from vde_dagster.ports.state import Environment

@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 
 from vde_dagster.app.binding import stored_graph
 from vde_dagster.app.inputs.input_moves import InputStates
-from vde_dagster.app.plan.bounding import bounds_of
 from vde_dagster.app.plan.planning import plan_environment, planned_now, shown_heads
+from vde_dagster.app.plan.resolving import bounds_of
 from vde_dagster.app.services import Services
 from vde_dagster.app.staleness.version_behind import look_at
 from vde_dagster.core.errors import Conflict

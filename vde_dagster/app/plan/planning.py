@@ -7,15 +7,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from vde_dagster.app.inputs.completeness import complete_times_of, holdings_of
-from vde_dagster.app.plan.bounding import bounded_models
-from vde_dagster.app.plan.catalog_look import CatalogLook, look_at_catalog, lost_for
-from vde_dagster.app.plan.rebuilding import rebuilding
-from vde_dagster.app.plan.resolving import Basis, Models, basis_of, resolve_models
-from vde_dagster.app.plan.stale_elsewhere import stale_elsewhere
+from vde_dagster.app.plan.catalog_look import CatalogLook, look_at_catalog, lost_for, rebuilding
+from vde_dagster.app.plan.fillers import stale_elsewhere
+from vde_dagster.app.plan.resolving import Basis, Models, basis_of, bounded_models, resolve_models
 from vde_dagster.app.services import Services
 from vde_dagster.app.staleness.late_upstream import followed, late_upstream
-from vde_dagster.app.staleness.pace import Pace, pace_of
 from vde_dagster.app.staleness.returning import coming_back, downstream, lag_of_readers, with_lag
+from vde_dagster.app.staleness.upstream_changes import Pace, pace_of
 from vde_dagster.app.staleness.version_behind import Ledger, Planned
 from vde_dagster.app.view_names import are_moving
 from vde_dagster.core.columns import Column
@@ -31,7 +29,6 @@ from vde_dagster.core.planning.effect import (
     taking_effect,
     without_effect,
 )
-from vde_dagster.core.planning.gaps import find_gaps
 from vde_dagster.core.planning.options import DEFAULT_OPTIONS, PlanOptions, refuse_senseless
 from vde_dagster.core.planning.pauses import PausedModel, paused_models
 from vde_dagster.core.planning.plan import ExistingVersion, Plan, Workload
@@ -40,6 +37,7 @@ from vde_dagster.core.planning.restatement import both
 from vde_dagster.core.planning.setting_aside import without_lost
 from vde_dagster.core.planning.workload import (
     Holdings,
+    find_gaps,
     loaded_after,
     not_restated,
     restatement,

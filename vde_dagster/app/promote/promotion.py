@@ -17,10 +17,9 @@ from typing import Final
 from vde_dagster.app.binding import bind_plan, stored_graph
 from vde_dagster.app.evaluate.evolution import complete_tables, describe_tables
 from vde_dagster.app.leases import holder_of, leased
-from vde_dagster.app.plan.catalog_look import look_at_versions, lost_for
+from vde_dagster.app.plan.catalog_look import look_at_versions, lost_for, taken_names
 from vde_dagster.app.plan.plan_checks import Held, gap_problems, gaps_after, held_now, lost_problems
 from vde_dagster.app.plan.planned_again import refuse_older_rows
-from vde_dagster.app.plan.taken_names import taken_names
 from vde_dagster.app.promote.swapping import staying_views, swap
 from vde_dagster.app.publish.shown_views import show_chosen, views_of
 from vde_dagster.app.services import Services

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from functools import partial
 
-from vde_dagster.app.publish.shown_views import settle, views_of
+from vde_dagster.app.publish.shown_views import numbered, settle, views_of
 from vde_dagster.app.services import Services
 from vde_dagster.app.view_names import former_views, with_views
-from vde_dagster.app.view_numbers import numbered
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.model.snapshot import ModelSnapshot
 from vde_dagster.core.names import ModelName, environment_view, model_of

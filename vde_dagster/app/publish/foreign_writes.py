@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 
+from vde_dagster.app.binding import Binding
 from vde_dagster.app.leases import holder_of, leased
 from vde_dagster.app.services import Services
-from vde_dagster.core.errors import Conflict, with_advice
+from vde_dagster.core.errors import Conflict, Refused, with_advice
+from vde_dagster.core.faults import Fault, fault_of
 from vde_dagster.core.ledger.damage import (
     ColumnsChanged,
     Damage,
+    LostMetadata,
     TableDropped,
+    TableHead,
     advice_for,
     damage_of,
     described,
     files_gone,
 )
-from vde_dagster.core.ledger.table_heads import LostMetadata, TableHead
-from vde_dagster.core.ledger.unit_of_work import Ending, Intent
+from vde_dagster.core.ledger.unit_of_work import Ending, Intent, Staging
 from vde_dagster.core.model.model import Model
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import PRODUCTION, TableName
@@ -218,3 +221,45 @@ def readable(services: Services, key: VersionKey, recorded: int | None) -> int |
     if isinstance(table, TableHead) and table.has_rows_of(recorded):
         return table.iceberg_snapshot_id
     return recorded
+
+
+class DamagedInput(Refused):
+    """An evaluation needs a version's table that cannot be read, since files of it are gone."""
+
+
+def damaged_input(
+    services: Services, binding: Binding, staging: Staging, error: Exception
+) -> DamagedInput | None:
+    """What an engine's error comes down to, if files of a version that was read are gone.
+
+    Files are looked for only if the error says that one is not there.
+    """
+    found = fault_of(error)
+    if found is None or found.fault not in (Fault.FILE_GONE, Fault.METADATA_GONE):
+        return None
+    versions = {each.key.table: each.key for each in binding.snapshots.values()}
+    for key in (versions[table] for table in _tables_read(staging) if table in versions):
+        recorded = services.state.heads([key]).get(key)
+        damage = head_damage(services, key, recorded)
+        if damage is None:
+            damage = missing_rows(services, key, recorded)
+            if damage is not None and key != staging.target:
+                record_lost_files(services, binding.environment, key, damage)
+        if damage is not None:
+            model = binding.node(key.model).model
+            return DamagedInput(
+                f"{described(key, damage)}. {staging.target.model} was not computed",
+                advice=advice_on(
+                    services, key, damage, environment=binding.environment, model=model
+                ),
+            )
+    return None
+
+
+def _tables_read(staging: Staging) -> Iterator[TableName]:
+    """The tables that a unit of work reads, its own one last."""
+    for part in staging.parts:
+        yield from (each.table for each in part.inputs.values())
+    yield from (each.table for each in staging.audit_inputs.values())
+    yield from (each.table for each in staging.statement_inputs.values())
+    yield staging.target.table

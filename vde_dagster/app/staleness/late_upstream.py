@@ -12,9 +12,8 @@ from vde_dagster.app.inputs.input_look import input_look
 from vde_dagster.app.inputs.input_moves import InputStates
 from vde_dagster.app.inputs.staying import StaleLook, is_computed, look_within, stale_looks
 from vde_dagster.app.services import Services
-from vde_dagster.app.staleness.pace import Pace
 from vde_dagster.app.staleness.since import late_since, stale_since
-from vde_dagster.app.staleness.upstream_changes import reached, reading_again
+from vde_dagster.app.staleness.upstream_changes import Pace, reached, reading_again
 from vde_dagster.app.staleness.version_behind import (
     FORBIDDEN,
     UNCOVERED,

@@ -9,7 +9,7 @@ from vde_dagster.app.binding import Binding, stored_graph
 from vde_dagster.app.inputs.staying import is_computed, stale_looks
 from vde_dagster.app.services import Services
 from vde_dagster.core.graph.graph import Graph
-from vde_dagster.core.ledger.last_look import LastLook
+from vde_dagster.core.ledger.staleness import LastLook
 from vde_dagster.core.model.ownership import may_write
 from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.core.names import ModelName

@@ -22,9 +22,8 @@ from vde_dagster.core.graph.render_model import reads_of
 from vde_dagster.core.ledger.dsha import RowSum
 from vde_dagster.core.ledger.entries import LedgerEntry
 from vde_dagster.core.ledger.holdings import NOTHING, Holding
-from vde_dagster.core.ledger.last_look import LastLook
 from vde_dagster.core.ledger.late.decision import Load, NothingToLoad, Stop, reloading
-from vde_dagster.core.ledger.staleness import Stale
+from vde_dagster.core.ledger.staleness import LastLook, Stale
 from vde_dagster.core.ledger.traces import why_together
 from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.core.names import ModelName

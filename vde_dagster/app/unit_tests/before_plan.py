@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from vde_dagster.app.unit_tests.column_types import ColumnTypes
-from vde_dagster.app.unit_tests.result_text import result_lines, summary
-from vde_dagster.app.unit_tests.running import Engines, Outcome, UnitTestResult, run_tests
+from vde_dagster.app.unit_tests.running import (
+    Engines,
+    Outcome,
+    UnitTestResult,
+    result_lines,
+    run_tests,
+    summary,
+)
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.unit_tests.selection import chosen_tests

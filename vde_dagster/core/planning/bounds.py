@@ -19,10 +19,11 @@ from vde_dagster.core.model.fingerprint import bounded_version, follows_from_ran
 from vde_dagster.core.model.snapshot import Bounded, Category, ModelSnapshot
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.changes.difference import Change
+from vde_dagster.core.planning.changes.reason_values import Reason, ReasonKind
 from vde_dagster.core.planning.resolution import Resolved, view_versions
 from vde_dagster.core.sql.reads.constants import Moments
 from vde_dagster.core.sql.reads.input_ranges import WholeTable
-from vde_dagster.core.time.intervals import EPOCH, EVER, Interval, common
+from vde_dagster.core.time.intervals import EPOCH, EVER, Interval, common, format_instant
 from vde_dagster.core.time.schedule import due_interval, lacking
 
 Snapshots = Mapping[ModelName, ModelSnapshot]
@@ -242,3 +243,34 @@ class _Bounding:
             return ()
         lacks = lacking(node.model, self.bounds.loaded[node.name])
         return common(common(lacks, [due]), [Interval(EVER.start, start)])
+
+
+def why_bounded(before: ModelSnapshot | None, after: ModelSnapshot) -> tuple[Reason, ...]:
+    """What is said of a version that is bounded, or was until now; nothing of all others.
+
+    Args:
+        before: What is shown of the model; None for a new one.
+        after: What would be.
+    """
+    was = before.bounded if before is not None else None
+    if after.bounded is not None:
+        kind = ReasonKind.PREVIEW if after.bounded.is_preview else ReasonKind.BOUNDED
+        return (Reason(kind=kind, after=format_instant(after.bounded.since)),)
+    if was is None:
+        return ()
+    kind = ReasonKind.PREVIEW_ENDS if was.is_preview else ReasonKind.BOUND_ENDS
+    return (Reason(kind=kind, before=format_instant(was.since)),)
+
+
+def effective(since: datetime) -> Reason:
+    """That a forward-only change counts from an earlier instant on."""
+    return Reason(kind=ReasonKind.EFFECTIVE_FROM, after=format_instant(since))
+
+
+def never_taken(environment: str, shown: ModelSnapshot) -> tuple[Reason, ...]:
+    """That a promotion takes another version than the bounded one that an environment shows."""
+    if shown.bounded is None:
+        return ()
+    since = format_instant(shown.bounded.since)
+    kind = ReasonKind.PREVIEW_STAYS if shown.bounded.is_preview else ReasonKind.BOUND_STAYS
+    return (Reason(kind=kind, before=environment, after=since),)

@@ -21,7 +21,7 @@ from vde_dagster.core.model.row_identity import IdentityChange, identity_changes
 from vde_dagster.core.model.snapshot import Bounded, Category, ModelSnapshot
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.adoption import reads_changed_source
-from vde_dagster.core.planning.bound_reasons import effective, why_bounded
+from vde_dagster.core.planning.bounds import effective, why_bounded
 from vde_dagster.core.planning.changes.computed_values import computed_changes
 from vde_dagster.core.planning.changes.difference import Change
 from vde_dagster.core.planning.changes.reason_values import Reason, ReasonKind

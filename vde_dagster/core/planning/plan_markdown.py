@@ -12,21 +12,19 @@ from vde_dagster.core.planning.changes.difference import Change, DecidedBy
 from vde_dagster.core.planning.changes.reason_values import sentences
 from vde_dagster.core.planning.plan import ModelChange, Plan
 from vde_dagster.core.planning.plan_text import (
+    CHANGE_WORDS,
     MOST,
     heading,
+    late_or_changed,
     matters,
     nothing_to_plan,
     nothing_to_run,
     remarks,
     totals,
-    work_totals,
-)
-from vde_dagster.core.planning.work_text import (
-    CHANGE_WORDS,
-    late_or_changed,
     version_text,
     words,
     work_text,
+    work_totals,
 )
 
 _SPECIAL: Final = re.compile(r"([\\`*_\[\]<|])")

@@ -14,8 +14,7 @@ from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.planning.changes.comparison import DEFAULT_RULES, compare_graphs
 from vde_dagster.core.planning.changes.difference import Change, Difference, Rules
 from vde_dagster.core.planning.changes.reason_values import sentences
-from vde_dagster.core.planning.decisions import Stored, decided_rules
-from vde_dagster.core.planning.equal_versions import NOWHERE, Elsewhere
+from vde_dagster.core.planning.decisions import Stored, decided_rules, earlier_decisions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +52,7 @@ def resolve_snapshots(
     stored: Stored,
     rules: Rules = DEFAULT_RULES,
     *,
-    elsewhere: Elsewhere = NOWHERE,
+    elsewhere: Elsewhere | None = None,
     released: Collection[ModelName] = frozenset(),
     given: Mapping[ModelName, ModelSnapshot] | None = None,
 ) -> dict[ModelName, Resolved]:
@@ -65,7 +64,7 @@ def resolve_snapshots(
         stored: Snapshots of these models that an earlier plan stored; they are used as they are.
             Where the rows that are shown are the same, their version stays all the same.
         rules: How changes are judged. What a person decided about a stored snapshot goes on.
-        elsewhere: What others have of these models.
+        elsewhere: What others have of these models; None where nobody has anything.
         released: Models that have to give back the version that they adopted (rule R6).
         given: Snapshots that are used with the version that they have, whatever is shown. A view
             reads the versions of the others, and is named after them. None for none.
@@ -74,6 +73,7 @@ def resolve_snapshots(
         DecisionsRefused: The rules decide what there is nothing to decide about.
     """
     rules = decided_rules(rules, before=shown.graph, after=graph, stored=stored)
+    elsewhere = elsewhere or Elsewhere()
     settled = dict(_settled(graph, shown, stored, elsewhere))
     rules = replace(
         rules,
@@ -290,3 +290,81 @@ def _physical(node: Node, snapshot: ModelSnapshot) -> TableName:
     if node.model.kind.is_source:
         return TableName(node.name.schema, node.name.name)
     return snapshot.key.table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Elsewhere:
+    """What others have of a project's models.
+
+    - ``production`` has production's snapshots of those models whose rows it has.
+    - ``filled`` has versions that hold rows of an equal definition, by model.
+    """
+
+    production: Mapping[ModelName, ModelSnapshot] = field(default_factory=dict)
+    filled: Mapping[ModelName, str] = field(default_factory=dict)
+
+    def of_production(self, node: Node, own: ModelSnapshot | None) -> ModelSnapshot | None:
+        """Production's snapshot of a model, where its version is the one to take.
+
+        Args:
+            node: The model.
+            own: What its environment shows of it. Where that is of an equal definition, it stays,
+                unless production's is of that definition, too.
+        """
+        found = self.production.get(node.name)
+        if found is None or own is None or not _is_equal(own, node):
+            return found
+        return found if _is_equal(found, node) and not own.drifted else None
+
+
+def rows_of_production(
+    production: Mapping[ModelName, ModelSnapshot],
+    before: Graph,
+    after: Graph,
+    stored: Stored,
+    rules: Rules,
+    *,
+    drifted: Collection[VersionKey],
+) -> dict[ModelName, ModelSnapshot]:
+    """Production's snapshots of those models whose rows it has, whoever asks.
+
+    Their definitions are equal, with all upstream, or nothing that they follow from has changed.
+    What has drifted has rows of other definitions, so it is none of them.
+
+    Args:
+        production: What production shows.
+        before: Its models.
+        after: The models of the project.
+        stored: The snapshots of the project's models that an earlier plan stored.
+        rules: How changes are judged, with what is decided now.
+        drifted: Versions that may hold rows of another definition than their own.
+    """
+    edited = {
+        name: category
+        for name, category in rules.decisions.items()
+        if name in before
+        and name in after
+        and before[name].fingerprint.data != after[name].fingerprint.data
+    }
+    apart = frozenset(
+        name for name, each in production.items() if each.drifted or each.key in drifted
+    )
+    judged = Rules(
+        strict_columns=rules.strict_columns,
+        decisions={**dict(earlier_decisions(before, after, stored)), **edited},
+        drifted=apart,
+    )
+    differences = compare_graphs(before, after, judged)
+    forward = {n for n, each in rules.decisions.items() if each is Category.FORWARD_ONLY}
+    return {
+        node.name: production[node.name]
+        for node in after
+        if node.name in production
+        and node.name not in apart
+        and node.name not in forward
+        and differences[node.name].keeps_rows
+    }
+
+
+def _is_equal(snapshot: ModelSnapshot, node: Node) -> bool:
+    return snapshot.fingerprint.data_version == node.fingerprint.data_version

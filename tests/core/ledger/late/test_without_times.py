@@ -14,7 +14,7 @@ from vde_dagster.core.ledger.late.deciding import decide
 from vde_dagster.core.ledger.late.decision import Decision, Load, NothingToLoad, Stop
 from vde_dagster.core.ledger.late.history import SourceHistory, SourceOperation, SourceStatus
 from vde_dagster.core.ledger.late.question import StatelessQuestion, WithoutTimes
-from vde_dagster.core.ledger.late.without_times import is_rebuilt
+from vde_dagster.core.ledger.late.stateless import is_rebuilt
 from vde_dagster.core.model.late_data import OnSourceRewrite
 from vde_dagster.core.time.intervals import Interval, IntervalUnit, common, merge
 

@@ -14,8 +14,7 @@ from vde_dagster.core.ledger.late.question import (
     WithoutTimes,
 )
 from vde_dagster.core.ledger.late.stateful import decide_stateful
-from vde_dagster.core.ledger.late.stateless import decide_stateless
-from vde_dagster.core.ledger.late.without_times import decide_without_times
+from vde_dagster.core.ledger.late.stateless import decide_stateless, decide_without_times
 from vde_dagster.core.time.intervals import Interval
 
 
