@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from vde_dagster.app.services import Services
@@ -14,6 +14,7 @@ from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.planning.bounds import since_of
 from vde_dagster.core.planning.plan import ModelChange, Plan
 from vde_dagster.core.time.intervals import EVER, Interval
+from vde_dagster.ports.state import Environment
 from vde_dagster.project.cache.models import ModelCache, known_models
 from vde_dagster.project.garbage_collection import looking_at_new_values_only
 from vde_dagster.project.model_files import read_model
@@ -88,6 +89,14 @@ def bind_environment(services: Services, environment: str) -> Binding | None:
         taken=shown.taken,
         command=f"vde run {environment}",
     )
+
+
+def environments_showing(services: Services, key: VersionKey) -> Iterator[Environment]:
+    """The environments that show a version, by name."""
+    for name in services.state.environments():
+        shown = services.state.environment(name)
+        if shown is not None and shown.shows(key):
+            yield shown
 
 
 def shown_binding(services: Services, environment: str) -> Binding:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from vde_dagster.app.leases import TTL
+from vde_dagster.app.leases import TTL, holder_of, leased
 from vde_dagster.core.ledger.dsha import DEFAULT_ALGORITHM
 from vde_dagster.core.names import ModelName, TableName, ViewNaming
 from vde_dagster.core.time.intervals import parse_instant
@@ -15,7 +16,7 @@ from vde_dagster.ports.clock import Clock
 from vde_dagster.ports.engine import Engine
 from vde_dagster.ports.ids import Ids
 from vde_dagster.ports.late_tables import LateTables
-from vde_dagster.ports.state import State
+from vde_dagster.ports.state import Lease, State
 from vde_dagster.project.cache.models import ModelCache
 from vde_dagster.project.loading import ProjectFiles
 
@@ -67,6 +68,15 @@ class Services:
         times = [valid_to_of(self.source(source)) for source in self.clock_sources]
         known = [time for time in times if time is not None]
         return min(known) if len(known) == len(times) else None
+
+    def lease(self, resource: str, what: str) -> AbstractContextManager[Lease]:
+        """Hold a lease for a ``with`` block; ``what`` says for people what its holder does.
+
+        Raises:
+            LeaseHeld: Another process holds it.
+        """
+        holder = holder_of(self.ids, what)
+        return leased(self.state, resource, holder=holder, ttl=self.lease_ttl)
 
     def source(self, name: ModelName) -> TableState | None:
         """A source's table; None where it does not exist."""

@@ -52,6 +52,11 @@ class Environment:
     is_removed: bool = False
     is_forgotten: bool = False
 
+    def shows(self, key: VersionKey) -> bool:
+        """Whether it shows this version of its model."""
+        own = self.snapshots.get(key.model)
+        return own is not None and own.key == key
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lease:

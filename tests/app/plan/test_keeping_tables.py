@@ -35,7 +35,7 @@ from vde_dagster.core.graph.graph import Graph, build_graph
 from vde_dagster.core.ledger.stored_types import grown, same_type
 from vde_dagster.core.model.model import ModelSource
 from vde_dagster.core.model.snapshot import Category
-from vde_dagster.core.names import TableName
+from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.planning.changes.reason_values import ReasonKind
 from vde_dagster.core.planning.kept_tables import column_findings
 from vde_dagster.core.planning.plan import Plan
@@ -198,7 +198,7 @@ def test_a_model_that_only_reads_what_was_edited_is_told_to_take_another_stamp_f
     assert "mart.copy keeps its table and widens amount from int to bigint" in str(finding)
     assert "write another `stamp` in it and plan with --decide mart.copy=breaking" in str(finding)
     stamped = {**SHOP, "copy": copy.format(", stamp 'two'")}
-    done(services, graph_of(stamped), "prod", decisions={finding.name: Category.BREAKING})
+    done(services, graph_of(stamped), "prod", decisions={ModelName("mart", "copy"): Category.BREAKING})
     assert world.rows("mart.copy") == AMOUNTS
 
 

@@ -32,7 +32,6 @@ from vde_dagster.core.planning.restatement import (
     RestatementRefused,
     forbids_restatement,
     never_again,
-    restate,
     restate_all,
     restated_ranges,
 )
@@ -50,7 +49,6 @@ ALWAYS = Interval(EPOCH, END_OF_TIME)
 HELD = "2024-01-01 2024-02-01"
 BODY = PythonFunction(source="def rows(context):\n    return None\n", function="rows")
 SCD = ScdType2ByTime(unique_key=("id",), disable_restatement=False)
-WHOLE = (Full, View, Seed, IncrementalByUniqueKey, IncrementalByPartition, ScdType2ByTime)
 
 
 @pytest.mark.parametrize(
@@ -78,19 +76,15 @@ WHOLE = (Full, View, Seed, IncrementalByUniqueKey, IncrementalByPartition, ScdTy
 def test_a_range_is_widened_to_whole_units_that_are_loaded(
     unit: str, loaded: str, wanted: str, expected: str
 ) -> None:
-    found = restated_ranges(model(unit=unit), spans(wanted), spans(loaded), whole=False)
+    found = restated_ranges(model(unit=unit), spans(wanted), spans(loaded))
     assert found == spans(expected)
 
 
 def test_what_is_restated_as_a_whole_is_everything_loaded_or_nothing() -> None:
     loaded = spans("2024-01-01 2024-01-05,2024-01-08 2024-01-10")
-    assert (
-        restated_ranges(model(Full()), spans("2024-01-04 2024-01-09"), loaded, whole=True) == loaded
-    )
-    assert restated_ranges(model(Full()), spans("2024-02-01 2024-02-02"), loaded, whole=True) == ()
-    assert restated_ranges(model(View()), spans("2024-02-01 2024-02-02"), [ALWAYS], whole=True) == (
-        ALWAYS,
-    )
+    assert restated_ranges(model(Full()), spans("2024-01-04 2024-01-09"), loaded) == loaded
+    assert restated_ranges(model(Full()), spans("2024-02-01 2024-02-02"), loaded) == ()
+    assert restated_ranges(model(View()), spans("2024-02-01 2024-02-02"), [ALWAYS]) == (ALWAYS,)
 
 
 @pytest.mark.parametrize(
@@ -146,12 +140,11 @@ def restated(
         node.name: (ALWAYS,) if isinstance(node.model.kind, View | Seed) else spans(loaded)
         for node in graph
     }
-    done = restate(
+    done = restate_all(
         graph,
-        ModelName.parse(name),
+        [ModelName.parse(name)],
         span(wanted),
         holds,
-        whole=lambda each: isinstance(each.kind, WHOLE),
     )
     ranges = {each.name: found for each, found in done.ranges.items()}
     return ranges, [each.name for each in done.kept]
@@ -270,12 +263,11 @@ def test_whoever_reads_a_restated_instant_is_restated_and_nobody_else(
     graph = build_graph([named("a"), named("b", reads={"a": window}, unit=unit)])
     start = utc("2024-01-01") + timedelta(days=first)
     wanted = Interval(start, start + timedelta(days=length))
-    done = restate(
+    done = restate_all(
         graph,
-        ModelName("m", "a"),
+        [ModelName("m", "a")],
         wanted,
         {node.name: spans("2023-06-01 2024-06-01") for node in graph},
-        whole=lambda _: False,
     )
     changed = done.ranges[ModelName("m", "a")]
     found = done.ranges.get(ModelName("m", "b"), ())
@@ -349,7 +341,6 @@ def restated_of(
         [ModelName("m", name) for name in names],
         span(wanted),
         {node.name: spans(HELD) for node in graph},
-        whole=lambda each: isinstance(each.kind, WHOLE),
         writes=None if writes is None else {ModelName("m", name) for name in writes},
     )
     return {each.name: found for each, found in done.ranges.items()}, [

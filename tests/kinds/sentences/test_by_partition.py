@@ -19,7 +19,7 @@ from tests.kinds.sentences.projects import (
 from vde_dagster.core.model.kinds import IncrementalByPartition
 from vde_dagster.core.model.storage import PartitionField, Transform
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.planning.restatement import restate
+from vde_dagster.core.planning.restatement import restate_all
 
 REGION = """MODEL (
   name db.events,
@@ -107,12 +107,11 @@ def test_a_model_of_another_kind_may_have_partitions_too(kind: str) -> None:
 
 
 def test_it_is_restated_whole() -> None:
-    found = restate(
+    found = restate_all(
         graph_of(REGION),
-        NAME,
+        [NAME],
         span("2024-02-01", "2024-02-02"),
         {NAME: [span("2024-01-01", "2024-03-01")]},
-        whole=lambda model: model.kind.restates_whole,
     )
     assert found.ranges == {NAME: (span("2024-01-01", "2024-03-01"),)}
 

@@ -29,7 +29,7 @@ from tests.kinds.sentences.projects import (
 from vde_dagster.core.errors import ProjectInvalid
 from vde_dagster.core.model.kinds import IncrementalByUniqueKey
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.planning.restatement import restate
+from vde_dagster.core.planning.restatement import restate_all
 from vde_dagster.core.sql.reads.input_ranges import WHOLE
 from vde_dagster.core.time.schedule import missing
 
@@ -307,12 +307,11 @@ def test_incremental_predicates_of_dbt_are_a_merge_filter() -> None:
 
 def test_it_is_restated_whole() -> None:
     loaded = {NAME: [span("2020-01-01", "2024-10-31")]}
-    found = restate(
+    found = restate_all(
         graph_of(EXAMPLE),
-        NAME,
+        [NAME],
         span("2024-10-01", "2024-10-02"),
         loaded,
-        whole=lambda model: model.kind.restates_whole,
     )
     assert found.ranges == {NAME: (span("2020-01-01", "2024-10-31"),)}
 

@@ -21,9 +21,8 @@ from tests.kinds.sentences.projects import (
 )
 from vde_dagster.core.errors import ProjectInvalid
 from vde_dagster.core.model.kinds import ScdType2, ScdType2ByColumn, ScdType2ByTime
-from vde_dagster.core.model.model import Model
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.planning.restatement import Restatement, RestatementRefused, restate
+from vde_dagster.core.planning.restatement import Restatement, RestatementRefused, restate_all
 from vde_dagster.core.time.intervals import Interval
 from vde_dagster.core.time.schedule import batches, missing
 
@@ -72,13 +71,9 @@ def with_option(text: str, option: str) -> str:
     return text.replace("unique_key id", f"unique_key id, {option}")
 
 
-def whole(model: Model) -> bool:
-    return model.kind.restates_whole
-
-
 def restated(text: str) -> Restatement:
     loaded = {NAME: [span("2024-01-01", "2024-03-01")]}
-    return restate(graph_of(text), NAME, span("2024-02-01", "2024-02-02"), loaded, whole=whole)
+    return restate_all(graph_of(text), [NAME], span("2024-02-01", "2024-02-02"), loaded)
 
 
 # The two ways

@@ -23,7 +23,7 @@ from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.model.kinds import IncrementalByTimeRange
 from vde_dagster.core.names import ModelName, TableName
-from vde_dagster.core.planning.restatement import restate
+from vde_dagster.core.planning.restatement import restate_all
 
 RECEIPTS = """MODEL (
   name demo.receipts,
@@ -69,7 +69,7 @@ def test_a_restatement_is_widened_to_whole_intervals() -> None:
     graph = graph_of(RECEIPTS)
     loaded = {NAME: [span("2024-01-01", "2024-02-01")]}
     wanted = span("2024-01-05T06:00", "2024-01-07T01:00")
-    found = restate(graph, NAME, wanted, loaded, whole=lambda model: model.kind.restates_whole)
+    found = restate_all(graph, [NAME], wanted, loaded)
     assert found.ranges == {NAME: (span("2024-01-05", "2024-01-08"),)}  # whole days
 
 

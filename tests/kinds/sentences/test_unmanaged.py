@@ -13,7 +13,7 @@ import pytest
 from tests.kinds.sentences.projects import graph_of, instant, problems, read, span
 from vde_dagster.core.model.kinds import IncrementalUnmanaged
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.planning.restatement import restate
+from vde_dagster.core.planning.restatement import restate_all
 from vde_dagster.core.time.intervals import Interval
 
 EXAMPLE = """MODEL (
@@ -68,11 +68,10 @@ def test_how_it_is_loaded_is_not_managed(option: str) -> None:
 
 
 def test_it_is_restated_whole() -> None:
-    found = restate(
+    found = restate_all(
         graph_of(EXAMPLE),
-        NAME,
+        [NAME],
         span("2024-02-01", "2024-02-02"),
         {NAME: [span("2024-01-01", "2024-03-01")]},
-        whole=lambda model: model.kind.restates_whole,
     )
     assert found.ranges == {NAME: (span("2024-01-01", "2024-03-01"),)}

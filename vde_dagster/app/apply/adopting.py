@@ -15,14 +15,13 @@ from vde_dagster.app.evaluate.savings import saved_by
 from vde_dagster.app.plan.adoption import given_back, has_rows_of, written_by_others
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Conflict, Refused
-from vde_dagster.core.ledger.entries import LedgerEntry, loaded_intervals
-from vde_dagster.core.ledger.savings import Saved
+from vde_dagster.core.ledger.entries import loaded_intervals
 from vde_dagster.core.model.ownership import may_write
 from vde_dagster.core.model.snapshot import DecidedBy, VersionKey
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.adoption import with_snapshot
 from vde_dagster.core.planning.plan import ModelChange, Plan
-from vde_dagster.core.time.intervals import Interval, meets, subtract
+from vde_dagster.core.time.intervals import meets, subtract
 
 ADOPTED: Final = "all that it reads has the rows that its existing table was computed from"
 
@@ -61,7 +60,7 @@ def adopt(services: Services, plan: Plan, change: ModelChange, version: str) -> 
     saved = saved_by(plan.graph[change.name], wanted)
     return Adopted(
         plan=with_snapshot(plan, adopted),
-        done=_kept(key, entries, head, saved),
+        done=Evaluated.kept(key, entries, saved, head=head, reason=ADOPTED),
     )
 
 
@@ -112,20 +111,3 @@ def refuse_given_back(services: Services, plan: Plan) -> None:
             "moved",
             advice=f"Plan {plan.environment} again; a code location has to be reloaded.",
         )
-
-
-def _kept(
-    key: VersionKey, entries: tuple[LedgerEntry, ...], head: int | None, saved: Saved
-) -> Evaluated:
-    return Evaluated(
-        work_id=entries[-1].work_id,
-        key=key,
-        interval=Interval(entries[0].interval.start, entries[-1].interval.end),
-        rows=0,
-        entries=entries,
-        iceberg_snapshot_id=head,
-        seconds=0.0,
-        saved=saved,
-        reason=ADOPTED,
-        reused=True,
-    )

@@ -152,18 +152,9 @@ class Filling:
 
     def _unchanged(self, fresh: tuple[LedgerEntry, ...]) -> Evaluated:
         """The report of entries that might have been stale and are fresh: an early cutoff."""
-        return Evaluated(
-            work_id=fresh[-1].work_id,
-            key=self.key,
-            interval=Interval(fresh[0].interval.start, fresh[-1].interval.end),
-            rows=0,
-            entries=fresh,
-            iceberg_snapshot_id=fresh[-1].iceberg_snapshot_id,
-            seconds=0.0,
-            saved=saved_by(self.plan.graph[self.change.name], fresh),
-            reason=UNCHANGED,
-            reused=True,
-        )
+        saved = saved_by(self.plan.graph[self.change.name], fresh)
+        head = fresh[-1].iceberg_snapshot_id
+        return Evaluated.kept(self.key, fresh, saved, head=head, reason=UNCHANGED)
 
     def _behind(self, found: tuple[Interval, ...]) -> tuple[Interval, ...]:
         """What is computed again, since some of it is stale.

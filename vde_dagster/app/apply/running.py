@@ -12,7 +12,6 @@ from enum import Enum
 
 from vde_dagster.app.binding import bind_plan, stored_graph
 from vde_dagster.app.catch_up.sessions import note_detected
-from vde_dagster.app.leases import holder_of, leased
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.plan.resolving import bounds_of
 from vde_dagster.app.promote.promotion import end_promotions
@@ -99,9 +98,10 @@ def end_without_work(services: Services, plan: Plan) -> None:
     seen = new_looks(services, binding) if plan.is_empty else {}
     if not seen:
         return
-    resource, ttl = environment_resource(plan.environment), services.lease_ttl
-    holder = holder_of(services.ids, f"a look at {plan.environment}")
-    with suppress(Conflict), leased(services.state, resource, holder=holder, ttl=ttl):
+    with (
+        suppress(Conflict),
+        services.lease(environment_resource(plan.environment), f"a look at {plan.environment}"),
+    ):
         shown = services.state.environment(plan.environment)
         if shown is not None and shown.revision == plan.base_revision and not shown.promoting:
             services.state.record_looks(seen)

@@ -22,7 +22,6 @@ from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.evaluate.evaluation import writing
 from vde_dagster.app.evaluate.evolution import evolve_tables
 from vde_dagster.app.inputs.completeness import holdings_of
-from vde_dagster.app.leases import holder_of, leased
 from vde_dagster.app.plan.adoption import has_rows_of
 from vde_dagster.app.promote.promotion import promote
 from vde_dagster.app.publish.publishing import record_dropped
@@ -166,15 +165,14 @@ class Applying:
             raise
 
     def _reserve(self, stage: Reserve) -> None:
-        state, resource = self.services.state, environment_resource(stage.environment)
-        holder = holder_of(self.services.ids, f"plan {self.plan.plan_id}")
-        lease = leased(state, resource, holder=holder, ttl=self.services.lease_ttl)
+        resource = environment_resource(stage.environment)
         try:
+            lease = self.services.lease(resource, f"plan {self.plan.plan_id}")
             self._lease = self.leases.enter_context(lease)
         except LeaseHeld as held:
             raise EnvironmentBusy(held.message, advice=held.advice) from held
         self.leases.callback(self._release_unfilled)
-        revision = state.revision(stage.environment)
+        revision = self.services.state.revision(stage.environment)
         if revision != stage.base_revision:
             raise EnvironmentBusy(
                 f"{stage.environment} was changed since this plan was made (revision {revision}, "
@@ -255,9 +253,7 @@ class Applying:
             graph,
             wanted,
             holdings.recorded,
-            whole=lambda model: model.kind.restates_whole,
             writes=holdings.writes,
-            changed={},
         )
         asked = restatement(graph, holdings, plan.options, catalog=self.services.naming.catalog)
         effective = restated_from(graph, holdings, plan.effective_from)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 from typing import Final
 
-from vde_dagster.app.leases import holder_of, leased
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Conflict
 from vde_dagster.core.ledger.late.listed import ListedMark, listed_marks, listed_session
@@ -36,8 +35,7 @@ def list_late_data(services: Services) -> None:
     try:
         if not services.state.unlisted(limit=1):
             return
-        holder = holder_of(services.ids, "list late data")
-        with leased(services.state, RESOURCE, holder=holder, ttl=services.lease_ttl):
+        with services.lease(RESOURCE, "list late data"):
             while found := services.state.unlisted(limit=_BATCH):
                 _list(services, tables, found)
     except Conflict:

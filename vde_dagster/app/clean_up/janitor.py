@@ -14,7 +14,6 @@ from functools import partial
 from typing import Final
 
 from vde_dagster.app.clean_up.looking import Left, Look, look
-from vde_dagster.app.leases import holder_of, leased
 from vde_dagster.app.promote.promotion import remove_unused
 from vde_dagster.app.recover.recovery import recover
 from vde_dagster.app.services import Services
@@ -65,8 +64,7 @@ def clean_up(services: Services, times: Times) -> Cleaned:
         LeaseHeld: Another janitor is at work.
         OutcomeUnknown: An answer was lost; the next run does the rest.
     """
-    holder = holder_of(services.ids, "the janitor")
-    with leased(services.state, RESOURCE, holder=holder, ttl=services.lease_ttl):
+    with services.lease(RESOURCE, _JANITOR):
         tried = _Tried()
         finished = [
             each.key
@@ -125,14 +123,12 @@ def _finish_work(services: Services, seen: Look, tried: _Tried) -> None:
     Those that an environment shows are left to its next plan or run, which reports it.
     """
     shown = {key for e in seen.found.revisions if e.until is None for key in e.versions}
-    holder = holder_of(services.ids, "the janitor")
     for key in sorted({each.key for each in seen.found.open_work} - shown):
-        tried.done(key, partial(_recovered, services, key, holder))
+        tried.done(key, partial(_recovered, services, key))
 
 
-def _recovered(services: Services, key: VersionKey, holder: str) -> bool:
-    resource = version_resource(key)
-    with leased(services.state, resource, holder=holder, ttl=services.lease_ttl) as lease:
+def _recovered(services: Services, key: VersionKey) -> bool:
+    with services.lease(version_resource(key), _JANITOR) as lease:
         recover(services, key, lease)
     return True
 
@@ -206,9 +202,7 @@ def drop(
         OutcomeUnknown: An answer was lost; the next run does the rest.
     """
     uuid, location = (stored.uuid, stored.location) if stored is not None else ("", "")
-    resource, ttl = version_resource(key), services.lease_ttl
-    holder = holder_of(services.ids, _JANITOR)
-    with leased(services.state, resource, holder=holder, ttl=ttl) as lease:
+    with services.lease(version_resource(key), _JANITOR) as lease:
         begun = services.state.begin_drop(
             key, views, times, lease=lease, uuid=uuid, location=location
         )
@@ -232,9 +226,7 @@ def finish_drop(services: Services, begun: Tombstone) -> None:
         Refused: Its files cannot be deleted.
         OutcomeUnknown: An answer was lost; the next run does the rest.
     """
-    resource, ttl = version_resource(begun.key), services.lease_ttl
-    holder = holder_of(services.ids, _JANITOR)
-    with leased(services.state, resource, holder=holder, ttl=ttl):
+    with services.lease(version_resource(begun.key), _JANITOR):
         _delete(services, begun.key, uuid=begun.uuid, location=begun.location)
 
 

@@ -13,7 +13,6 @@ from typing import Final
 
 from vde_dagster.app.clean_up.due import Decider, Target, find_targets
 from vde_dagster.app.clean_up.looking import NO_FILES, Left
-from vde_dagster.app.leases import holder_of, leased
 from vde_dagster.app.recover.recovery import recover
 from vde_dagster.app.services import Services
 from vde_dagster.core.clean_up.references import Times
@@ -124,8 +123,7 @@ def maintain_alone(
         LeaseHeld: Another process does it; nothing was done.
         Refused: There is no table or view of one of the names.
     """
-    holder = holder_of(services.ids, "maintenance of tables")
-    with leased(services.state, RESOURCE, holder=holder, ttl=services.lease_ttl):
+    with services.lease(RESOURCE, "maintenance of tables"):
         return maintain(services, times, upkeep, models=models, report=report)
 
 
@@ -200,8 +198,7 @@ def _maintained(decider: Decider, target: Target) -> Maintained:
     if target.stored.is_view:
         return Maintained(target=target, strays=_without_strays(decider, target))
     services, name = decider.services, target.stored.name
-    holder = holder_of(services.ids, "maintenance")
-    with leased(services.state, target.lease, holder=holder, ttl=services.lease_ttl) as lease:
+    with services.lease(target.lease, "maintenance") as lease:
         if target.key is not None:
             recover(services, target.key, lease)
         decider.check_sound(target)

@@ -25,13 +25,35 @@ class Evaluated:
     work_id: str
     key: VersionKey
     interval: Interval
-    rows: int
+    rows: int = 0
     entries: tuple[LedgerEntry, ...]
-    iceberg_snapshot_id: int | None
-    seconds: float
+    iceberg_snapshot_id: int | None = None
+    seconds: float = 0.0
     session: Load | None = None
     saved: Saved | None = None
     reason: str = ""
     warnings: tuple[str, ...] = ()
     reused: bool = False
     """Whether nothing was computed at all, so that the engine was not used."""
+
+    @classmethod
+    def kept(
+        cls,
+        key: VersionKey,
+        entries: tuple[LedgerEntry, ...],
+        saved: Saved,
+        *,
+        head: int | None,
+        reason: str,
+    ) -> Evaluated:
+        """What is said of entries that stay as they are, at least one of them."""
+        return cls(
+            work_id=entries[-1].work_id,
+            key=key,
+            interval=Interval(entries[0].interval.start, entries[-1].interval.end),
+            entries=entries,
+            iceberg_snapshot_id=head,
+            saved=saved,
+            reason=reason,
+            reused=True,
+        )

@@ -27,7 +27,6 @@ from vde_dagster.app.evaluate.reuse import (
 )
 from vde_dagster.app.evaluate.savings import saved_by
 from vde_dagster.app.evaluate.units_of_work import run_unit_of_work
-from vde_dagster.app.leases import holder_of, leased
 from vde_dagster.app.publish.foreign_writes import head_of
 from vde_dagster.app.recover.recovery import recover
 from vde_dagster.app.services import Services
@@ -128,7 +127,6 @@ def fill(
             work_id=work_id if keeping(found.kept) else entries[-1].work_id,
             key=key,
             interval=interval,
-            rows=0,
             entries=entries,
             iceberg_snapshot_id=head,
             seconds=(services.clock.now() - started).total_seconds(),
@@ -196,7 +194,6 @@ def _finished(services: Services, work: UnitOfWork) -> Evaluated:
         rows=sum(change.rows.rows for change in publication.changes),
         entries=entries_of(ledger, publication.changes),
         iceberg_snapshot_id=publication.iceberg_snapshot_id,
-        seconds=0.0,
         session=intent.session,
     )
 
@@ -309,8 +306,7 @@ def writing(services: Services, binding: Binding, key: VersionKey) -> AbstractCo
     Raises:
         Conflict: Another process writes this version right now.
     """
-    holder = holder_of(services.ids, f"a run of {binding.environment}")
-    return leased(services.state, version_resource(key), holder=holder, ttl=services.lease_ttl)
+    return services.lease(version_resource(key), f"a run of {binding.environment}")
 
 
 def writable(services: Services, binding: Binding, name: ModelName) -> Node:

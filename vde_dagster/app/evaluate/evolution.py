@@ -13,9 +13,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 
-from vde_dagster.app.binding import Binding, stored_graph
+from vde_dagster.app.binding import Binding, environments_showing, stored_graph
 from vde_dagster.app.evaluate.pinned_reading import analysed
-from vde_dagster.app.leases import holder_of, leased
 from vde_dagster.app.publish.shown_views import numbered
 from vde_dagster.app.services import Services
 from vde_dagster.app.view_names import shown_naming
@@ -135,12 +134,9 @@ def readers_of_views(services: Services, plan: Plan) -> Iterator[tuple[ModelName
             continue
         key = plan.snapshots[change.name].key
         found = dict.fromkeys(_views_over(plan.graph, key.model, widened))
-        for environment in services.state.environments():
-            shown = services.state.environment(environment)
-            own = shown.snapshots.get(key.model) if shown is not None else None
-            if shown is not None and own is not None and own.key == key:
-                graph = stored_graph(shown.snapshots, services.models)
-                found |= dict.fromkeys(_views_over(graph, key.model, widened))
+        for shown in environments_showing(services, key):
+            graph = stored_graph(shown.snapshots, services.models)
+            found |= dict.fromkeys(_views_over(graph, key.model, widened))
         if found:
             yield change.name, [str(each) for each in found]
 
@@ -180,15 +176,13 @@ def _evolve(
         and each.column.lower() in present
         and not holds(present[each.column.lower()], each.after)
     }
-    holder = holder_of(services.ids, f"a change of columns in {binding.environment}")
 
     def widen(number: int) -> None:
         views = list(_widened_views(services, key, wider))
         services.catalog.swap_views(views, (), number=number)
 
-    with leased(
-        services.state, version_resource(key), holder=holder, ttl=services.lease_ttl
-    ) as lease:
+    what = f"a change of columns in {binding.environment}"
+    with services.lease(version_resource(key), what) as lease:
         if wider:
             numbered(services, widen, lease)
         services.catalog.evolve(key.table, changes)
@@ -203,14 +197,9 @@ def _widened_views(
 
     They have the types that it will have, and no fields of structs that they do not show yet.
     """
-    for name in services.state.environments():
-        shown = services.state.environment(name)
-        own = shown.snapshots.get(key.model) if shown is not None else None
-        if shown is None or own is None or own.key != key:
-            continue
-        view = services.catalog.view(
-            environment_view(key.model, name, shown_naming(services, shown))
-        )
+    for shown in environments_showing(services, key):
+        name = environment_view(key.model, shown.name, shown_naming(services, shown))
+        view = services.catalog.view(name)
         if view is not None and view.target == key.table:
             columns = tuple(
                 replace(each, type=grown(each.type, wider[each.name.lower()], adds=False))

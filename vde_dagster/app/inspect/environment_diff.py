@@ -5,18 +5,17 @@ It is read from the state alone: rows are compared by their recorded D-SHAs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from vde_dagster.app.binding import stored_graph
 from vde_dagster.app.promote.promotion import shown_environment
 from vde_dagster.app.services import Services
 from vde_dagster.core.graph.bounded import bounded_graph
-from vde_dagster.core.graph.graph import Graph, Node
+from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.ledger.entries import EntryStatus, LedgerEntry
 from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
-from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.changes.comparison import compare_graphs
 from vde_dagster.core.planning.changes.difference import Change, Difference
 from vde_dagster.core.time.intervals import Interval, common, merge, subtract
@@ -83,74 +82,47 @@ def diff_environments(services: Services, before: str, after: str) -> Environmen
     old = stored_graph(one.snapshots, services.models)
     new = stored_graph(other.snapshots, services.models)
     found = compare_graphs(bounded_graph(old, {}), bounded_graph(new, {}))
-    names = [name for name in found if not _node(old, new, name).model.kind.is_source]
-    ledgers = services.state.ledger(_different_keys(one, other, names))
+    models = [
+        ModelDiff(
+            node=node,
+            difference=difference,
+            before=one.snapshots.get(name),
+            after=other.snapshots.get(name),
+            rows=Rows.NOT_COMPARED,
+        )
+        for name, difference in found.items()
+        if not (node := (new if name in new else old)[name]).model.kind.is_source
+    ]
+    pairs = [(each.before.key, each.after.key) for each in models if each.before and each.after]
+    different = {key for pair in pairs for key in pair if pair[0] != pair[1]}
+    ledgers = services.state.ledger(different)
     return EnvironmentDiff(
-        before=one,
-        after=other,
-        models=tuple(
-            _compared(_node(old, new, name), found[name], one, other, ledgers) for name in names
-        ),
+        before=one, after=other, models=tuple(_compared(each, ledgers) for each in models)
     )
 
 
-def _node(old: Graph, new: Graph, name: ModelName) -> Node:
-    return (new if name in new else old)[name]
-
-
-def _different_keys(
-    one: Environment, other: Environment, names: Sequence[ModelName]
-) -> Iterator[VersionKey]:
-    for name in names:
-        before, after = one.snapshots.get(name), other.snapshots.get(name)
-        if before is not None and after is not None and before.key != after.key:
-            yield from (before.key, after.key)
-
-
-def _compared(
-    node: Node,
-    difference: Difference,
-    one: Environment,
-    other: Environment,
-    ledgers: Mapping[VersionKey, Sequence[LedgerEntry]],
-) -> ModelDiff:
-    before, after = one.snapshots.get(node.name), other.snapshots.get(node.name)
+def _compared(model: ModelDiff, ledgers: Mapping[VersionKey, Sequence[LedgerEntry]]) -> ModelDiff:
+    """The same, with how the rows compare of what both environments have."""
+    before, after = model.before, model.after
     if before is None or after is None:
-        return ModelDiff(
-            node=node,
-            difference=difference,
-            before=before,
-            after=after,
-            rows=Rows.NOT_COMPARED,
-        )
+        return model
     if before.key == after.key:
-        return ModelDiff(
-            node=node, difference=difference, before=before, after=after, rows=Rows.SAME_TABLE
-        )
+        return replace(model, rows=Rows.SAME_TABLE)
     old, new = _digests(ledgers.get(before.key, ())), _digests(ledgers.get(after.key, ()))
-    if not node.model.kind.stores_rows:  # the digest of a view follows from what it reads
+    if not model.node.model.kind.stores_rows:  # the digest of a view follows from what it reads
         old, new = {}, {}
     comparable = {each for each in old.keys() & new.keys() if old[each][0] == new[each][0]}
     different = merge(each for each in comparable if old[each] != new[each])
-    return ModelDiff(
-        node=node,
-        difference=difference,
-        before=before,
-        after=after,
-        rows=Rows.DIFFERENT if different else _equal(old, new, comparable),
+    both, compared = common(merge(old), merge(new)), merge(comparable)
+    equal = Rows.EQUAL if both and both == compared else Rows.NOT_COMPARED
+    return replace(
+        model,
+        rows=Rows.DIFFERENT if different else equal,
         different=different,
-        not_compared=subtract(common(merge(old), merge(new)), merge(comparable)),
+        not_compared=subtract(both, compared),
         only_before=subtract(merge(old), merge(new)),
         only_after=subtract(merge(new), merge(old)),
     )
-
-
-def _equal(
-    old: Mapping[Interval, object], new: Mapping[Interval, object], compared: Set[Interval]
-) -> Rows:
-    """Whether all that both hold was compared; it was found to be equal."""
-    both = common(merge(old), merge(new))
-    return Rows.EQUAL if both and both == merge(compared) else Rows.NOT_COMPARED
 
 
 def _digests(entries: Sequence[LedgerEntry]) -> dict[Interval, tuple[str, str]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import assert_never
 
 from vde_dagster.app.apply.running import look_at_run
 from vde_dagster.app.inspect.environment_diff import ModelDiff, Rows, diff_environments
@@ -55,17 +54,9 @@ def _said(model: ModelDiff, request: PullRequest) -> str:
         return "removed"
     if not model.node.model.kind.stores_rows:
         return "a view, whose rows are not compared"
-    match model.rows:
-        case Rows.DIFFERENT:
-            said = f"other rows in {counted_ranges(model.node, model.different)}"
-        case Rows.EQUAL:
-            said = "equal rows"
-        case Rows.NOT_COMPARED:
-            said = "rows not compared"
-        case Rows.SAME_TABLE:
-            said = "one table"
-        case _:
-            assert_never(model.rows)
+    said = model.rows.value
+    if model.rows is Rows.DIFFERENT:
+        said = f"{said} in {counted_ranges(model.node, model.different)}"
     lacking = [
         f"only in {name}: {counted_ranges(model.node, ranges)}"
         for name, ranges in (

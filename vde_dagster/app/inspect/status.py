@@ -109,7 +109,8 @@ def status_of(services: Services, plan: Plan) -> EnvironmentStatus:
     """The same, of what a run of the environment would do now."""
     environment, binding = plan.environment, bind_plan(plan)
     shown = services.state.environment(environment)
-    theirs = _filled_elsewhere(services, binding)
+    theirs = fillers(services, environment, (each.key for each in plan.snapshots.values()))
+    owners = {key.model: each.environment for key, each in theirs.items()}
     waits = dict(waiting_models(services, plan))
     lost = {each.name: each for each in (*plan.lost_tables, *plan.dropped_tables)}
     refused = waiting_for_person(services, binding, [each.name for each in plan.backfills])
@@ -117,7 +118,7 @@ def status_of(services: Services, plan: Plan) -> EnvironmentStatus:
         ModelStatus(
             node=plan.graph[change.name],
             version=plan.snapshots[change.name].version,
-            owner=theirs[change.name].environment if change.name in theirs else None,
+            owner=owners.get(change.name),
             due=merge((*change.missing, *change.restated)),
             staleness=change.staleness,
             waits=waits.get(change.name, ()),
@@ -126,7 +127,7 @@ def status_of(services: Services, plan: Plan) -> EnvironmentStatus:
             refused=refused.get(change.name, ""),
         )
         for change in plan.changes
-        if change.name in plan.graph and _has_status(plan.graph[change.name])
+        if change.name in plan.graph and not plan.graph[change.name].model.kind.is_source
     ]
     return EnvironmentStatus(
         environment=environment,
@@ -138,17 +139,6 @@ def status_of(services: Services, plan: Plan) -> EnvironmentStatus:
         pauses=plan.pauses,
         is_promoting=shown is not None and shown.promoting,
     )
-
-
-def _has_status(node: Node) -> bool:
-    return not node.model.kind.is_source
-
-
-def _filled_elsewhere(services: Services, binding: Binding) -> dict[ModelName, Filler]:
-    """Who fills the versions that an environment shows and may not write (rule R9)."""
-    keys = {name: each.key for name, each in binding.snapshots.items()}
-    found = fillers(services, binding.environment, keys.values())
-    return {name: found[key] for name, key in keys.items() if key in found}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

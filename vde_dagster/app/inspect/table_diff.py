@@ -294,26 +294,19 @@ def _compares(old: str, new: str) -> bool:
 def _compared(
     ask: Callable[[exp.Query, int], RowValues], comparison: Comparison, limit: int
 ) -> RowDiff:
-    before, after = (_number(ask(rows_of(comparison, each), 1)[0][0]) for each in (BEFORE, AFTER))
+    sides, asked = (BEFORE, AFTER), tuple[str, ...]()
+    repeated: tuple[RowValues, RowValues] = ((), ())
+    before, after = (_number(ask(rows_of(comparison, each), 1)[0][0]) for each in sides)
     if comparison.keys:
-        one, other = (ask(repeated_keys(comparison, each), limit) for each in (BEFORE, AFTER))
-        if not one and not other:
-            return _by_key(ask, comparison, limit, before, after)
-        asked, comparison = comparison.keys, replace(comparison, keys=())
-        found = _as_a_whole(ask, comparison, limit, before, after)
-        return replace(found, repeated=(one, other), asked_keys=asked)
-    return _as_a_whole(ask, comparison, limit, before, after)
-
-
-def _by_key(
-    ask: Callable[[exp.Query, int], RowValues],
-    comparison: Comparison,
-    limit: int,
-    before: int,
-    after: int,
-) -> RowDiff:
-    added, removed, altered, *columns = map(_number, ask(joined_counts(comparison), 1)[0])
+        one, other = (ask(repeated_keys(comparison, each), limit) for each in sides)
+        if one or other:
+            repeated, asked = (one, other), comparison.keys
+            comparison = replace(comparison, keys=())
+    counts, sample = (joined_counts, only_in) if comparison.keys else (whole_counts, whole_sample)
+    added, removed, *others = map(_number, ask(counts(comparison), 1)[0])
+    altered, *columns = others or [0]
     shown = ask(changed(comparison), limit) if altered else ()
+    by_column = dict(zip(comparison.values, columns, strict=False))
     return RowDiff(
         keys=comparison.keys,
         columns=comparison.columns,
@@ -322,12 +315,12 @@ def _by_key(
         added=added,
         removed=removed,
         changed=altered,
-        by_column={
-            name: count for name, count in zip(comparison.values, columns, strict=True) if count
-        },
-        added_rows=ask(only_in(comparison, AFTER), limit) if added else (),
-        removed_rows=ask(only_in(comparison, BEFORE), limit) if removed else (),
+        by_column={name: count for name, count in by_column.items() if count},
+        added_rows=ask(sample(comparison, AFTER), limit) if added else (),
+        removed_rows=ask(sample(comparison, BEFORE), limit) if removed else (),
         changed_rows=tuple(_changed_row(comparison, each) for each in shown),
+        repeated=repeated,
+        asked_keys=asked,
     )
 
 
@@ -348,27 +341,6 @@ def _is_same(one: object, other: object) -> bool:
     if isinstance(one, list | tuple) and isinstance(other, list | tuple):
         return len(one) == len(other) and all(map(_is_same, one, other))
     return one == other
-
-
-def _as_a_whole(
-    ask: Callable[[exp.Query, int], RowValues],
-    comparison: Comparison,
-    limit: int,
-    before: int,
-    after: int,
-) -> RowDiff:
-    added, removed = map(_number, ask(whole_counts(comparison), 1)[0])
-    return RowDiff(
-        keys=(),
-        columns=comparison.columns,
-        before=before,
-        after=after,
-        added=added,
-        removed=removed,
-        by_column={},
-        added_rows=ask(whole_sample(comparison, AFTER), limit) if added else (),
-        removed_rows=ask(whole_sample(comparison, BEFORE), limit) if removed else (),
-    )
 
 
 def _number(value: object) -> int:

@@ -257,9 +257,7 @@ def rebuilding(
         planned.graph,
         {e.name: loaded.get(planned.snapshots[e.name].key, NOTHING).written for e in tables},
         planned.holdings.recorded,
-        whole=lambda model: model.kind.restates_whole,
         writes=planned.holdings.writes,
-        changed={},
     )
     return Rebuilding(restated=restated, tables=tables, lost=lost)
 

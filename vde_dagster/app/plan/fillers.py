@@ -27,7 +27,6 @@ from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.plan import Staleness
 from vde_dagster.core.planning.restatement import forbids_restatement, units_reading
 from vde_dagster.core.time.intervals import Interval, format_instant, merge
-from vde_dagster.ports.state import Environment
 
 _REASON: Final = 160  # how much of a reason is shown
 
@@ -52,8 +51,7 @@ class Filler:
     @property
     def command(self) -> str:
         """The command that fills the version, in a text."""
-        name = self.environment
-        return f"`vde run {name}`" if self.shows else f"`vde plan {name}`"
+        return f"`vde {' '.join(self.words)}`"
 
     @property
     def computes(self) -> str:
@@ -82,18 +80,15 @@ def fillers(
         key: owned[key] for key in asked & owned.keys() if not may_write(environment, owned[key])
     }
     shown = {owner: services.state.environment(owner) for owner in sorted({*theirs.values()})}
-    unshown = [key for key, owner in theirs.items() if not _shows(shown[owner], key)]
+    unshown = [
+        key for key, owner in theirs.items() if not ((own := shown[owner]) and own.shows(key))
+    ]
     failed = services.state.failed(unshown) if unshown else {}
     found = {key: Filler(environment=owner) for key, owner in theirs.items()}
     for key in unshown:
         why = _became(failed[key]) if key in failed else ""
         found[key] = Filler(environment=theirs[key], shows=False, why=why)
     return found
-
-
-def _shows(shown: Environment | None, key: VersionKey) -> bool:
-    snapshot = shown.snapshots.get(key.model) if shown is not None else None
-    return snapshot is not None and snapshot.key == key
 
 
 def _became(work: UnitOfWork) -> str:
@@ -113,26 +108,22 @@ def stale_elsewhere(services: Services, planned: Planned) -> Iterator[tuple[Mode
     It is stale if it is for its owner, whose runs compute it from the tables that the owner shows:
     this environment may show it with others. Only of what its owner does not show that is unknown.
     """
-    shown = planned.own.snapshots if planned.own is not None else {}
     keys = {
         name: each.key
         for name, each in planned.snapshots.items()
-        if name in shown and shown[name].key == each.key and name not in planned.holdings.writes
+        if planned.stays(name) and name not in planned.holdings.writes
     }
     found = fillers(services, planned.environment, keys.values()) if keys else {}
     theirs = {name: found[key] for name, key in keys.items() if key in found}
     if not theirs:
         return
-    owners = {each.environment for each in theirs.values() if each.shows}
-    bindings = {name: bind_environment(services, name) for name in sorted(owners)}
+    shown_by = {name: each.environment if each.shows else "" for name, each in theirs.items()}
+    owners = sorted({*shown_by.values()} - {""})
+    bindings = {name: bind_environment(services, name) for name in owners}
     for owner in ("", *bindings):
         binding = bindings.get(owner) or planned.binding
-        names = [name for name, each in theirs.items() if owner == _shown_by(each)]
+        names = [name for name, each in shown_by.items() if each == owner]
         yield from _as_seen(services, planned, binding, theirs, names)
-
-
-def _shown_by(filler: Filler) -> str:
-    return filler.environment if filler.shows else ""
 
 
 def _as_seen(

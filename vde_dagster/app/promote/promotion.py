@@ -9,34 +9,29 @@ the views that do not show yet what it says.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection
 from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Final
 
 from vde_dagster.app.binding import bind_plan, stored_graph
 from vde_dagster.app.evaluate.evolution import complete_tables, describe_tables
-from vde_dagster.app.leases import holder_of, leased
 from vde_dagster.app.plan.catalog_look import look_at_versions, lost_for, taken_names
 from vde_dagster.app.plan.plan_checks import Held, gap_problems, gaps_after, held_now, lost_problems
 from vde_dagster.app.plan.planned_again import refuse_older_rows
 from vde_dagster.app.promote.swapping import staying_views, swap
-from vde_dagster.app.publish.shown_views import show_chosen, views_of
+from vde_dagster.app.publish.shown_views import show
 from vde_dagster.app.services import Services
 from vde_dagster.app.staleness.remembered_looks import moved_looks
-from vde_dagster.app.view_names import shown_naming
 from vde_dagster.core.errors import Conflict, OutcomeUnknown, Refused
 from vde_dagster.core.graph.graph import Graph
-from vde_dagster.core.ledger.schema_changes import ColumnAdded, ColumnWidened, SchemaChange
-from vde_dagster.core.ledger.stored_types import holds, is_nested
-from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
+from vde_dagster.core.ledger.schema_changes import ColumnAdded, ColumnWidened
+from vde_dagster.core.ledger.stored_types import is_nested
 from vde_dagster.core.names import (
     PRODUCTION,
     ModelName,
-    environment_view,
 )
 from vde_dagster.core.planning.plan import Plan
-from vde_dagster.ports.catalog import ViewDefinition
 from vde_dagster.ports.state import Environment, Lease, environment_resource
 
 _LOG: Final = logging.getLogger(__name__)
@@ -131,9 +126,7 @@ def remove_unused(services: Services, name: str, *, used: datetime) -> bool:
 
 
 def _removing(services: Services, name: str) -> AbstractContextManager[Lease]:
-    holder = holder_of(services.ids, f"the removal of {name}")
-    resource, ttl = environment_resource(name), services.lease_ttl
-    return leased(services.state, resource, holder=holder, ttl=ttl)
+    return services.lease(environment_resource(name), f"the removal of {name}")
 
 
 def _remove(services: Services, shown: Environment, lease: Lease) -> None:
@@ -162,9 +155,7 @@ def finish_promotions(services: Services, environment: str) -> bool:
 
 def _finish(services: Services, environment: str) -> str:
     """Finish a promotion that was begun; returns why it cannot be, for people, else nothing."""
-    holder = holder_of(services.ids, "a recovery")
-    resource, ttl = environment_resource(environment), services.lease_ttl
-    with leased(services.state, resource, holder=holder, ttl=ttl) as lease:
+    with services.lease(environment_resource(environment), "a recovery") as lease:
         shown = services.state.environment(environment)
         if shown is None or not shown.promoting:
             return ""
@@ -250,71 +241,26 @@ def _show_added(services: Services, plan: Plan) -> None:
     R11). The promotion is done already, so it does not fail if their views cannot be changed.
     """
     grown = {
-        plan.snapshots[change.name].key: added
+        plan.snapshots[change.name].key
         for change in plan.changes
-        if (added := dict(_gained(change.schema_changes)))
+        for each in change.schema_changes
+        if isinstance(each, ColumnAdded)
+        or (isinstance(each, ColumnWidened) and is_nested(each.after))
     }
     owners = services.state.owners(grown)
-    ours = {key: new for key, new in grown.items() if owners.get(key) == plan.environment}
-    for environment in services.state.environments() if ours else ():
-        if environment == plan.environment:
-            continue
-        holder = holder_of(services.ids, f"a promotion of {plan.environment}")
-        resource, ttl = environment_resource(environment), services.lease_ttl
+    ours = {key for key in grown if owners.get(key) == plan.environment}
+    others = {*services.state.environments()} - {plan.environment} if ours else ()
+    for environment in sorted(others):
+        shown = services.state.environment(environment)
+        every = shown.snapshots.values() if shown is not None else ()
+        names = {each.name for each in every if each.key in ours}
+        what = f"a promotion of {plan.environment}"
         try:
-            with leased(services.state, resource, holder=holder, ttl=ttl) as lease:
-                _show_gained(services, environment, ours, lease)
+            if names:
+                with services.lease(environment_resource(environment), what) as lease:
+                    show(services, environment, names, lease)
         except (Conflict, OutcomeUnknown, Refused) as error:
             _LOG.warning("views of %s do not show what tables gained: %s", environment, error)
-
-
-def _gained(changes: Sequence[SchemaChange]) -> Iterator[tuple[str, str]]:
-    """The columns that a table gained, or that gained fields, with their types."""
-    for change in changes:
-        match change:
-            case ColumnAdded():
-                yield change.column.lower(), ""
-            case ColumnWidened() if is_nested(change.after):
-                yield change.column.lower(), change.after
-            case _:
-                pass
-
-
-def _show_gained(
-    services: Services,
-    environment: str,
-    grown: Mapping[VersionKey, Mapping[str, str]],
-    lease: Lease,
-) -> None:
-    """Show the columns that versions gained, if the environment's models return them."""
-
-    def chosen(shown: Environment) -> list[ViewDefinition]:
-        if shown.promoting:
-            return []
-        names = {
-            each.name
-            for each in shown.snapshots.values()
-            if each.key in grown and _lacks(services, shown, each, grown[each.key])
-        }
-        if not names:
-            return []
-        graph = stored_graph(shown.snapshots, services.models)
-        return views_of(services, shown, names, shown_naming(services, shown), graph=graph)
-
-    show_chosen(services, environment, chosen, lease)
-
-
-def _lacks(
-    services: Services, shown: Environment, snapshot: ModelSnapshot, columns: Mapping[str, str]
-) -> bool:
-    """Whether the view of a model lacks some of these columns, or of their fields."""
-    name = environment_view(snapshot.name, shown.name, shown_naming(services, shown))
-    view = services.catalog.view(name)
-    there = {each.name.lower(): each.type for each in view.columns} if view is not None else {}
-    return any(
-        column not in there or (is_nested(type_) and not holds(there[column], type_))
-        for column, type_ in columns.items()
-    )
 
 
 def _check_targets(services: Services, plan: Plan, held: Held) -> frozenset[ModelName]:

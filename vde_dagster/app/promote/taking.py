@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from vde_dagster.app.binding import stored_graph
-from vde_dagster.app.leases import holder_of, leased
 from vde_dagster.app.plan.catalog_look import taken_views
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.plan.resolving import bounds_of
@@ -174,10 +173,8 @@ def give_up_promotion(services: Services, name: str) -> Environment | None:
         Conflict: Another process is promoting it right now.
         OutcomeUnknown: An answer was lost; doing it again is safe.
     """
-    holder = holder_of(services.ids, "giving up a promotion")
-    resource, ttl = environment_resource(name), services.lease_ttl
     existing(services, name)  # a lease of a misspelt name would leave a row
-    with leased(services.state, resource, holder=holder, ttl=ttl) as lease:
+    with services.lease(environment_resource(name), "giving up a promotion") as lease:
         begun = existing(services, name)
         if not begun.promoting:
             raise Refused(

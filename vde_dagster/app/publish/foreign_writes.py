@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 
-from vde_dagster.app.binding import Binding
-from vde_dagster.app.leases import holder_of, leased
+from vde_dagster.app.binding import Binding, environments_showing
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Conflict, Refused, with_advice
 from vde_dagster.core.faults import Fault, fault_of
@@ -95,11 +94,9 @@ def record_lost_files(
     """
     if _found_damaged(services, [key]):
         return
-    holder = holder_of(services.ids, f"an evaluation in {environment}")
-    resource, ttl = version_resource(key), services.lease_ttl
     with (
         suppress(Conflict),
-        leased(services.state, resource, holder=holder, ttl=ttl) as lease,
+        services.lease(version_resource(key), f"an evaluation in {environment}") as lease,
     ):
         intent = Intent(
             work_id=services.ids.new(),
@@ -194,19 +191,11 @@ def advice_on(
     If nobody does either, that is the given environment. Only the ``model`` says whether its rows
     can be computed again.
     """
-    owner = services.state.owners([key]).get(key) or _shown_by(services, key) or environment
+    owner = services.state.owners([key]).get(key)
+    if owner is None:  # such as one that production has moved on from
+        owner = next((each.name for each in environments_showing(services, key)), environment)
     again = computed_again(model, owner) if model is not None else ""
     return advice_for(key, damage, owner=owner, again=again)
-
-
-def _shown_by(services: Services, key: VersionKey) -> str | None:
-    """An environment that shows a version, such as one that production has moved on from."""
-    for name in services.state.environments():
-        shown = services.state.environment(name)
-        own = shown.snapshots.get(key.model) if shown is not None else None
-        if own is not None and own.key == key:
-            return name
-    return None
 
 
 def readable(services: Services, key: VersionKey, recorded: int | None) -> int | None:

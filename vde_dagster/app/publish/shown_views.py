@@ -23,7 +23,12 @@ from vde_dagster.ports.catalog import SwapOvertaken, ViewDefinition
 from vde_dagster.ports.state import Environment, Lease
 
 
-def show(services: Services, environment: str, names: Collection[ModelName]) -> None:
+def show(
+    services: Services,
+    environment: str,
+    names: Collection[ModelName],
+    lease: Lease | None = None,
+) -> None:
     """Create the views of those of these models that the environment shows and that are loaded."""
 
     def chosen(shown: Environment) -> list[ViewDefinition]:
@@ -32,7 +37,7 @@ def show(services: Services, environment: str, names: Collection[ModelName]) -> 
         graph = stored_graph(shown.snapshots, services.models)
         return views_of(services, shown, names, shown_naming(services, shown), graph=graph)
 
-    show_chosen(services, environment, chosen)
+    show_chosen(services, environment, chosen, lease)
 
 
 def show_first(
@@ -45,8 +50,7 @@ def show_first(
     """
 
     def chosen(shown: Environment) -> list[ViewDefinition]:
-        snapshot = shown.snapshots.get(key.model)
-        if key.model in shown.hidden or snapshot is None or snapshot.key != key:
+        if key.model in shown.hidden or not shown.shows(key):
             return []
         name = environment_view(key.model, environment, shown_naming(services, shown))
         return [ViewDefinition(name=name, target=key.table, columns=columns)]

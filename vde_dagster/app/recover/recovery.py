@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from vde_dagster.app.binding import Binding
-from vde_dagster.app.leases import holder_of, leased
 from vde_dagster.app.publish.foreign_writes import advice_on, head_damage, missing_rows
 from vde_dagster.app.publish.publishing import give_up, publish, record
 from vde_dagster.app.services import Services
@@ -103,9 +102,7 @@ def repair(
         )
     if dry_run:
         return _looked_at(services, binding, key)
-    holder = holder_of(services.ids, f"a repair of {binding.environment}")
-    resource, ttl = version_resource(key), services.lease_ttl
-    with leased(services.state, resource, holder=holder, ttl=ttl) as lease:
+    with services.lease(version_resource(key), f"a repair of {binding.environment}") as lease:
         finished = len(recover(services, key, lease))
         found = _looked_at(services, binding, key, finished=finished)
         if found.repaired is not None:

@@ -37,22 +37,12 @@ from vde_dagster.core.time.intervals import Interval, common, merge, subtract
 _STOPPED: Final = "a session that loads late rows was stopped"
 
 
-def staying(planned: Planned) -> frozenset[ModelName]:
-    """The models that an environment may write and whose versions stay the shown ones."""
-    shown = planned.own.snapshots if planned.own is not None else {}
-    return frozenset(
-        name
-        for name in planned.holdings.writes & shown.keys()
-        if shown[name].key == planned.snapshots[name].key
-    )
-
-
 def late_upstream(services: Services, planned: Planned) -> dict[ModelName, Staleness]:
     """What is stale in the versions that stay, by model, without what only follows from it.
 
     Reads the state and the catalog's metadata; of the latter only about inputs that have changed.
     """
-    names = staying(planned)
+    names = planned.staying
     if planned.own is None or not names:
         return {}
     found = dict(_late(services, planned, names))
@@ -338,7 +328,7 @@ def followed(
         back: What is known of versions that come back.
     """
     back = back or ComingBack()
-    stays, comes_back = staying(planned), frozenset(each.name for each in planned.returning)
+    stays, comes_back = planned.staying, frozenset(each.name for each in planned.returning)
     changed = {
         name: reached(planned, name, merge((*each.missing, *each.restated)))
         for name, each in work.items()

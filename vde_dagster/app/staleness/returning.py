@@ -99,7 +99,7 @@ def downstream(
             (
                 *each.missing,
                 *each.restated,
-                *_intervals(follows.get(name)),
+                *(follows[name].intervals if name in follows else ()),
                 *back.first.get(name, ()),
             )
         )
@@ -128,10 +128,6 @@ def downstream(
     return Lag(restated=Restatement(ranges=ranges), found=found)
 
 
-def _intervals(found: Staleness | None) -> tuple[Interval, ...]:
-    return found.intervals if found is not None else ()
-
-
 def _seen_by_shown(
     planned: Planned,
     shown: InputStates,
@@ -144,7 +140,7 @@ def _seen_by_shown(
     A table that stays has no such rows yet. Of one that is not shown nothing is known, so that all
     of it may have been read.
     """
-    others = [each for each in found.inputs if not _stays(planned, each)]
+    others = [each for each in found.inputs if not planned.stays(each)]
     for entry in planned.shown(name) if others and found.kept else ():
         kept = common(found.kept, [entry.interval])
         if kept and entry.rows.rows:
@@ -171,11 +167,6 @@ def _was_there(
     return any(e is None or e.finished_at is None or e.finished_at <= at for e in works)
 
 
-def _stays(planned: Planned, name: ModelName) -> bool:
-    before = planned.own.snapshots.get(name) if planned.own is not None else None
-    return before is not None and before.key == planned.snapshots[name].key
-
-
 def lag_of_readers(
     services: Services,
     planned: Planned,
@@ -192,7 +183,11 @@ def lag_of_readers(
     left_out = left_out_by(options)
     if left_out:
         spread = replace(spread, ranges={}, kept=(*spread.ranges, *spread.kept))
-    ranges = _within_bounds(planned, spread, options)
+    ranges = {
+        name: left
+        for name, each in spread.ranges.items()
+        if (left := within_bounds(planned.graph[name].model, each, planned.environment, options))
+    }
     found: dict[ModelName, Behind] = {}
     for name in dict.fromkeys((*spread.ranges, *readers.spoiled, *spread.kept)):
         reason = _reads_such(planned, name, readers.changed)
@@ -206,16 +201,6 @@ def lag_of_readers(
             beyond = "--start and --end leave it out" if name in spread.ranges else FORBIDDEN
             found[name] = Behind(reason=f"{reason}. It keeps its rows: {left_out or beyond}")
     return Lag(restated=replace(spread, ranges=ranges), found=found)
-
-
-def _within_bounds(
-    planned: Planned, spread: Restatement, options: PlanOptions
-) -> dict[ModelName, tuple[Interval, ...]]:
-    return {
-        name: left
-        for name, each in spread.ranges.items()
-        if (left := within_bounds(planned.graph[name].model, each, planned.environment, options))
-    }
 
 
 def _reads_such(planned: Planned, name: ModelName, found: Iterable[ModelName]) -> str:

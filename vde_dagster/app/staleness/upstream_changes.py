@@ -135,7 +135,7 @@ def kept_readers(services: Services, planned: Planned, late: Times) -> KeptReade
     ``late`` are the stale times that the plan evaluates in versions that stay.
     """
     replaced = set(_replaced(planned))
-    kept = set(_kept(planned))
+    kept = planned.staying
     if not any(each.name in replaced for each in planned.graph.upstream(kept)):
         return KeptReaders()
     changed, lost = _changed(services, planned, replaced, late)
@@ -155,7 +155,6 @@ def _reading(planned: Planned, kept: Collection[ModelName], changed: Times) -> R
         planned.graph,
         {},
         {name: loaded for name, loaded in planned.holdings.recorded.items() if name in kept},
-        whole=lambda model: model.kind.restates_whole,
         writes=planned.holdings.writes,
         changed=changed,
         roots=changed.keys(),
@@ -174,21 +173,12 @@ def _unspoiled(
 
 def _replaced(planned: Planned) -> Iterator[ModelName]:
     """Models with rows of their own that get another table than the one that is shown."""
-    shown = planned.own.snapshots if planned.own is not None else {}
     for node in planned.graph:
-        before = shown.get(node.name)
-        if before is None or before.key == planned.snapshots[node.name].key:
+        before = planned.shown_snapshots.get(node.name)
+        if before is None or planned.stays(node.name):
             continue
         if node.model.kind.follows_upstream and before.key in planned.loaded:
             yield node.name
-
-
-def _kept(planned: Planned) -> Iterator[ModelName]:
-    """Models whose table stays, and that the environment may write."""
-    shown = planned.own.snapshots if planned.own is not None else {}
-    for name in planned.holdings.writes & shown.keys():
-        if shown[name].key == planned.snapshots[name].key:
-            yield name
 
 
 def _changed(

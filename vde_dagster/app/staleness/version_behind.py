@@ -120,13 +120,28 @@ class Planned:
 
     def shown(self, name: ModelName) -> tuple[LedgerEntry, ...]:
         """The entries of the version that the environment shows now."""
-        shown = self.own.snapshots.get(name) if self.own is not None else None
+        shown = self.shown_snapshots.get(name)
         return () if shown is None or shown.key not in self.loaded else self.ledger.of(shown.key)
+
+    @property
+    def shown_snapshots(self) -> Mapping[ModelName, ModelSnapshot]:
+        """What the environment shows now; nothing for a new one."""
+        return self.own.snapshots if self.own is not None else {}
+
+    @property
+    def staying(self) -> frozenset[ModelName]:
+        """The models that an environment may write and whose versions stay the shown ones."""
+        return frozenset(filter(self.stays, self.holdings.writes))
+
+    def stays(self, name: ModelName) -> bool:
+        """Whether the version of a model is the one that is shown now."""
+        before = self.shown_snapshots.get(name)
+        return before is not None and before.key == self.snapshots[name].key
 
     @property
     def before(self) -> Planned:
         """The same for what the environment shows now; empty for a new one."""
-        snapshots = self.own.snapshots if self.own is not None else {}
+        snapshots = self.shown_snapshots
         loaded = {name: self.loaded.get(each.key, NOTHING) for name, each in snapshots.items()}
         return replace(
             self,
@@ -149,7 +164,7 @@ class Planned:
     @property
     def returning(self) -> Iterator[Node]:
         """The models whose version comes back, and that this environment may write (rule R9)."""
-        shown = {each.key for each in self.own.snapshots.values()} if self.own is not None else ()
+        shown = {each.key for each in self.shown_snapshots.values()}
         for node in self.graph:
             key = self.snapshots[node.name].key
             writes = node.name in self.holdings.writes

@@ -87,9 +87,7 @@ def restated_from(
         graph,
         {name: (Interval(instant, END_OF_TIME),) for name, instant in since.items()},
         holdings.recorded,
-        whole=lambda model: model.kind.restates_whole,
         writes=holdings.writes,
-        changed={},
     )
 
 

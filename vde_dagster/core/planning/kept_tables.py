@@ -8,21 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, assert_never
+from typing import Final
 
-from vde_dagster.core.errors import Place
 from vde_dagster.core.ledger.schema_changes import (
     ColumnAdded,
     ColumnDropped,
-    ColumnIncompatible,
     ColumnWidened,
-    SchemaChange,
     described,
 )
 from vde_dagster.core.model.column_rules import (
     ON_ADDITIVE_CHANGE,
     ON_DESTRUCTIVE_CHANGE,
-    ColumnRules,
     OnChange,
 )
 from vde_dagster.core.model.model import Model
@@ -35,17 +31,10 @@ from vde_dagster.core.time.intervals import Interval, format_instant, merge
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnFinding:
-    """Changes of one kept table that its model wants to be warned of, or refuses.
+    """What a model says of changes of its kept table: it refuses them, or warns of them."""
 
-    ``said_by`` is the property that says so, ``new_table`` how the model gets another table.
-    """
-
-    name: ModelName
-    place: Place
-    said_by: str
     rule: OnChange
-    changes: tuple[SchemaChange, ...]
-    new_table: str
+    text: str
 
     @property
     def refuses(self) -> bool:
@@ -53,26 +42,7 @@ class ColumnFinding:
         return self.rule is OnChange.ERROR
 
     def __str__(self) -> str:
-        what = ", ".join(map(described, self.changes))
-        said = f"{self.place}: {self.name} keeps its table and {what}"
-        if not self.refuses:
-            return f"{said} ({self.said_by} warn)"
-        return (
-            f"{said}, which its {self.said_by} does not allow. Write `{self.said_by} allow` (or "
-            f"warn) in the model, take the change back, or {self.new_table}, which makes a new "
-            "table."
-        )
-
-
-def rule_of(change: SchemaChange, rules: ColumnRules) -> tuple[str, OnChange]:
-    """The property that a change of a table's columns falls under, and what it says."""
-    match change:
-        case ColumnAdded() | ColumnWidened():
-            return ON_ADDITIVE_CHANGE, rules.additive
-        case ColumnDropped() | ColumnIncompatible():
-            return ON_DESTRUCTIVE_CHANGE, rules.destructive
-        case unreachable:
-            assert_never(unreachable)
+        return self.text
 
 
 def column_findings(plan: Plan) -> Iterator[ColumnFinding]:
@@ -86,19 +56,25 @@ def column_findings(plan: Plan) -> Iterator[ColumnFinding]:
         if change.name not in plan.graph:
             continue
         model = plan.graph[change.name].model
-        by_property: dict[tuple[str, OnChange], list[SchemaChange]] = {}
-        for each in _possible(change.schema_changes):
-            by_property.setdefault(rule_of(each, model.column_rules), []).append(each)
-        for (name, rule), changes in by_property.items():
-            if rule is not OnChange.ALLOW:
-                yield ColumnFinding(
-                    name=change.name,
-                    place=model.place,
-                    said_by=name,
-                    rule=rule,
-                    changes=tuple(changes),
-                    new_table=new_table(plan, change),
-                )
+        rules = model.column_rules
+        for by, rule, kinds in (
+            (ON_ADDITIVE_CHANGE, rules.additive, ColumnAdded | ColumnWidened),
+            (ON_DESTRUCTIVE_CHANGE, rules.destructive, ColumnDropped),
+        ):
+            found = [each for each in change.schema_changes if isinstance(each, kinds)]
+            if not found or rule is OnChange.ALLOW:
+                continue
+            what = ", ".join(map(described, found))
+            said = f"{model.place}: {change.name} keeps its table and {what}"
+            if rule is OnChange.WARN:
+                yield ColumnFinding(rule=rule, text=f"{said} ({by} warn)")
+                continue
+            yield ColumnFinding(
+                rule=rule,
+                text=f"{said}, which its {by} does not allow. Write `{by} allow` (or warn) in the "
+                f"model, take the change back, or {new_table(plan, change)}, which makes a new "
+                "table.",
+            )
 
 
 def new_table(plan: Plan, change: ModelChange) -> str:
@@ -106,10 +82,6 @@ def new_table(plan: Plan, change: ModelChange) -> str:
     decides = f"plan with --decide {change.name}=breaking"
     may_decide = change.change is Change.DIRECT and change.name not in plan.stored
     return decides if may_decide else f"write another `stamp` in it and {decides}"
-
-
-def _possible(changes: Sequence[SchemaChange]) -> Iterator[SchemaChange]:
-    return (each for each in changes if not isinstance(each, ColumnIncompatible))
 
 
 def identity_findings(
@@ -125,27 +97,12 @@ def identity_findings(
         there = change.reuse.loaded if loaded is None and change.reuse is not None else ()
         holds = there if loaded is None else loaded.get(change.name, ())
         for identity in change.identity_changes:
-            refusal = why_refused(plan, change, identity, holds)
-            if refusal:
-                yield refusal
+            model = plan.graph[change.name].model
+            if not is_kept(identity, model, holds):
+                yield _why_refused(plan, change, identity, model, holds)
 
 
-def why_refused(
-    plan: Plan, change: ModelChange, identity: IdentityChange, loaded: Sequence[Interval]
-) -> str:
-    """Why a table cannot be kept if a property of its model changes, for people; empty if it can.
-
-    Args:
-        plan: The plan.
-        change: The model's.
-        identity: One of its ``identity_changes``.
-        loaded: What its version holds.
-    """
-    model = plan.graph[change.name].model
-    return "" if is_kept(identity, model, loaded) else _text(plan, change, identity, model, loaded)
-
-
-def _text(
+def _why_refused(
     plan: Plan,
     change: ModelChange,
     identity: IdentityChange,

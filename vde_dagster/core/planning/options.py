@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.model.snapshot import Category
@@ -14,10 +14,6 @@ from vde_dagster.core.names import PRODUCTION, ModelName
 from vde_dagster.core.planning.changes.difference import Rules
 from vde_dagster.core.sql.unresolved import guess
 from vde_dagster.core.time.intervals import END_OF_TIME, Interval, format_instant
-
-if TYPE_CHECKING:
-    from vde_dagster.core.planning.options import PlanOptions
-
 
 DECIDABLE: Final = (Category.BREAKING, Category.NON_BREAKING, Category.FORWARD_ONLY)
 """The categories that a person may choose for a directly modified model."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -50,34 +50,17 @@ def paused_models(
         stopped: The models of which more would be computed if none was paused.
     """
     left = {name for name in stopped if name not in pauses}
-    paused = [node.name for node in graph if node.name in pauses]
-    waiting: dict[ModelName, list[ModelName]] = {name: [] for name in paused}
-    for name, places in _paused_upstream(graph, paused):
-        for place in _bits(places) if name in left else ():
-            waiting[paused[place]].append(name)
+    upstream: dict[ModelName, frozenset[ModelName]] = {}
+    waiting: dict[ModelName, list[ModelName]] = {}
+    for node in graph:
+        above = frozenset[ModelName]().union(
+            *(upstream[each] for each in node.model.parents if each in upstream)
+        )
+        if node.name in pauses:
+            waiting[node.name] = []
+            above |= {node.name}
+        upstream[node.name] = above
+        for name in above if node.name in left else ():
+            waiting[name].append(node.name)
     for name, found in waiting.items():
         yield PausedModel(pause=pauses[name], waiting=tuple(sorted(found)))
-
-
-def _paused_upstream(graph: Graph, paused: Sequence[ModelName]) -> Iterator[tuple[ModelName, int]]:
-    """Each model with the paused ones among it and those upstream of it.
-
-    These are a number whose bits are places in ``paused``, so that each edge of the graph is one
-    step however many there are.
-    """
-    own = {name: 1 << place for place, name in enumerate(paused)}
-    found: dict[ModelName, int] = {}
-    for node in graph:
-        places = own.get(node.name, 0)
-        for parent in node.model.parents:
-            places |= found.get(parent, 0)
-        found[node.name] = places
-        yield node.name, places
-
-
-def _bits(number: int) -> Iterator[int]:
-    """The places of the bits that a number has."""
-    while number:
-        lowest = number & -number
-        yield lowest.bit_length() - 1
-        number ^= lowest

@@ -6,6 +6,7 @@ is approved is the plan of its promotion, as it was saved then.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -202,22 +203,11 @@ def _facts(request: PullRequest) -> Iterator[str]:
 def _failure(request: PullRequest) -> Iterator[str]:
     if request.is_built:
         return
-    longest = max((len(run) for run in _runs(request.failure)), default=0)
-    fence = "`" * max(3, longest + 1)
+    longest = max(map(len, re.findall("`+", request.failure)), default=0)
+    fence = "`" * max(3, longest + 1)  # longer than any in the text
     yield fence
     yield request.failure
     yield fence
-
-
-def _runs(text: str) -> Iterator[str]:
-    """The runs of backticks in a text: a fence around it has to be longer."""
-    run = ""
-    for character in [*text, ""]:
-        if character == "`":
-            run += character
-        else:
-            yield run
-            run = ""
 
 
 def _rows(request: PullRequest, rows: Sequence[ComparedRows]) -> Iterator[str]:

@@ -23,14 +23,14 @@ Ready = Callable[[Model, Sequence[Interval]], tuple[Interval, ...]]
 
 def missing_intervals(
     graph: Graph,
-    *,
-    now: datetime | None,
     writes: Collection[ModelName],
     loaded: Mapping[ModelName, tuple[Interval, ...]],
-    complete_to: Mapping[ModelName, datetime | None],
-    ready: Ready,
     readable: Mapping[ModelName, tuple[Interval, ...]] | None = None,
     recorded: Mapping[ModelName, tuple[Interval, ...]] | None = None,
+    *,
+    now: datetime | None,
+    complete_to: Mapping[ModelName, datetime | None],
+    ready: Ready,
     within: Interval | None = None,
 ) -> dict[ModelName, tuple[Interval, ...]]:
     """What each version lacks that may be written, and that can be made now.
@@ -40,13 +40,13 @@ def missing_intervals(
 
     Args:
         graph: The models.
-        now: The project's clock; None where it has no time yet.
         writes: The models whose versions may be written.
         loaded: What each version holds.
-        complete_to: Up to when all that each model reads is complete.
-        ready: What a model's signals let pass of some consecutive units.
         readable: What of each version others may read; what it holds where this is None.
         recorded: What there is an entry of; what may be read where this is None.
+        now: The project's clock; None where it has no time yet.
+        complete_to: Up to when all that each model reads is complete.
+        ready: What a model's signals let pass of some consecutive units.
         within: The time to which evaluations are bounded, see `_outside`.
     """
     readable = loaded if readable is None else readable

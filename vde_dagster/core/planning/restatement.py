@@ -7,7 +7,7 @@ supported*), and so is what has no intervals.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from vde_dagster.core.errors import Refused
@@ -55,7 +55,7 @@ def both(one: Restatement, other: Restatement) -> Restatement:
 
 
 def restated_ranges(
-    model: Model, wanted: Iterable[Interval], loaded: Sequence[Interval], *, whole: bool
+    model: Model, wanted: Iterable[Interval], loaded: Sequence[Interval]
 ) -> tuple[Interval, ...]:
     """What of a model is evaluated again, so that ``wanted`` is: contiguous ranges that are loaded.
 
@@ -63,27 +63,10 @@ def restated_ranges(
         model: The model.
         wanted: Any times.
         loaded: What its version's table holds.
-        whole: Whether the model's kind can only be rebuilt from its start.
     """
     bounded = common(wanted, [EVER])
     touched = common(loaded, [model.unit.widen(each) for each in bounded])
-    return merge(loaded) if whole and touched else touched
-
-
-def restate(
-    graph: Graph,
-    name: ModelName,
-    wanted: Interval,
-    loaded: Mapping[ModelName, Sequence[Interval]],
-    *,
-    whole: Callable[[Model], bool],
-) -> Restatement:
-    """What restating one model evaluates again; see `restate_all`.
-
-    Raises:
-        RestatementRefused: The model sets ``disable_restatement``.
-    """
-    return restate_all(graph, [name], wanted, loaded, whole=whole)
+    return merge(loaded) if touched and model.kind.restates_whole else touched
 
 
 def restate_all(
@@ -91,8 +74,6 @@ def restate_all(
     names: Collection[ModelName],
     wanted: Interval,
     loaded: Mapping[ModelName, Sequence[Interval]],
-    *,
-    whole: Callable[[Model], bool],
     writes: Container[ModelName] | None = None,
 ) -> Restatement:
     """What restating models (or sources, or views) over some time evaluates again.
@@ -106,7 +87,6 @@ def restate_all(
         names: What was asked for.
         wanted: The time that was asked for.
         loaded: What each version holds; nothing where a model is not in it.
-        whole: Whether a model can only be restated as a whole.
         writes: The models whose versions may be written (rule R9); all of them where it is None.
 
     Raises:
@@ -117,7 +97,6 @@ def restate_all(
         graph,
         dict.fromkeys(names, (wanted,)),
         loaded,
-        whole=whole,
         writes=writes,
         changed=dict.fromkeys(_others_tables(graph, names), (wanted,)),
     )
@@ -128,9 +107,8 @@ def read_again(
     wanted: Mapping[ModelName, Sequence[Interval]],
     loaded: Mapping[ModelName, Sequence[Interval]],
     *,
-    whole: Callable[[Model], bool],
     writes: Container[ModelName] | None = None,
-    changed: Mapping[ModelName, tuple[Interval, ...]],
+    changed: Mapping[ModelName, tuple[Interval, ...]] | None = None,
     roots: Collection[ModelName] = (),
 ) -> Restatement:
     """What evaluating times of models again evaluates again, with all that reads these.
@@ -139,7 +117,6 @@ def read_again(
         graph: The models.
         wanted: The times of each model; downstream models are found.
         loaded: What each version holds; nothing where a model is not in it.
-        whole: Whether a model can only be restated as a whole.
         writes: The models whose versions may be written (rule R9); all of them where it is None.
         changed: Times at which other tables have other rows, for those who are reached.
         roots: Models that are not evaluated again, and whose readers are reached all the same.
@@ -147,7 +124,7 @@ def read_again(
     ranges: dict[ModelName, tuple[Interval, ...]] = {}
     kept: list[ModelName] = []
     foreign: list[ModelName] = []
-    changed = dict(changed)
+    changed = dict(changed or {})
     reached = {*wanted, *roots}
     for node in graph:
         if node.name not in wanted and reached.isdisjoint(node.model.parents):
@@ -157,7 +134,7 @@ def read_again(
         if not model.kind.stores_rows or not holds:
             continue  # its readers are known to read what it reads
         times = (*units_reading(graph, node, changed, holds), *wanted.get(node.name, ()))
-        found = restated_ranges(model, times, holds, whole=whole(model))
+        found = restated_ranges(model, times, holds)
         if not found:
             continue
         if writes is not None and node.name not in writes:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Final
 
 from vde_dagster.core.graph.graph import Graph
@@ -75,36 +76,6 @@ class Holdings:
         return replace(self, writes=self.writes | own, paused=frozenset())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Question:
-    """What is asked of `missing_intervals` in every variant of it."""
-
-    graph: Graph
-    now: datetime | None
-    complete_to: Mapping[ModelName, datetime | None]
-    ready: Ready
-
-    def answer(
-        self,
-        writes: Collection[ModelName],
-        loaded: Mapping[ModelName, tuple[Interval, ...]],
-        readable: Mapping[ModelName, tuple[Interval, ...]],
-        recorded: Mapping[ModelName, tuple[Interval, ...]],
-        within: Interval | None = None,
-    ) -> dict[ModelName, tuple[Interval, ...]]:
-        return missing_intervals(
-            self.graph,
-            now=self.now,
-            writes=writes,
-            loaded=loaded,
-            complete_to=self.complete_to,
-            ready=self.ready,
-            readable=readable,
-            recorded=recorded,
-            within=within,
-        )
-
-
 def workloads(
     graph: Graph,
     holdings: Holdings,
@@ -124,13 +95,18 @@ def workloads(
         complete_to: Up to when all that each model reads is complete.
         ready: What a model's signals let pass of some consecutive units.
     """
-    question = _Question(graph=graph, now=now, complete_to=complete_to, ready=ready)
-    missing = _missing(question, holdings, options)
-    lacking = missing
-    if _leaves_out(holdings, options):
-        lacking = question.answer(
-            holdings.writes, holdings.settled, holdings.computed, holdings.recorded
-        )
+    within, writes = options.bounds(holdings.environment), holdings.writes
+    held = holdings.settled, holdings.computed, holdings.recorded
+    ask = partial(missing_intervals, graph, now=now, complete_to=complete_to, ready=ready)
+    if options.empty_backfill:
+        recorded = holdings.recorded
+        missing = _unrecorded(graph, recorded, ask(writes, recorded, within=within))
+    else:
+        if options.skip_backfill:  # a view is made of what is there, nothing is computed for it
+            writes = frozenset(name for name in writes if graph[name].model.kind.is_view)
+        missing = ask(writes, *held, within=within)
+    leaves_out = options.skip_backfill or within is not None
+    lacking = ask(holdings.writes, *held) if leaves_out else missing
     return {
         name: Workload(
             missing=found, skipped=subtract(lacking[name], (*found, *holdings.settled[name]))
@@ -175,39 +151,20 @@ def left_out_by(options: PlanOptions) -> str:
     return "--empty-backfill computes nothing" if options.empty_backfill else ""
 
 
-def _leaves_out(holdings: Holdings, options: PlanOptions) -> bool:
-    """Whether options leave something out that could be evaluated."""
-    return options.skip_backfill or options.bounds(holdings.environment) is not None
-
-
-def _missing(
-    question: _Question, holdings: Holdings, options: PlanOptions
-) -> dict[ModelName, tuple[Interval, ...]]:
-    within = options.bounds(holdings.environment)
-    if options.empty_backfill:
-        return _unrecorded(question, holdings, within)
-    writes: Collection[ModelName] = holdings.writes
-    if options.skip_backfill:  # a view is made of what is there, nothing is computed for it
-        writes = {name for name in writes if question.graph[name].model.kind.is_view}
-    return question.answer(writes, holdings.settled, holdings.computed, holdings.recorded, within)
-
-
 def _unrecorded(
-    question: _Question, holdings: Holdings, within: Interval | None
+    graph: Graph,
+    recorded: Mapping[ModelName, tuple[Interval, ...]],
+    missing: Mapping[ModelName, tuple[Interval, ...]],
 ) -> dict[ModelName, tuple[Interval, ...]]:
     """What has no entry yet, so that recording it as empty takes no row away.
 
     What is made as a whole is recorded once only: recording a later period would empty it.
     """
-    recorded = holdings.recorded
-    missing = question.answer(holdings.writes, recorded, recorded, recorded, within)
     found: dict[ModelName, tuple[Interval, ...]] = {}
     for name, each in missing.items():
-        model = question.graph[name].model
-        if model.kind.is_by_interval:
-            found[name] = subtract(each, recorded[name])
-        else:
-            found[name] = () if recorded[name] else each
+        is_by_interval = graph[name].model.kind.is_by_interval
+        again = each if recorded[name] and not is_by_interval else recorded[name]
+        found[name] = subtract(each, again)
     return found
 
 
@@ -264,7 +221,6 @@ def restatement(
         select([graph], options.restate, catalog=catalog),
         options.asked,
         holdings.recorded,
-        whole=lambda model: model.kind.restates_whole,
         writes=holdings.writes,
     )
 
