@@ -12,8 +12,8 @@ from tests.worlds.tables import Row
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.model.merge_statement import SOURCE, TARGET, merge_statement, same_key
 from vde_dagster.core.model.writes import MergeRows
-from vde_dagster.core.sql.keys import key_expression
 from vde_dagster.core.sql.spark.reading import read_spark
+from vde_dagster.core.sql.text import key_expression
 
 if TYPE_CHECKING:
     import duckdb

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Refused
-from vde_dagster.core.graph.bounded import bounded_graph
-from vde_dagster.core.graph.graph import Graph, Node, build_graph
+from vde_dagster.core.graph.graph import Graph, Node, bounded_graph, build_graph
 from vde_dagster.core.model.snapshot import ModelSnapshot, Revision, VersionKey
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.planning.bounds import since_of

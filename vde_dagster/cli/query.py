@@ -304,9 +304,8 @@ def _on_environment(project: VdeProject, sql: str, environment: str) -> _Asked:
     from vde_dagster.core.names import PRODUCTION, environment_view
     from vde_dagster.core.sql.errors import SQL_ERRORS
     from vde_dagster.core.sql.places import placed
-    from vde_dagster.core.sql.rendering import model_name_of
     from vde_dagster.core.sql.spark.reading import read_spark
-    from vde_dagster.core.sql.table_names import project_names, tables_of
+    from vde_dagster.core.sql.table_names import model_name_of, project_names, tables_of
 
     try:
         text = sql.rstrip("; \t\r\n")

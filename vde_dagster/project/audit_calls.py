@@ -21,9 +21,8 @@ from vde_dagster.core.model.model import AuthorsText, Call, OwnAudit
 from vde_dagster.core.names import DEFAULT_SCHEMA, ModelName
 from vde_dagster.core.sql.errors import SQL_ERRORS, first_line
 from vde_dagster.core.sql.macros import TIME_MACROS
-from vde_dagster.core.sql.rendering import model_name_of
 from vde_dagster.core.sql.star_macro import is_star_macro
-from vde_dagster.core.sql.table_names import project_names
+from vde_dagster.core.sql.table_names import model_name_of, project_names
 from vde_dagster.project.audits import FOLDER, Audits, Definition
 from vde_dagster.project.macros.builtin import BUILTINS as MACROS
 from vde_dagster.project.macros.files import UserMacro, load_user_macros

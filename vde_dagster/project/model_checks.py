@@ -14,8 +14,7 @@ from vde_dagster.core.model.late_data import LateDataMode
 from vde_dagster.core.model.model import Query
 from vde_dagster.core.model.named_columns import added_columns, clashing_columns, missing_columns
 from vde_dagster.core.sql.macros import TIME_MACROS, macros_in
-from vde_dagster.core.sql.once import why_not_once
-from vde_dagster.core.sql.row_local import why_not_row_local
+from vde_dagster.core.sql.row_local import why_not_once, why_not_row_local
 from vde_dagster.core.sql.star_macro import is_star_macro
 from vde_dagster.core.sql.unresolved import line_of
 from vde_dagster.project.problems import Problems, suggestion

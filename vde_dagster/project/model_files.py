@@ -17,12 +17,13 @@ from vde_dagster.core.model.model import AuthorsText, Model, ModelSource, Query,
 from vde_dagster.core.model.seed_rows import seed_findings
 from vde_dagster.core.names import InvalidName, ModelName
 from vde_dagster.core.sql.errors import SQL_ERRORS, first_line
-from vde_dagster.core.sql.statement_tables import defined_tables, temporary_names
 from vde_dagster.core.sql.table_names import (
+    defined_tables,
     name_of_table,
     project_names,
     project_names_of_statement,
     tables_of,
+    temporary_names,
 )
 from vde_dagster.core.time.intervals import EPOCH
 from vde_dagster.project.audit_calls import called_audits

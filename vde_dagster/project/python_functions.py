@@ -14,8 +14,7 @@ from sqlglot import exp
 from vde_dagster.core.errors import Place
 from vde_dagster.core.model.model import ModelSource
 from vde_dagster.core.sql.errors import SQL_ERRORS, first_line
-from vde_dagster.core.sql.statement_tables import temporary_names
-from vde_dagster.core.sql.table_names import project_names_of_statement
+from vde_dagster.core.sql.table_names import project_names_of_statement, temporary_names
 from vde_dagster.project.macros.files import load_user_macros
 from vde_dagster.project.macros.language import MacroScope, Statements, read_statements
 from vde_dagster.project.problems import Problems, suggestion

@@ -21,7 +21,7 @@ from vde_dagster.core.errors import Place
 from vde_dagster.core.model.late_data import LateDataMode
 from vde_dagster.core.model.model import AuthorsText, Model, ModelSource, PythonFunction
 from vde_dagster.core.model.module_texts import importable
-from vde_dagster.core.sql.statement_tables import defined_tables
+from vde_dagster.core.sql.table_names import defined_tables
 from vde_dagster.project.audit_calls import called_audits
 from vde_dagster.project.model_checks import check_named_columns
 from vde_dagster.project.modules import NAMED, ModuleFailed, parse_module, run_module

@@ -198,7 +198,12 @@ def test_a_model_that_only_reads_what_was_edited_is_told_to_take_another_stamp_f
     assert "mart.copy keeps its table and widens amount from int to bigint" in str(finding)
     assert "write another `stamp` in it and plan with --decide mart.copy=breaking" in str(finding)
     stamped = {**SHOP, "copy": copy.format(", stamp 'two'")}
-    done(services, graph_of(stamped), "prod", decisions={ModelName("mart", "copy"): Category.BREAKING})
+    done(
+        services,
+        graph_of(stamped),
+        "prod",
+        decisions={ModelName("mart", "copy"): Category.BREAKING},
+    )
     assert world.rows("mart.copy") == AMOUNTS
 
 

@@ -7,8 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from vde_dagster.core.graph.bounded import bounded_graph
-from vde_dagster.core.graph.graph import Graph, build_graph
+from vde_dagster.core.graph.graph import Graph, bounded_graph, build_graph
 from vde_dagster.core.model.snapshot import Bounded, ModelSnapshot
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.bounds import Bounds, since_of, unbounded_snapshots, with_bounds

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from sqlglot import exp
 
-from vde_dagster.core.sql.once import why_not_once
+from vde_dagster.core.sql.row_local import why_not_once
 from vde_dagster.core.sql.spark.reading import read_spark
 
 

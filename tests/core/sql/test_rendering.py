@@ -13,12 +13,8 @@ from sqlglot import exp
 
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.sql.macros import TimeRange, resolve_time_macros
-from vde_dagster.core.sql.rendering import (
-    inline,
-    model_name_of,
-    render_interval,
-    replace_tables,
-)
+from vde_dagster.core.sql.rendering import inline, render_interval, replace_tables
+from vde_dagster.core.sql.table_names import model_name_of
 from vde_dagster.core.time.intervals import EPOCH, Interval
 
 HOURS = 49

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import sqlglot
 
-from vde_dagster.core.sql.statement_tables import temporary_names, written_tables
+from vde_dagster.core.sql.table_names import temporary_names, written_tables
 
 STATEMENTS = [
     ("INSERT INTO a.b SELECT * FROM c.d", ["a.b"]),

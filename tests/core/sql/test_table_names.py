@@ -10,8 +10,9 @@ from vde_dagster.core.columns import Column
 from vde_dagster.core.names import InvalidName, ModelName, TableName
 from vde_dagster.core.sql.canonical import canonicalize
 from vde_dagster.core.sql.canonical_form import canonical_form
-from vde_dagster.core.sql.rendering import model_name_of, replace_tables
+from vde_dagster.core.sql.rendering import replace_tables
 from vde_dagster.core.sql.table_names import (
+    model_name_of,
     name_of_table,
     project_names,
     project_names_of_statement,

@@ -24,8 +24,8 @@ from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.readiness import held_back
 from vde_dagster.core.planning.restatement import forbids_restatement
-from vde_dagster.core.sql.once import is_by_time
 from vde_dagster.core.sql.reads.input_ranges import affected
+from vde_dagster.core.sql.row_local import is_by_time
 from vde_dagster.core.time.intervals import Interval, due, subtract
 from vde_dagster.project.signals import ready_intervals
 

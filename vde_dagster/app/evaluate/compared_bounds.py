@@ -21,9 +21,8 @@ from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.checks import place_in
 from vde_dagster.core.graph.compared_texts import ComparedText, compared_texts, looked_at
 from vde_dagster.core.graph.graph import Node
-from vde_dagster.core.graph.known_columns import with_columns
 from vde_dagster.core.graph.losses import losses
-from vde_dagster.core.graph.render_model import inlined_models
+from vde_dagster.core.graph.render_model import inlined_models, with_columns
 from vde_dagster.core.ledger.unit_of_work import SqlRows
 from vde_dagster.core.model.model import Query
 from vde_dagster.core.names import ModelName

@@ -20,8 +20,7 @@ from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.graph.render_model import reads_of, render_model, render_tree
-from vde_dagster.core.graph.session_reads import tracked_axes
-from vde_dagster.core.graph.time_axes import axes_of
+from vde_dagster.core.graph.session_reads import axes_of, tracked_axes
 from vde_dagster.core.ledger.traces import LedgerTokens
 from vde_dagster.core.ledger.unit_of_work import (
     AsOf,

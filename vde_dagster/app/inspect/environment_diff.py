@@ -12,8 +12,7 @@ from enum import Enum
 from vde_dagster.app.binding import stored_graph
 from vde_dagster.app.promote.promotion import shown_environment
 from vde_dagster.app.services import Services
-from vde_dagster.core.graph.bounded import bounded_graph
-from vde_dagster.core.graph.graph import Node
+from vde_dagster.core.graph.graph import Node, bounded_graph
 from vde_dagster.core.ledger.entries import EntryStatus, LedgerEntry
 from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.core.planning.changes.comparison import compare_graphs

@@ -17,8 +17,7 @@ from vde_dagster.app.staleness.upstream_changes import Pace, pace_of
 from vde_dagster.app.staleness.version_behind import Ledger, Planned
 from vde_dagster.app.view_names import are_moving
 from vde_dagster.core.columns import Column
-from vde_dagster.core.graph.bounded import bounded_graph
-from vde_dagster.core.graph.graph import Graph, sources
+from vde_dagster.core.graph.graph import Graph, bounded_graph, sources
 from vde_dagster.core.ledger.holdings import Holding
 from vde_dagster.core.model.snapshot import Bounded, ModelSnapshot, VersionKey
 from vde_dagster.core.names import ModelName

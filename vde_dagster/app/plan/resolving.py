@@ -9,8 +9,7 @@ from datetime import datetime
 from vde_dagster.app.inputs.completeness import holdings_of
 from vde_dagster.app.plan.adoption import found_elsewhere, given_back, graph_of
 from vde_dagster.app.services import Services
-from vde_dagster.core.graph.bounded import bounded_graph
-from vde_dagster.core.graph.graph import Graph
+from vde_dagster.core.graph.graph import Graph, bounded_graph
 from vde_dagster.core.graph.mixed import MixedGraph, mixed_graph
 from vde_dagster.core.graph.selection import select
 from vde_dagster.core.model.snapshot import Bounded, Category, ModelSnapshot, VersionKey

@@ -39,7 +39,7 @@ from vde_dagster.core.audits.written import condition_text, leaf, rows_of_text, 
 from vde_dagster.core.errors import Finding, Refused
 from vde_dagster.core.graph.graph import Graph, Node
 from vde_dagster.core.graph.render_model import render_text
-from vde_dagster.core.graph.time_axes import input_axis
+from vde_dagster.core.graph.session_reads import input_axis
 from vde_dagster.core.model.model import Call, OwnAudit
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.macros import TimeRange, resolve_time_macros

@@ -182,8 +182,10 @@ def counting(audits: Sequence[Audit]) -> Counting:
     if plain:
         counted = [each for _, each in plain]
         groups.append(([index for index, _ in plain], counted, exp.to_table(THIS_MODEL)))
-    for each in keys.values():
-        groups.append(([index for index, _ in each], *_repeats([check for _, check in each])))
+    groups += [
+        ([index for index, _ in each], *_repeats([check for _, check in each]))
+        for each in keys.values()
+    ]
     groups += [
         ([index], [_count()], query.subquery(f"{OWN_PREFIX}failing")) for index, query in alone
     ]

@@ -9,9 +9,7 @@ from vde_dagster.core.errors import Finding, Place, Problem
 from vde_dagster.core.model.kinds import Kind
 from vde_dagster.core.model.model import Model, PythonFunction, Query
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.sql.rendering import model_name_of
-from vde_dagster.core.sql.statement_tables import written_tables
-from vde_dagster.core.sql.table_names import name_of_table, tables_of
+from vde_dagster.core.sql.table_names import model_name_of, name_of_table, tables_of, written_tables
 from vde_dagster.core.sql.unresolved import guess, line_of
 
 

@@ -30,10 +30,9 @@ from vde_dagster.core.sql.compared_bounds import (
 )
 from vde_dagster.core.sql.macros import borders_in
 from vde_dagster.core.sql.reads.descriptions import described
-from vde_dagster.core.sql.rendering import model_name_of
 from vde_dagster.core.sql.spark.names import KnownTables
 from vde_dagster.core.sql.spark.scopes import Scopes
-from vde_dagster.core.sql.table_names import query_of
+from vde_dagster.core.sql.table_names import model_name_of, query_of
 from vde_dagster.core.sql.types import with_types
 from vde_dagster.core.sql.unresolved import line_of
 from vde_dagster.core.time.formats import ISO_DATE, TimeFormat

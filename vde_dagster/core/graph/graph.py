@@ -351,3 +351,21 @@ def _fingerprint(derived: Derived, parents: Sequence[Fingerprint]) -> Fingerprin
 def sources(graph: Graph) -> tuple[ModelName, ...]:
     """The tables that the models read and that none of them writes."""
     return tuple(node.name for node in graph if node.model.kind.is_source)
+
+
+def bounded_graph(graph: Graph, since: Mapping[ModelName, datetime]) -> Graph:
+    """A graph in which exactly these of its models are bounded, each from an instant on."""
+    if all(since.get(node.name) == node.bounded_from for node in graph):
+        return graph
+    return Graph({node.name: _bounded(node, since.get(node.name)) for node in graph})
+
+
+def _bounded(node: Node, since: datetime | None) -> Node:
+    if node.bounded_from == since:
+        return node
+    start = node.own_start or node.model.start
+    if since is None:
+        model = replace(node.model, start=start)
+        return replace(node, model=model, bounded_from=None, own_start=None)
+    model = replace(node.model, start=max(start, since))
+    return replace(node, model=model, bounded_from=since, own_start=start)

@@ -11,13 +11,11 @@ from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import Graph, Node
 from vde_dagster.core.graph.lineage import column_lineage
 from vde_dagster.core.graph.render_model import query_over_tables, tables_read
-from vde_dagster.core.graph.session_reads import bounding_axis
-from vde_dagster.core.graph.time_axes import time_axes
+from vde_dagster.core.graph.session_reads import bounding_axis, time_axes
 from vde_dagster.core.model.kinds import IncrementalByTimeRange, IncrementalUnmanaged
 from vde_dagster.core.model.late_data import LANDING_COLUMN, LateDataMode
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.sql.once import why_not_once
-from vde_dagster.core.sql.row_local import why_not_row_local
+from vde_dagster.core.sql.row_local import why_not_once, why_not_row_local
 from vde_dagster.core.time.formats import axis_type
 
 _TIMES: Final = ("date", "timestamp", "timestamp_ntz")

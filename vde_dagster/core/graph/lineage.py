@@ -16,11 +16,10 @@ from sqlglot import exp
 from vde_dagster.core.graph.graph import Graph, Node
 from vde_dagster.core.model.model import PythonFunction, Query, SeedRows
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.sql.rendering import model_name_of
 from vde_dagster.core.sql.select_clauses import listed_columns
 from vde_dagster.core.sql.spark.names import KnownTables
 from vde_dagster.core.sql.spark.scopes import Scopes
-from vde_dagster.core.sql.table_names import query_of
+from vde_dagster.core.sql.table_names import model_name_of, query_of
 
 T = TypeVar("T")
 ColumnOf = tuple[ModelName, str]

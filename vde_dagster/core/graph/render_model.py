@@ -5,28 +5,31 @@ What `vde render` shows, what an evaluation runs and what is known of its inputs
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
+from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Refused
+from vde_dagster.core.graph.deriving import derive
 from vde_dagster.core.graph.graph import Graph, Node
 from vde_dagster.core.graph.run_text import interval_text, query_text, statement_texts
 from vde_dagster.core.graph.session_reads import (
+    axes_of,
+    input_axis,
     interval_condition,
     interval_query,
     tracked_axes,
     tracked_columns,
 )
-from vde_dagster.core.graph.time_axes import axes_of, input_axis
 from vde_dagster.core.model.model import PythonFunction, Query
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.sql.canonical import CanonicalQuery
 from vde_dagster.core.sql.macros import MICROSECOND, TimeRange, resolve_time_macros
 from vde_dagster.core.sql.reads.input_ranges import Reads, declared_reads, reads
 from vde_dagster.core.sql.rendering import inline, render_interval
-from vde_dagster.core.sql.statement_tables import defined_tables
+from vde_dagster.core.sql.table_names import defined_tables
 from vde_dagster.core.sql.text import SqlText
 from vde_dagster.core.time.windows import Window
 
@@ -309,3 +312,31 @@ def _statements(
         tuple(each.with_times(times).with_queries(bodies).with_tables(target) for each in part)
         for part in (before, after)
     )  # type: ignore[return-value]
+
+
+def with_columns(graph: Graph, node: Node, columns: Mapping[ModelName, Sequence[Column]]) -> Graph:
+    """A model with the views that are inlined in it, and the tables upstream of these.
+
+    It is the graph itself if the tables have the columns that are known.
+
+    Raises:
+        QueryInvalid: A query does not fit these columns.
+    """
+    tables = {name: _known(graph[name].columns, there) for name, there in columns.items()}
+    tables = {name: there for name, there in tables.items() if there != graph[name].columns}
+    if not tables:
+        return graph
+    nodes = {each.name: each for each in graph}
+    for name, there in tables.items():
+        nodes[name] = replace(nodes[name], columns=there)
+    for reader in (*inlined_models(graph, node, views=True), node):
+        derived = derive(reader.model, nodes, undeclared=True, is_flawed=True)
+        nodes[reader.name] = replace(reader, canonical=derived.canonical, columns=derived.columns)
+    return Graph(nodes)
+
+
+def _known(declared: tuple[Column, ...], there: Sequence[Column]) -> tuple[Column, ...]:
+    """The columns that are declared, with the types that they have; all if none are."""
+    types = {each.name.lower(): each.type for each in there}
+    known = (replace(each, type=types.get(each.name.lower(), each.type)) for each in declared)
+    return tuple(known) or tuple(there)

@@ -15,8 +15,7 @@ from vde_dagster.core.graph.run_text import authors_query, interval_text, query_
 from vde_dagster.core.graph.session_reads import interval_condition
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.macros import TimeRange, macros_in
-from vde_dagster.core.sql.text import SqlText
-from vde_dagster.core.sql.written_ctes import query_of_cte
+from vde_dagster.core.sql.text import SqlText, query_of_cte
 
 
 def render_tested(

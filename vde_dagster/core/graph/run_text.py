@@ -19,11 +19,11 @@ from vde_dagster.core.model.writes import TimeAxisSpec
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.macros import TimeRange
 from vde_dagster.core.sql.places import placed
-from vde_dagster.core.sql.rendering import model_name_of, within
+from vde_dagster.core.sql.rendering import within
 from vde_dagster.core.sql.select_clauses import from_of
 from vde_dagster.core.sql.spark.reading import read_spark
 from vde_dagster.core.sql.star_macro import with_star_columns
-from vde_dagster.core.sql.statement_tables import temporary_names
+from vde_dagster.core.sql.table_names import model_name_of, temporary_names
 from vde_dagster.core.sql.text import SqlText
 from vde_dagster.core.time.intervals import Interval
 

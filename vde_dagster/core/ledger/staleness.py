@@ -15,8 +15,7 @@ from typing import Protocol
 
 from vde_dagster.core.graph.graph import Graph, Node
 from vde_dagster.core.graph.render_model import query_over_tables, reads_of
-from vde_dagster.core.graph.session_reads import tracked_axes
-from vde_dagster.core.graph.time_axes import axes_of, input_axis, time_axes
+from vde_dagster.core.graph.session_reads import axes_of, input_axis, time_axes, tracked_axes
 from vde_dagster.core.ledger.entries import EntryStatus, LedgerEntry
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.reads.constants import Moments

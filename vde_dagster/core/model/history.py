@@ -32,8 +32,8 @@ from typing import Final
 from sqlglot import exp
 
 from vde_dagster.core.columns import Column
-from vde_dagster.core.sql.keys import key_expression
 from vde_dagster.core.sql.macros import timestamp_literal
+from vde_dagster.core.sql.text import key_expression
 from vde_dagster.core.time.intervals import EPOCH
 
 EVERY_COLUMN: Final = "*"

@@ -27,10 +27,14 @@ from vde_dagster.core.sql.meaning.parts import Meaning
 from vde_dagster.core.sql.meaning.queries import meaning_of
 from vde_dagster.core.sql.meaning.same_writing import note_types
 from vde_dagster.core.sql.open_columns import bind_to_open_tables, name_tables
-from vde_dagster.core.sql.spark.column_words import with_columns_for_words
 from vde_dagster.core.sql.spark.forms import with_known_forms
 from vde_dagster.core.sql.spark.merged_columns import note_merging_joins, with_merged_columns
-from vde_dagster.core.sql.spark.names import Unclear, unknown_stars, with_spark_names
+from vde_dagster.core.sql.spark.names import (
+    Unclear,
+    unknown_stars,
+    with_columns_for_words,
+    with_spark_names,
+)
 from vde_dagster.core.sql.spark.scopes import type_named
 from vde_dagster.core.sql.spark.type_spelling import type_text
 from vde_dagster.core.sql.star_macro import expand_star_macros, is_star_macro

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from sqlglot import exp
 
 from vde_dagster.core.sql.data_names import lent_names
-from vde_dagster.core.sql.precedence import lacks_parentheses
 
 
 def canonical_form(expression: exp.Expr) -> str:
@@ -67,3 +68,40 @@ def is_spelling(node: exp.Expr, key: str, argument: object) -> bool:
             return str(argument).upper() == ("OUTER" if node.side else "INNER")
         case _:
             return False
+
+
+_ARITHMETIC: Final = (exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Add, exp.Sub)
+"""Operators on whose precedence all dialects agree."""
+_SIGNS: Final = (exp.Neg, exp.BitwiseNot)
+_NO_OPERATORS: Final = (exp.Connector, exp.Dot, exp.PropertyEQ, exp.SubqueryPredicate, exp.Alias)
+
+
+def lacks_parentheses(node: exp.Expr) -> bool:
+    """Whether an operator is among others in the parser's order, which may not be Spark's.
+
+    An expression in parentheses, or from a sub-query, is certainly one operand.
+    """
+    return node.parent is not None and _is_contested(node.parent, node)
+
+
+def is_comparison(node: exp.Expr) -> bool:
+    """Whether a node is an operator that compares, such as ``=``, IN, LIKE or IS."""
+    return isinstance(node, exp.Predicate | exp.RegexpLike | exp.RegexpILike) and not isinstance(
+        node, _NO_OPERATORS
+    )
+
+
+def _is_contested(outer: exp.Expr, inner: exp.Expr) -> bool:
+    if is_comparison(outer):
+        return is_comparison(inner)
+    if isinstance(outer, _SIGNS):
+        return isinstance(inner, exp.Cast)
+    if isinstance(outer, exp.Cast):
+        return isinstance(inner, _SIGNS)
+    if not (_is_operator(outer) and _is_operator(inner)) or type(outer) is type(inner):
+        return False
+    return not (isinstance(outer, _ARITHMETIC) and isinstance(inner, _ARITHMETIC))
+
+
+def _is_operator(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Binary) and not isinstance(node, _NO_OPERATORS)

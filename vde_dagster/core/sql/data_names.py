@@ -19,7 +19,7 @@ from sqlglot.schema import MappingSchema
 
 from vde_dagster.core.columns import Column
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.sql.rendering import model_name_of
+from vde_dagster.core.sql.table_names import model_name_of
 from vde_dagster.core.sql.types import with_types
 
 ExprT = TypeVar("ExprT", bound=exp.Expr)

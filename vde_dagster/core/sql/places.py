@@ -18,13 +18,11 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from vde_dagster.core.names import InvalidName, ModelName
 from vde_dagster.core.sql.macros import TIME_MACROS
-from vde_dagster.core.sql.rendering import model_name_of
 from vde_dagster.core.sql.select_clauses import from_of
-from vde_dagster.core.sql.spark.column_words import words_in
+from vde_dagster.core.sql.spark.names import words_in
 from vde_dagster.core.sql.spark.reading import read_spark
 from vde_dagster.core.sql.spark.scopes import Columns, Reference, Scopes
-from vde_dagster.core.sql.statement_tables import written_tables
-from vde_dagster.core.sql.table_names import common_table_of
+from vde_dagster.core.sql.table_names import common_table_of, model_name_of, written_tables
 from vde_dagster.core.sql.text import (
     MacroPlace,
     Piece,

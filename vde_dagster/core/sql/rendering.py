@@ -18,7 +18,7 @@ from vde_dagster.core.sql.macros import (
     timestamp_literal,
     timestamp_ntz_literal,
 )
-from vde_dagster.core.sql.table_names import common_table_of
+from vde_dagster.core.sql.table_names import common_table_of, model_name_of
 from vde_dagster.core.time.formats import ISO_DATE, first_written
 from vde_dagster.core.time.grains import Grain
 from vde_dagster.core.time.intervals import Interval
@@ -109,13 +109,6 @@ def replace_tables(query: exp.Query, target: Callable[[ModelName], TableName | N
             table.set(key, exp.to_identifier(part, quoted=True) if part else None)
         table.set("this", exp.to_identifier(found.name, quoted=True))
     return replaced
-
-
-def model_name_of(table: exp.Table) -> ModelName | None:
-    """The model that a qualified table reference names; None for a reference without a schema."""
-    if not (table.db and table.name):
-        return None
-    return ModelName(table.db.lower(), table.name.lower(), table.catalog.lower())
 
 
 def inline(query: exp.Query, bodies: Mapping[ModelName, exp.Query]) -> exp.Query:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documentation uses
 
-from vde_dagster.core.sql.keys import key_expression
+from vde_dagster.core.sql.text import key_expression
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -15,9 +15,12 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from vde_dagster.core.sql.dialects import is_spark, reads_parameters
 from vde_dagster.core.sql.macros import TIME_MACROS
-from vde_dagster.core.sql.spark.interval_sums import with_closed_sums
-from vde_dagster.core.sql.spark.lambdas import bind_lambdas
-from vde_dagster.core.sql.spark.reading import spark_tokens, with_spark_precedence
+from vde_dagster.core.sql.spark.reading import (
+    bind_lambdas,
+    spark_tokens,
+    with_closed_sums,
+    with_spark_precedence,
+)
 from vde_dagster.project.macros.tokens import in_place_of
 
 _STATEMENT: Final = None

@@ -6,9 +6,9 @@ from typing import Final
 
 from sqlglot import exp
 
+from vde_dagster.core.sql.dialects import reread, transpiled
 from vde_dagster.core.sql.errors import SQL_ERRORS, first_line
 from vde_dagster.core.sql.spark.unreadable import unreadable
-from vde_dagster.core.sql.translation import reread, transpiled
 from vde_dagster.project.macros.tokens import MacroError, Tokens
 
 _ADVICE: Final = "Write that part in another way, or write the model in Spark's dialect."

@@ -12,8 +12,7 @@ from typing import Final
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
 
-from vde_dagster.core.sql.dialects import is_spark
-from vde_dagster.core.sql.translation import with_macros
+from vde_dagster.core.sql.dialects import is_spark, with_macros
 from vde_dagster.project.macros.tokens import MacroError
 
 _PLAIN: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)

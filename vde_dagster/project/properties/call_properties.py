@@ -15,11 +15,10 @@ from vde_dagster.core.audits.arguments import Form
 from vde_dagster.core.audits.builtins import BUILTINS, base_name
 from vde_dagster.core.model.model import Call
 from vde_dagster.core.names import InvalidName, ModelName
-from vde_dagster.core.sql.dialects import is_spark
+from vde_dagster.core.sql.dialects import is_spark, read_sql
 from vde_dagster.core.sql.errors import SQL_ERRORS
 from vde_dagster.core.sql.spark.unreadable import unreadable
 from vde_dagster.core.sql.text import closed
-from vde_dagster.core.sql.translation import read_sql
 from vde_dagster.core.time.windows import Window
 from vde_dagster.project.problems import Problems
 from vde_dagster.project.properties.model_block import Value

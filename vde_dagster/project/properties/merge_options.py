@@ -10,12 +10,11 @@ from sqlglot import exp
 
 from vde_dagster.core.model.kinds import WrittenMerge
 from vde_dagster.core.sql.data_names import normalized_names
-from vde_dagster.core.sql.dialects import is_spark
+from vde_dagster.core.sql.dialects import is_spark, read_sql
 from vde_dagster.core.sql.errors import SQL_ERRORS
 from vde_dagster.core.sql.macros import TIME_MACROS, macros_in
 from vde_dagster.core.sql.spark.reading import read_spark
 from vde_dagster.core.sql.text import closed
-from vde_dagster.core.sql.translation import read_sql
 from vde_dagster.project.problems import Problems, suggestion
 from vde_dagster.project.properties.model_block import Value
 from vde_dagster.project.properties.values import read_expression

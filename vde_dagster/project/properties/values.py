@@ -12,8 +12,8 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from vde_dagster.core.names import InvalidName, ModelName
+from vde_dagster.core.sql.dialects import read_sql
 from vde_dagster.core.sql.errors import SQL_ERRORS
-from vde_dagster.core.sql.translation import read_sql
 from vde_dagster.core.time.intervals import parse_duration, parse_instant
 from vde_dagster.project.defaults import SUPPORTED_DIALECTS, is_dialect
 from vde_dagster.project.problems import Problems, suggestion

@@ -10,7 +10,7 @@ from vde_dagster.core.graph.graph import Graph, Node
 from vde_dagster.core.graph.render_tested import macros_read, needed_tables
 from vde_dagster.core.model.model import PythonFunction, Query
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.sql.written_ctes import names_of_ctes
+from vde_dagster.core.sql.text import names_of_ctes
 from vde_dagster.core.unit_tests.cells import may_be
 from vde_dagster.core.unit_tests.column_types import declared_columns
 from vde_dagster.core.unit_tests.definition import Expected, UnitTest

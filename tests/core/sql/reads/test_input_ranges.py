@@ -12,8 +12,8 @@ from sqlglot import exp
 from vde_dagster.core.columns import Column
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.canonical import canonicalize
+from vde_dagster.core.sql.dialects import read_sql
 from vde_dagster.core.sql.reads.input_ranges import WHOLE, InputRange, TimeAxis, input_ranges
-from vde_dagster.core.sql.translation import read_sql
 from vde_dagster.core.time.intervals import EPOCH, Interval, IntervalUnit
 
 P, Q = ModelName("s", "p"), ModelName("s", "q")

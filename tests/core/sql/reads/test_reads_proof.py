@@ -20,7 +20,7 @@ from tests.core.sql.reads.test_input_ranges_proof import on_duckdb
 from tests.depth import examples
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.graph.render_model import reads_of, render_model, render_tree
-from vde_dagster.core.graph.time_axes import input_axis
+from vde_dagster.core.graph.session_reads import input_axis
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.macros import TimeRange
 from vde_dagster.core.sql.reads.bounds import instants_meeting

@@ -6,7 +6,7 @@ import pytest
 import sqlglot
 
 from vde_dagster.core.sql.canonical_form import canonical_form
-from vde_dagster.core.sql.spark.interval_sums import with_closed_sums
+from vde_dagster.core.sql.spark.reading import with_closed_sums
 
 PARTS = "INTERVAL '3' DAYS + INTERVAL '2' HOURS"
 

@@ -10,9 +10,9 @@ from sqlglot import exp
 from vde_dagster.core.model.kinds.facts import Evaluation, KindFacts, Loading, Role
 from vde_dagster.core.model.kinds.written_merge import WrittenMerge
 from vde_dagster.core.model.writes import MergeRows, Write
+from vde_dagster.core.sql.dialects import transpiled
 from vde_dagster.core.sql.macros import TimeRange
 from vde_dagster.core.sql.places import macros_placed
-from vde_dagster.core.sql.translation import transpiled
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

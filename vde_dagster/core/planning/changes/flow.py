@@ -25,7 +25,7 @@ from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.canonical import CanonicalQuery
 from vde_dagster.core.sql.errors import SQL_ERRORS
 from vde_dagster.core.sql.meaning.parts import EVERY, ROWS, Meaning, MeaningPart, Read, digest_of
-from vde_dagster.core.sql.statement_tables import defined_tables
+from vde_dagster.core.sql.table_names import defined_tables
 
 Flows = Mapping[ModelName, "Flow"]
 

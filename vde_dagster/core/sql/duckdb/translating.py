@@ -34,10 +34,9 @@ from vde_dagster.core.sql.duckdb.constructs import (
     value_of,
 )
 from vde_dagster.core.sql.errors import SQL_ERRORS, first_line
-from vde_dagster.core.sql.rendering import model_name_of
 from vde_dagster.core.sql.spark.reading import read_spark
 from vde_dagster.core.sql.spark.unreadable import unreadable
-from vde_dagster.core.sql.table_names import project_names
+from vde_dagster.core.sql.table_names import model_name_of, project_names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,12 @@ from typing import Final
 
 from sqlglot import exp
 
-from vde_dagster.core.sql.canonical_form import is_spelling, is_uncased
+from vde_dagster.core.sql.canonical_form import (
+    is_comparison,
+    is_spelling,
+    is_uncased,
+    lacks_parentheses,
+)
 from vde_dagster.core.sql.data_names import lent_names
 from vde_dagster.core.sql.meaning.constants import is_constant
 from vde_dagster.core.sql.meaning.functions import (
@@ -33,7 +38,6 @@ from vde_dagster.core.sql.meaning.same_writing import (
     written_time,
 )
 from vde_dagster.core.sql.meaning.sources import Scope
-from vde_dagster.core.sql.precedence import is_comparison, lacks_parentheses
 from vde_dagster.core.sql.spark.merged_columns import merging_joins_around
 
 _FLIPPED: Final[dict[type[exp.Expr], str]] = {exp.GT: "LT", exp.GTE: "LTE"}

@@ -6,7 +6,7 @@ its columns.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 
@@ -16,7 +16,6 @@ from vde_dagster.core.sql.data_names import shown_name
 from vde_dagster.core.sql.meaning.constants import is_constant
 from vde_dagster.core.sql.meaning.expressions import ExpressionReader, whole_window
 from vde_dagster.core.sql.meaning.functions import calls_in, is_aggregate, unfolds
-from vde_dagster.core.sql.meaning.opaque import blurred
 from vde_dagster.core.sql.meaning.parts import (
     EVERY,
     ONE_ROW,
@@ -26,16 +25,18 @@ from vde_dagster.core.sql.meaning.parts import (
     combined,
     in_order,
 )
-from vde_dagster.core.sql.meaning.set_operations import chain_of, operated, takes_all, united
+from vde_dagster.core.sql.meaning.same_writing import is_unordered_column
 from vde_dagster.core.sql.meaning.source_reader import SourceReader
-from vde_dagster.core.sql.meaning.sources import Scope
+from vde_dagster.core.sql.meaning.sources import Scope, blurred
 from vde_dagster.core.sql.select_clauses import (
     GroupClause,
+    OperationClauses,
     OrderClauses,
     SelectClauses,
     clauses_of,
     given,
     is_only_around,
+    operation_of,
     with_of,
     without_parentheses,
 )
@@ -267,3 +268,52 @@ def _makes_rows(projection: exp.Expr) -> bool:
 
 def _aggregates(node: exp.Expr) -> bool:
     return any(map(is_aggregate, calls_in(node)))
+
+
+def chain_of(query: exp.SetOperation) -> list[OperationClauses]:
+    """A set operation after those on its left side, the innermost first.
+
+    One with a WITH of its own ends the chain: it is a side like any query.
+    """
+    chain = [operation_of(query)]
+    while isinstance(first := chain[-1].left, exp.SetOperation):
+        inner = operation_of(first)
+        if inner.with_ is not None:
+            break
+        chain.append(inner)
+    return chain[::-1]
+
+
+def takes_all(operation: OperationClauses) -> bool:
+    """Whether all rows of both sides are taken unchanged."""
+    ending = operation.ending
+    return operation.is_union_all and not (ending.sorting or ending.limits)
+
+
+def united(branches: Sequence[Meaning], sides: Sequence[exp.Expr]) -> Meaning:
+    """All rows of several results, in no order; the first of them names the columns.
+
+    Each column depends on the same column of each branch, and on no other column. Branches with the
+    same rows keep the order in which they are written; so do all branches for a column whose type
+    may depend on that order.
+    """
+    places = sorted(range(len(branches)), key=lambda at: branches[at].rows.part.digest)
+    first = branches[0]
+    columns = []
+    for at, (name, _) in enumerate(first.columns):
+        values = [branches[place].values[at] for place in places]
+        order = [] if is_unordered_column(sides, at) else map(str, places)
+        columns.append((name, combined("either", values, *order)))
+    rows = RowSet(combined("union", [branches[place].rows.part for place in places]))
+    return Meaning(rows, tuple(columns), written=first.written)
+
+
+def operated(operation: OperationClauses, left: Meaning, right: Meaning) -> Meaning:
+    """The result of a set operation: some rows of both sides, chosen by all their values."""
+    columns = tuple(
+        (name, combined("either", [one, other]))
+        for (name, one), other in zip(left.columns, right.values, strict=True)
+    )
+    step = f"{type(operation.node).__name__} {operation.is_distinct}"
+    rows = left.rows.then(step, [right.rows.part, *(part for _, part in columns)])
+    return Meaning(rows, columns, written=left.written)

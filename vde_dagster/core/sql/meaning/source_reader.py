@@ -10,13 +10,6 @@ from sqlglot import exp
 
 from vde_dagster.core.sql.canonical_form import canonical_form
 from vde_dagster.core.sql.meaning.expressions import ExpressionReader, QueryReader
-from vde_dagster.core.sql.meaning.opaque import (
-    blurred,
-    has_nondeterministic_call,
-    named_by,
-    table_named,
-    without_alias,
-)
 from vde_dagster.core.sql.meaning.parts import (
     ONE_ROW,
     Meaning,
@@ -25,7 +18,17 @@ from vde_dagster.core.sql.meaning.parts import (
     combined,
     in_order,
 )
-from vde_dagster.core.sql.meaning.sources import OpaqueSource, QuerySource, Scope, Source
+from vde_dagster.core.sql.meaning.sources import (
+    OpaqueSource,
+    QuerySource,
+    Scope,
+    Source,
+    blurred,
+    has_nondeterministic_call,
+    named_by,
+    table_named,
+    without_alias,
+)
 from vde_dagster.core.sql.select_clauses import (
     FromClause,
     FromItem,

@@ -4,7 +4,7 @@ The time macros stand for the whole range that is evaluated. A unit's rows are t
 a batch if the macros drop the same rows in both cases, and if nothing combines rows of several
 units. So this follows the times of the rows that a unit's rows are made of:
 
-- Conditions tie the sources of a join to each other (see `vde_dagster.core.sql.reads.ties`), so
+- Conditions tie the sources of a join to each other (see `vde_dagster.core.sql.reads.joined`), so
   that rows of the unit meet only rows that are the same in both cases. A source without macros is.
 - GROUP BY and window functions have a key whose equal rows are the same in both cases, too.
 - A sub-query in a condition is the same for a row if its own sources are tied to that row.
@@ -23,36 +23,32 @@ from sqlglot import exp
 from vde_dagster.core.sql.macros import macros_in
 from vde_dagster.core.sql.reads.blocks import own_parts
 from vde_dagster.core.sql.reads.bounds import Axis
-from vde_dagster.core.sql.reads.columns import (
-    AxisOf,
-    Columns,
-    names_of,
-    output_of,
-    parts_of,
-)
 from vde_dagster.core.sql.reads.descriptions import described
 from vde_dagster.core.sql.reads.joined import (
+    AxisOf,
+    Column,
+    Columns,
     Role,
     Source,
+    Spans,
+    Timed,
     chooses,
     group_keys,
     is_plain,
     is_timed,
+    names_of,
+    output_of,
+    parts_of,
     plain_keys,
     queries_in,
     sources_of,
+    spans_of,
+    ties_in,
+    timed,
     where_of,
     with_bound_columns,
 )
 from vde_dagster.core.sql.reads.spans import UNIT_ITSELF, Span, holds, image, origin
-from vde_dagster.core.sql.reads.ties import (
-    Column,
-    Spans,
-    Timed,
-    spans_of,
-    ties_in,
-    timed,
-)
 from vde_dagster.core.sql.select_clauses import SelectClauses, clauses_of
 from vde_dagster.core.sql.table_names import query_of
 from vde_dagster.core.time.intervals import IntervalUnit

@@ -33,8 +33,8 @@ from vde_dagster.core.sql.reads.bounds import (
     every,
 )
 from vde_dagster.core.sql.reads.conditions import Axes, axis_of, can_be_true, conjuncts
-from vde_dagster.core.sql.rendering import model_name_of
 from vde_dagster.core.sql.select_clauses import FromItem, GroupClause, JoinClause, SelectClauses
+from vde_dagster.core.sql.table_names import model_name_of
 from vde_dagster.core.time.formats import TimeFormat
 
 

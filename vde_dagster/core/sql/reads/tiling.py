@@ -39,8 +39,8 @@ from vde_dagster.core.sql.reads.bounds import (
 from vde_dagster.core.sql.reads.constants import Moments
 from vde_dagster.core.sql.reads.input_ranges import TimeAxis, kept_of, time_column_of
 from vde_dagster.core.sql.reads.scans import Kept, tracer_of
-from vde_dagster.core.sql.rendering import model_name_of
 from vde_dagster.core.sql.row_local import merges_rows
+from vde_dagster.core.sql.table_names import model_name_of
 from vde_dagster.core.sql.unresolved import line_of
 from vde_dagster.core.time.grains import BEGINNING, FOREVER, Grain
 from vde_dagster.core.time.intervals import Interval, IntervalUnit, common, merge, subtract

@@ -16,8 +16,8 @@ from sqlglot.optimizer.annotate_types import annotate_types
 
 from vde_dagster.core.columns import Column
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.sql.spark.lambdas import bind_lambdas
 from vde_dagster.core.sql.spark.names import KnownTables
+from vde_dagster.core.sql.spark.reading import bind_lambdas
 from vde_dagster.core.sql.spark.scopes import Scopes, fields_of_struct
 
 _COLLATIONS: Final = (

@@ -16,10 +16,13 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from vde_dagster.core.sql.spark.interval_sums import with_closed_sums
-from vde_dagster.core.sql.spark.lambdas import bind_lambdas
-
 ExprT = TypeVar("ExprT", bound=exp.Expr)
+
+
+def token_types(names: str) -> frozenset[TokenType]:
+    """Kinds of tokens, by sqlglot's names for them."""
+    return frozenset(TokenType[each] for each in names.split())
+
 
 _LEVELS: Final[dict[type[exp.Expr], int]] = {
     exp.Mul: 6,
@@ -47,76 +50,22 @@ OTHER_UNIT: Final = "_by"
 """The suffix of DATE_TRUNC and TRUNC in a tree if the parser would change their unit."""
 _POSITIVE: Final = TokenType.DPIPE_SLASH
 """The stand-in for a plus before an operand, which the parser leaves out: ``|/`` (a root)."""
-_BEFORE_OPERANDS: Final = frozenset(
-    {
-        TokenType.AMP,
-        TokenType.AND,
-        TokenType.ARROW,
-        TokenType.BETWEEN,
-        TokenType.CARET,
-        TokenType.CASE,
-        TokenType.COMMA,
-        TokenType.DASH,
-        TokenType.DISTINCT,
-        TokenType.DIV,
-        TokenType.DPIPE,
-        TokenType.ELSE,
-        TokenType.EQ,
-        TokenType.GT,
-        TokenType.GTE,
-        TokenType.HAVING,
-        TokenType.LIKE,
-        TokenType.LT,
-        TokenType.LTE,
-        TokenType.L_BRACKET,
-        TokenType.L_PAREN,
-        TokenType.MOD,
-        TokenType.NEQ,
-        TokenType.NOT,
-        TokenType.NULLSAFE_EQ,
-        TokenType.ON,
-        TokenType.OR,
-        TokenType.PIPE,
-        TokenType.PLUS,
-        TokenType.SELECT,
-        TokenType.SLASH,
-        TokenType.STAR,
-        TokenType.THEN,
-        TokenType.TILDE,
-        TokenType.WHEN,
-        TokenType.WHERE,
-    }
+_BEFORE_OPERANDS: Final = token_types(
+    """
+    AMP AND ARROW BETWEEN CARET CASE COMMA DASH DISTINCT DIV DPIPE ELSE EQ GT GTE HAVING
+    LIKE LT LTE L_BRACKET L_PAREN MOD NEQ NOT NULLSAFE_EQ ON OR PIPE PLUS SELECT SLASH STAR
+    THEN TILDE WHEN WHERE
+    """
 )
 """Tokens after which an operand begins."""
-_BEHIND_TYPES: Final = frozenset(
-    {TokenType.COMMA, TokenType.COMMENT, TokenType.GT, TokenType.NOT, TokenType.R_PAREN}
-)
+_BEHIND_TYPES: Final = token_types("COMMA COMMENT GT NOT R_PAREN")
 """What may follow the end of nested types, such as ``ARRAY<ARRAY<INT>>``."""
-_LOSE_COMMENTS: Final = frozenset(
-    {
-        _POSITIVE,
-        _UNSIGNED_SHIFT,
-        TokenType.AMP,
-        TokenType.CARET,
-        TokenType.DPIPE,
-        TokenType.PIPE,
-        TokenType.TILDE,
-    }
-)
+_LOSE_COMMENTS: Final = token_types("AMP CARET DPIPE PIPE TILDE") | {_POSITIVE, _UNSIGNED_SHIFT}
 """Operators after which the parser leaves comments out."""
-_READ_OTHERWISE: Final = frozenset(
-    {
-        _POSITIVE,
-        _UNSIGNED_SHIFT,
-        TokenType.AMP,
-        TokenType.CARET,
-        TokenType.DCOLON,
-        TokenType.DPIPE,
-        TokenType.GT,
-        TokenType.LT,
-        TokenType.PIPE,
-    }
-)
+_READ_OTHERWISE: Final = token_types("AMP CARET DCOLON DPIPE GT LT PIPE") | {
+    _POSITIVE,
+    _UNSIGNED_SHIFT,
+}
 """Tokens without which a tree is always the same as Spark's."""
 
 
@@ -130,34 +79,36 @@ def spark_tokens(tokens: Sequence[Token], text: str) -> list[Token]:
     found: list[Token] = []
     at = 0
     while at < len(tokens):
-        if _is_unsigned_shift(tokens, at):
-            found.append(_joined(tokens[at], tokens[at + 2], _UNSIGNED_SHIFT, ">>>"))
-            at += 3
-        elif _is_weighted_percentile(tokens, at):
-            found.append(_joined(tokens[at], tokens[at], TokenType.VAR, WEIGHTED_PERCENTILE))
-            at += 1
-        elif _is_odd_unit(tokens, at):
-            name = f"{tokens[at].text.lower()}{OTHER_UNIT}"
-            found.append(_joined(tokens[at], tokens[at], TokenType.VAR, name))
-            at += 1
-        elif _is_sign(tokens, at):
-            found.append(_joined(tokens[at], tokens[at], _POSITIVE, "+"))
-            at += 1
-        elif _is_window_call(tokens, at):
-            found.append(_joined(tokens[at], tokens[at], TokenType.VAR, tokens[at].text))
-            at += 1
-        elif _is_spaced_hex(tokens, at):
-            digits = tokens[at + 1].text
-            found.append(_joined(tokens[at], tokens[at + 1], TokenType.HEX_STRING, digits))
-            at += 2
-        elif found and _is_doubled_quote(found[-1], tokens[at], text):
+        if found and _is_doubled_quote(found[-1], tokens[at], text):
             both = f"{found[-1].text}{text[tokens[at].start]}{tokens[at].text}"
             found[-1] = _joined(found[-1], tokens[at], TokenType.STRING, both)
             at += 1
-        else:
-            found.append(tokens[at])
-            at += 1
+            continue
+        kind, word, width = _read_as(tokens, at)
+        last = tokens[at + width - 1]
+        found.append(tokens[at] if kind is None else _joined(tokens[at], last, kind, word))
+        at += width
     return _with_kept_comments(found)
+
+
+def _read_as(  # noqa: PLR0911 - one line for each form of a token
+    tokens: Sequence[Token], at: int
+) -> tuple[TokenType | None, str, int]:
+    """What Spark reads a token as, and how many tokens that takes; no kind if it is what it is."""
+    word = tokens[at].text
+    if _is_unsigned_shift(tokens, at):
+        return _UNSIGNED_SHIFT, ">>>", 3
+    if _is_weighted_percentile(tokens, at):
+        return TokenType.VAR, WEIGHTED_PERCENTILE, 1
+    if _is_odd_unit(tokens, at):
+        return TokenType.VAR, f"{word.lower()}{OTHER_UNIT}", 1
+    if _is_sign(tokens, at):
+        return _POSITIVE, "+", 1
+    if tokens[at].token_type is TokenType.WINDOW and _is_call(tokens, at):
+        return TokenType.VAR, word, 1
+    if _is_spaced_hex(tokens, at):
+        return TokenType.HEX_STRING, tokens[at + 1].text, 2
+    return None, word, 1
 
 
 def _with_kept_comments(tokens: Sequence[Token]) -> list[Token]:
@@ -201,18 +152,14 @@ def _is_unsigned_shift(tokens: Sequence[Token], at: int) -> bool:
     return shifts and three[0].end + 2 == three[2].start and after not in _BEHIND_TYPES
 
 
+def _is_call(tokens: Sequence[Token], at: int) -> bool:
+    return at + 1 < len(tokens) and tokens[at + 1].token_type is TokenType.L_PAREN
+
+
 def _is_weighted_percentile(tokens: Sequence[Token], at: int) -> bool:
     """Whether a call of PERCENTILE has frequencies, which the parser leaves out."""
-    if tokens[at].text.upper() != "PERCENTILE" or at + 1 == len(tokens):
-        return False
-    depth = commas = 0
-    for token in tokens[at + 1 :]:
-        depth += token.token_type in (TokenType.L_PAREN, TokenType.L_BRACKET)
-        depth -= token.token_type in (TokenType.R_PAREN, TokenType.R_BRACKET)
-        commas += depth == 1 and token.token_type is TokenType.COMMA
-        if depth == 0:
-            break
-    return commas > 1
+    named = tokens[at].text.upper() == "PERCENTILE" and _is_call(tokens, at)
+    return named and len(list(_arguments(tokens, at + 1))) > 2
 
 
 def _is_odd_unit(tokens: Sequence[Token], at: int) -> bool:
@@ -221,9 +168,7 @@ def _is_odd_unit(tokens: Sequence[Token], at: int) -> bool:
     The parser reads columns as units, and accepts abbreviations of units that Spark does not know.
     """
     name = tokens[at].text.upper()
-    if name not in ("DATE_TRUNC", "TRUNC"):
-        return False
-    if at + 1 == len(tokens) or tokens[at + 1].token_type is not TokenType.L_PAREN:
+    if name not in ("DATE_TRUNC", "TRUNC") or not _is_call(tokens, at):
         return False
     arguments = list(_arguments(tokens, at + 1))
     unit = arguments[0 if name == "DATE_TRUNC" else -1]
@@ -252,22 +197,14 @@ def _is_sign(tokens: Sequence[Token], at: int) -> bool:
     return tokens[at].token_type is TokenType.PLUS and before in _BEFORE_OPERANDS
 
 
-def _is_window_call(tokens: Sequence[Token], at: int) -> bool:
-    two = tokens[at : at + 2]
-    kinds = [each.token_type for each in two]
-    return kinds == [TokenType.WINDOW, TokenType.L_PAREN]
-
-
 def _is_spaced_hex(tokens: Sequence[Token], at: int) -> bool:
-    two = tokens[at : at + 2]
-    is_prefix = len(two) == 2 and two[0].token_type is TokenType.VAR and two[0].text in ("X", "x")
-    return is_prefix and two[1].token_type is TokenType.STRING and _is_prefix(tokens, at)
-
-
-def _is_prefix(tokens: Sequence[Token], at: int) -> bool:
-    """Whether the token at a place begins an operand, and is no column with an alias after it."""
-    before = tokens[at - 1] if at else None
-    return before is None or before.token_type not in (TokenType.DOT, TokenType.ALIAS)
+    """Whether an X is the prefix of a literal, and no column with an alias after it."""
+    if at + 1 == len(tokens) or tokens[at].text not in ("X", "x"):
+        return False
+    kinds = [each.token_type for each in tokens[at : at + 2]]
+    before = tokens[at - 1].token_type if at else None
+    is_alone = before not in (TokenType.DOT, TokenType.ALIAS)
+    return kinds == [TokenType.VAR, TokenType.STRING] and is_alone
 
 
 def _joined(first: Token, last: Token, kind: TokenType, text: str) -> Token:
@@ -369,3 +306,34 @@ def _cast_number(node: exp.Expr) -> exp.Literal | None:
     while isinstance(node, exp.Cast):
         node = node.this
     return node if isinstance(node, exp.Literal) and not node.is_string else None
+
+
+def bind_lambdas(tree: exp.Expr) -> None:
+    """Turn names in lambdas that are parameters from columns into names; the tree is changed.
+
+    The parser does so only if a name has the same case as the parameter.
+    """
+    for around in list(tree.find_all(exp.Lambda)):
+        names = {each.name.lower() for each in around.expressions}
+        for column in list(around.this.find_all(exp.Column)):
+            if column.parts[0].name.lower() in names:
+                column.replace(column.to_dot() if column.table else column.this)
+
+
+def with_closed_sums(tree: ExprT) -> ExprT:
+    """Make each part of an interval of several parts its own operand; the tree is changed.
+
+    sqlglot reads an interval of several parts as a sum of intervals and writes it without
+    parentheses: ``t - INTERVAL 3 DAYS 2 HOURS`` would become ``t - INTERVAL 3 DAYS + INTERVAL 2
+    HOURS``. Each part is subtracted by itself, since Spark does not add months and days. A sum that
+    a person wrote has parentheses of its own there.
+    """
+    for node in list(tree.find_all(exp.Add)):
+        parent = node.parent
+        if isinstance(parent, exp.Mul | exp.Div | exp.IntDiv | exp.Mod | exp.Neg):
+            node.replace(exp.paren(node.copy(), copy=False))
+        elif isinstance(parent, exp.Add | exp.Sub) and parent.expression is node:
+            first = type(parent)(this=parent.this, expression=node.this)
+            parent.set("this", first)
+            parent.set("expression", node.expression)
+    return tree

@@ -11,7 +11,7 @@ from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.tokenizer_core import Token, TokenType
 
-from vde_dagster.core.sql.spark.reading import read_spark
+from vde_dagster.core.sql.spark.reading import read_spark, token_types
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,33 +57,12 @@ def _found(token: Token | None, message: str, advice: str) -> Unreadable:
     return Unreadable(line=token.line if token is not None else 1, message=message, advice=advice)
 
 
-_ENDS: Final = frozenset(
-    {
-        None,
-        TokenType.FROM,
-        TokenType.GROUP_BY,
-        TokenType.HAVING,
-        TokenType.LIMIT,
-        TokenType.ORDER_BY,
-        TokenType.R_BRACKET,
-        TokenType.R_PAREN,
-        TokenType.SEMICOLON,
-        TokenType.UNION,
-        TokenType.WHERE,
-    }
-)
+_ENDS: Final = token_types(
+    "FROM GROUP_BY HAVING LIMIT ORDER_BY R_BRACKET R_PAREN SEMICOLON UNION WHERE"
+) | {None}
 
 
-_BEGINS: Final = frozenset(
-    {
-        None,
-        TokenType.COMMA,
-        TokenType.GROUP_BY,
-        TokenType.L_PAREN,
-        TokenType.ORDER_BY,
-        TokenType.SELECT,
-    }
-)
+_BEGINS: Final = token_types("COMMA GROUP_BY L_PAREN ORDER_BY SELECT") | {None}
 
 
 _TYPES: Final = frozenset(
@@ -101,32 +80,8 @@ _WHOLE: Final = frozenset({"BIGINT", "BOOLEAN", "DATE", "DOUBLE", "FLOAT", "INT"
 """Types that nothing follows in parentheses or brackets."""
 _UNITS_FIRST: Final = frozenset({"DATEADD", "DATEDIFF", "DATE_ADD", "DATE_DIFF"})
 _UNITS: Final = frozenset({"YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND"})
-_BEFORE_VALUE: Final = frozenset(
-    {
-        TokenType.AND,
-        TokenType.ARRAY,
-        TokenType.COMMA,
-        TokenType.ELSE,
-        TokenType.EQ,
-        TokenType.L_PAREN,
-        TokenType.OR,
-        TokenType.SELECT,
-        TokenType.THEN,
-        TokenType.WHEN,
-        TokenType.WHERE,
-    }
-)
-_OPERAND: Final = frozenset(
-    {
-        TokenType.END,
-        TokenType.IDENTIFIER,
-        TokenType.NUMBER,
-        TokenType.R_BRACKET,
-        TokenType.R_PAREN,
-        TokenType.STRING,
-        TokenType.VAR,
-    }
-)
+_BEFORE_VALUE: Final = token_types("AND ARRAY COMMA ELSE EQ L_PAREN OR SELECT THEN WHEN WHERE")
+_OPERAND: Final = token_types("END IDENTIFIER NUMBER R_BRACKET R_PAREN STRING VAR")
 _ORDERS_ALONE: Final = frozenset({"GROUP", "OVER", "AS", ""})
 """Words before parentheses in which rows are ordered for a window or an aggregate."""
 _BY_OFFSET: Final = frozenset({"FIRST_VALUE", "LAG", "LAST_VALUE", "LEAD", "NTH_VALUE"})
