@@ -55,22 +55,10 @@ NONE: set[int] = set()
 
 ROW_CASES = [
     ("no_missing_events (source := raw.rows, event_id := id, time_column := at)", NONE),
-    (
-        "no_missing_events (source := raw.rows, event_id := id, time_column := at, condition := id > 2)",
-        {1, 2},
-    ),
-    (
-        "no_missing_events (source := raw.rows, event_id := id, time_column := at, condition := id > 2, source_condition := id <> 1)",
-        {2},
-    ),
-    (
-        "no_missing_events (source := raw.rows, event_id := id, source_event_id := id * 10, time_column := at)",
-        {10, 20, 30, 40},
-    ),
-    (
-        "no_missing_events (source := raw.rows, event_id := id, source_event_id := qty, time_column := at)",
-        NONE,
-    ),
+    ("no_missing_events (source := raw.rows, event_id := id, time_column := at, condition := id > 2)", {1, 2}),
+    ("no_missing_events (source := raw.rows, event_id := id, time_column := at, condition := id > 2, source_condition := id <> 1)", {2}),
+    ("no_missing_events (source := raw.rows, event_id := id, source_event_id := id * 10, time_column := at)", {10, 20, 30, 40}),
+    ("no_missing_events (source := raw.rows, event_id := id, source_event_id := qty, time_column := at)", NONE),
     ("not_null (columns := (shop))", {3, 8}),
     ("not_null (columns := shop)", {3, 8}),
     ("not_null (columns := (price, id))", {3}),
@@ -102,10 +90,7 @@ ROW_CASES = [
     ("string_length_between (column := shop, min_v := 1, max_v := 1)", {4, 6}),
     ("string_length_between (column := shop, min_v := 1)", {4}),
     ("string_length_between (column := shop, max_v := 2, inclusive := false)", {6}),
-    (
-        "match_regex_pattern_list (column := code, patterns := ('^[A-Z]{2}-[0-9]$'))",
-        {4, 5, 6, 7, 8},
-    ),
+    ("match_regex_pattern_list (column := code, patterns := ('^[A-Z]{2}-[0-9]$'))", {4, 5, 6, 7, 8}),
     ("match_regex_pattern_list (column := code, patterns := ('^[A-Z]{2}-', 'b'))", {4, 5, 6}),
     ("match_regex_pattern_list (column := code, patterns := ('\\\\d$', '[^0-9]$'))", NONE),
     ("not_match_regex_pattern_list (column := code, patterns := ('b', 'zz'))", {7, 8}),
@@ -141,31 +126,13 @@ ROW_CASES = [
     ("sequential_values (column := seq, condition := id < 3 OR id = 7)", {7}),
     ("sequential_values (column := day, interval := INTERVAL '1' DAY)", {7}),
     ("sequential_values (column := at, interval := INTERVAL '1' HOUR)", NONE),
-    (
-        "mutually_exclusive_ranges (lower_bound_column := low, upper_bound_column := high, partition_by := (grp))",
-        {3, 4, 6, 7, 8},
-    ),
+    ("mutually_exclusive_ranges (lower_bound_column := low, upper_bound_column := high, partition_by := (grp))", {3, 4, 6, 7, 8}),
     ("mutually_exclusive_ranges (lower_bound_column := low, upper_bound_column := high)", ALL),
-    (
-        "mutually_exclusive_ranges (lower_bound_column := low, upper_bound_column := high, condition := grp = 'g')",
-        NONE,
-    ),
-    (
-        "mutually_exclusive_ranges (lower_bound_column := low, upper_bound_column := high, condition := id IN (2, 6, 8))",
-        {6},
-    ),
-    (
-        "mutually_exclusive_ranges (lower_bound_column := low, upper_bound_column := odd, condition := id = 4)",
-        {4},
-    ),
-    (
-        "mutually_exclusive_ranges (lower_bound_column := odd, upper_bound_column := high, condition := id = 8)",
-        {8},
-    ),
-    (
-        "mutually_exclusive_ranges (lower_bound_column := low, upper_bound_column := odd, condition := id = 6)",
-        NONE,
-    ),
+    ("mutually_exclusive_ranges (lower_bound_column := low, upper_bound_column := high, condition := grp = 'g')", NONE),
+    ("mutually_exclusive_ranges (lower_bound_column := low, upper_bound_column := high, condition := id IN (2, 6, 8))", {6}),
+    ("mutually_exclusive_ranges (lower_bound_column := low, upper_bound_column := odd, condition := id = 4)", {4}),
+    ("mutually_exclusive_ranges (lower_bound_column := odd, upper_bound_column := high, condition := id = 8)", {8}),
+    ("mutually_exclusive_ranges (lower_bound_column := low, upper_bound_column := odd, condition := id = 6)", NONE),
     ("above (column := qty)", {6}),
     ("above (column := qty, bound := 3)", {4, 5, 6}),
     ("above (column := seq + 1, bound := 7)", {7, 8}),
@@ -173,7 +140,7 @@ ROW_CASES = [
     ("repeated (keys := (price))", {2, 4}),
     ("unknown", {7, 8}),
     ("after_the_end", {5, 6, 7, 8}),
-]
+]  # fmt: skip
 """Calls, and the rows that fail by SQL's semantics as docs/audits.md says."""
 
 OWN = {
@@ -203,112 +170,40 @@ TOTAL_CASES = [
     ("number_of_rows (threshold := 8)", True, {"row_count": 8}),
     (f"number_of_rows ({NO_ROWS})", True, {"row_count": 0}),
     ("at_least_one (column := shop)", False, {}),
-    (
-        "at_least_one (column := shop, condition := id IN (3, 8))",
-        True,
-        {"row_count": 2, "value_count": 0},
-    ),
+    ("at_least_one (column := shop, condition := id IN (3, 8))", True, {"row_count": 2, "value_count": 0}),
     (f"at_least_one (column := shop, {NO_ROWS})", False, {}),
     ("not_constant (column := shop)", False, {}),
-    (
-        "not_constant (column := shop, condition := shop = 'a')",
-        True,
-        {"row_count": 2, "least": "a", "greatest": "a"},
-    ),
-    (
-        "not_constant (column := shop, condition := id = 3)",
-        True,
-        {"row_count": 1, "least": None, "greatest": None},
-    ),
+    ("not_constant (column := shop, condition := shop = 'a')", True, {"row_count": 2, "least": "a", "greatest": "a"}),
+    ("not_constant (column := shop, condition := id = 3)", True, {"row_count": 1, "least": None, "greatest": None}),
     (f"not_constant (column := shop, {NO_ROWS})", False, {}),
     ("not_null_proportion (column := shop, threshold := 0.75)", False, {}),
-    (
-        "not_null_proportion (column := shop, threshold := 0.76)",
-        True,
-        {"row_count": 8, "value_count": 6},
-    ),
+    ("not_null_proportion (column := shop, threshold := 0.76)", True, {"row_count": 8, "value_count": 6}),
     (f"not_null_proportion (column := shop, threshold := 1, {NO_ROWS})", False, {}),
     ("mean_in_range (column := id, min_v := 4.5, max_v := 4.5)", False, {}),
-    (
-        "mean_in_range (column := id, min_v := 4.5, inclusive := false)",
-        True,
-        {"mean": 4.5, "not_finite": 0},
-    ),
+    ("mean_in_range (column := id, min_v := 4.5, inclusive := false)", True, {"mean": 4.5, "not_finite": 0}),
     ("mean_in_range (column := id, max_v := 4)", True, {"mean": 4.5, "not_finite": 0}),
     ("mean_in_range (column := price, min_v := -1, condition := id IN (6, 7))", False, {}),
     (f"mean_in_range (column := id, min_v := 1, {NO_ROWS})", False, {}),
     ("stddev_in_range (column := id, min_v := 2.4, max_v := 2.5)", False, {}),
-    (
-        "stddev_in_range (column := id, max_v := 1, condition := id IN (1, 3, 5))",
-        True,
-        {"deviation": 2.0, "not_finite": 0},
-    ),
+    ("stddev_in_range (column := id, max_v := 1, condition := id IN (1, 3, 5))", True, {"deviation": 2.0, "not_finite": 0}),
     ("stddev_in_range (column := id, max_v := 1, condition := id = 1)", False, {}),
-    (
-        "mean_in_range (column := odd, min_v := 0, condition := id < 5)",
-        True,
-        {"mean": 1.5, "not_finite": 1},
-    ),
-    (
-        "mean_in_range (column := odd, min_v := 0, condition := id IN (2, 6))",
-        True,
-        {"mean": 2.0, "not_finite": 1},
-    ),
-    (
-        "mean_in_range (column := odd, max_v := 0, condition := id = 7)",
-        True,
-        {"mean": None, "not_finite": 1},
-    ),
+    ("mean_in_range (column := odd, min_v := 0, condition := id < 5)", True, {"mean": 1.5, "not_finite": 1}),
+    ("mean_in_range (column := odd, min_v := 0, condition := id IN (2, 6))", True, {"mean": 2.0, "not_finite": 1}),
+    ("mean_in_range (column := odd, max_v := 0, condition := id = 7)", True, {"mean": None, "not_finite": 1}),
     ("mean_in_range (column := odd, min_v := 2, condition := id IN (1, 2, 3, 5))", False, {}),
-    (
-        "mean_in_range (column := 1e308 + id - id, min_v := 0)",
-        True,
-        {"mean": float("inf"), "not_finite": 0},
-    ),
-    (
-        "stddev_in_range (column := odd, min_v := 0, condition := id IN (1, 5, 8))",
-        True,
-        {"deviation": 1.4142135623730951, "not_finite": 1},
-    ),
-    (
-        "stddev_in_range (column := odd, min_v := 1, condition := id IN (1, 2, 3, 5))",
-        False,
-        {},
-    ),
+    ("mean_in_range (column := 1e308 + id - id, min_v := 0)", True, {"mean": float("inf"), "not_finite": 0}),
+    ("stddev_in_range (column := odd, min_v := 0, condition := id IN (1, 5, 8))", True, {"deviation": 1.4142135623730951, "not_finite": 1}),
+    ("stddev_in_range (column := odd, min_v := 1, condition := id IN (1, 2, 3, 5))", False, {}),
     ("at_least_one (column := odd, condition := id IN (3, 4))", False, {}),
     ("not_constant (column := odd, condition := id IN (1, 4))", False, {}),
     ("not_null_proportion (column := odd, threshold := 1, condition := id > 3)", False, {}),
-    (
-        "source_to_target_count (source := raw.rows, time_column := at)",
-        True,
-        {"target_rows": 8, "source_rows": 4},
-    ),
-    (
-        "source_to_target_count (source := raw.rows, time_column := at, condition := id < 5)",
-        False,
-        {},
-    ),
-    (
-        "source_to_target_count (source := raw.rows, time_column := at, condition := id < 6, tolerance := 0.25)",
-        False,
-        {},
-    ),
-    (
-        "source_to_target_count (source := raw.rows, time_column := at, condition := id < 6, tolerance := 0.24)",
-        True,
-        {"target_rows": 5, "source_rows": 4},
-    ),
-    (
-        "source_to_target_count (source := raw.rows, time_column := at, condition := id < 3, source_condition := id < 3)",
-        False,
-        {},
-    ),
-    (
-        "source_to_target_count (source := raw.rows, time_column := day)",
-        True,
-        {"target_rows": 8, "source_rows": 1},
-    ),
-]
+    ("source_to_target_count (source := raw.rows, time_column := at)", True, {"target_rows": 8, "source_rows": 4}),
+    ("source_to_target_count (source := raw.rows, time_column := at, condition := id < 5)", False, {}),
+    ("source_to_target_count (source := raw.rows, time_column := at, condition := id < 6, tolerance := 0.25)", False, {}),
+    ("source_to_target_count (source := raw.rows, time_column := at, condition := id < 6, tolerance := 0.24)", True, {"target_rows": 5, "source_rows": 4}),
+    ("source_to_target_count (source := raw.rows, time_column := at, condition := id < 3, source_condition := id < 3)", False, {}),
+    ("source_to_target_count (source := raw.rows, time_column := day)", True, {"target_rows": 8, "source_rows": 1}),
+]  # fmt: skip
 """Calls, whether they fail, and the figures that are reported then. The range has four of the rows."""
 
 TIMES = TimeRange(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from tests.core.counted_graphs import counted, diamonds
+from tests.core.tables import rows
 from vde_dagster.core.errors import Problem, ProjectInvalid
 from vde_dagster.core.graph.graph import Graph, build_graph, sources
 from vde_dagster.core.model.model import Model
@@ -124,20 +125,15 @@ def test_a_model_is_no_guess_for_what_it_reads_itself(graph_of: Build) -> None:
 
 @pytest.mark.parametrize(
     "text,words",
-    [
-        ("SELECT a, a FROM raw.t", "several columns named a"),
-        ("SELECT t.*, u.a FROM raw.t AS t, raw.u AS u", "several columns named a"),
-        ("SELECT a FROM raw.t AS t, raw.u AS u", "column 'a' is ambiguous"),
-        ("SELECT a FROM raw.t AS t, raw.u AS t", "lias"),
-        ("SELECT @STAR(t) FROM raw.t AS t, raw.u AS t", "lias"),
-        (
-            (
-                "MODEL (kind INCREMENTAL_BY_TIME_RANGE (time_column nope)); SELECT * FROM raw.u "
-                "WHERE ts > @start_dt"
-            ),
-            "time column",
-        ),
-    ],
+    rows("""
+SELECT a, a FROM raw.t | several columns named a
+SELECT t.*, u.a FROM raw.t AS t, raw.u AS u | several columns named a
+SELECT a FROM raw.t AS t, raw.u AS u | column 'a' is ambiguous
+SELECT a FROM raw.t AS t, raw.u AS t | lias
+SELECT @STAR(t) FROM raw.t AS t, raw.u AS t | lias
+MODEL (kind INCREMENTAL_BY_TIME_RANGE (time_column nope)); SELECT * FROM raw.u WHERE ts > @start_dt
+  | time column
+"""),
 )
 def test_a_query_that_does_not_fit_is_refused(graph_of: Build, text: str, words: str) -> None:
     (found,) = problems(graph_of, {"m.x": text})
@@ -351,25 +347,17 @@ def test_a_description_in_the_header_wins_over_a_comment(graph_of: Build) -> Non
 
 @pytest.mark.parametrize(
     "column,cron,projection,words,advice",
-    [
-        ("d", "@daily", "a > 1 AS d", "which holds no time", "type DATE or TIMESTAMP"),
-        ("d", "@daily", "a AS d", "is a number", "Say how it writes a date"),
-        (
-            "(d, 'yyyyMMdd')",
-            "@hourly",
-            "DATE_FORMAT(ts, 'yyyyMMdd') AS d",
-            "is written as 'yyyyMMdd', which cannot tell one hour from another",
-            "Use a timestamp, or a coarser cron.",
-        ),
-        (
-            "(d, '%Y%m')",
-            "@daily",
-            "DATE_FORMAT(ts, 'yyyyMM') AS d",
-            "is written as '%Y%m', which cannot tell one day from another",
-            "Use a timestamp, or a coarser cron.",
-        ),
-        ("d", "@hourly", "CAST(ts AS DATE) AS d", "is a DATE", "Use a timestamp"),
-    ],
+    rows("""
+d | @daily | a > 1 AS d | which holds no time | type DATE or TIMESTAMP
+d | @daily | a AS d | is a number | Say how it writes a date
+(d, 'yyyyMMdd') | @hourly | DATE_FORMAT(ts, 'yyyyMMdd') AS d
+  | is written as 'yyyyMMdd', which cannot tell one hour from another
+  | Use a timestamp, or a coarser cron.
+(d, '%Y%m') | @daily | DATE_FORMAT(ts, 'yyyyMM') AS d
+  | is written as '%Y%m', which cannot tell one day from another
+  | Use a timestamp, or a coarser cron.
+d | @hourly | CAST(ts AS DATE) AS d | is a DATE | Use a timestamp
+"""),
 )
 def test_a_time_column_that_cannot_distinguish_intervals_is_refused(
     graph_of: Build, column: str, cron: str, projection: str, words: str, advice: str

@@ -46,18 +46,8 @@ OF_T = f"(SELECT {', '.join(COLUMNS)} FROM raw.t)"
 FORMS = [
     (HOUR, "ds", "'2024-01-01'", "'2024-01-01'"),
     (HOUR, "date", D, D),
-    (
-        HOUR,
-        "dt",
-        "CAST('2024-01-01 12:00:00+00:00' AS TIMESTAMP)",
-        "CAST('2024-01-01 12:59:59.999999+00:00' AS TIMESTAMP)",
-    ),
-    (
-        HOUR,
-        "dtntz",
-        "CAST('2024-01-01 12:00:00' AS TIMESTAMP_NTZ)",
-        "CAST('2024-01-01 12:59:59.999999' AS TIMESTAMP_NTZ)",
-    ),
+    (HOUR, "dt", "CAST('2024-01-01 12:00:00+00:00' AS TIMESTAMP)", "CAST('2024-01-01 12:59:59.999999+00:00' AS TIMESTAMP)"),
+    (HOUR, "dtntz", "CAST('2024-01-01 12:00:00' AS TIMESTAMP_NTZ)", "CAST('2024-01-01 12:59:59.999999' AS TIMESTAMP_NTZ)"),
     (HOUR, "ts", "'2024-01-01 12:00:00'", "'2024-01-01 12:59:59.999999'"),
     (HOUR, "tstz", "'2024-01-01 12:00:00+00:00'", "'2024-01-01 12:59:59.999999+00:00'"),
     (HOUR, "epoch", 19723 * 86400 + 43200, 19723 * 86400 + 46799),
@@ -66,12 +56,7 @@ FORMS = [
     (DAY, "ds", "'2024-01-01'", "'2024-01-01'"),
     (DAY, "date", D, D),
     (DAY, "dt", S, E),
-    (
-        DAY,
-        "dtntz",
-        "CAST('2024-01-01 00:00:00' AS TIMESTAMP_NTZ)",
-        "CAST('2024-01-01 23:59:59.999999' AS TIMESTAMP_NTZ)",
-    ),
+    (DAY, "dtntz", "CAST('2024-01-01 00:00:00' AS TIMESTAMP_NTZ)", "CAST('2024-01-01 23:59:59.999999' AS TIMESTAMP_NTZ)"),
     (DAY, "ts", "'2024-01-01 00:00:00'", "'2024-01-01 23:59:59.999999'"),
     (DAY, "tstz", "'2024-01-01 00:00:00+00:00'", "'2024-01-01 23:59:59.999999+00:00'"),
     (DAY, "epoch", 19723 * 86400, 19724 * 86400 - 1),
@@ -80,18 +65,13 @@ FORMS = [
     (MONTH, "ds", "'2024-01-01'", "'2024-01-31'"),
     (MONTH, "date", D, "CAST('2024-01-31' AS DATE)"),
     (MONTH, "dt", S, "CAST('2024-01-31 23:59:59.999999+00:00' AS TIMESTAMP)"),
-    (
-        MONTH,
-        "dtntz",
-        "CAST('2024-01-01 00:00:00' AS TIMESTAMP_NTZ)",
-        "CAST('2024-01-31 23:59:59.999999' AS TIMESTAMP_NTZ)",
-    ),
+    (MONTH, "dtntz", "CAST('2024-01-01 00:00:00' AS TIMESTAMP_NTZ)", "CAST('2024-01-31 23:59:59.999999' AS TIMESTAMP_NTZ)"),
     (MONTH, "ts", "'2024-01-01 00:00:00'", "'2024-01-31 23:59:59.999999'"),
     (MONTH, "tstz", "'2024-01-01 00:00:00+00:00'", "'2024-01-31 23:59:59.999999+00:00'"),
     (MONTH, "epoch", 19723 * 86400, (19723 + 31) * 86400 - 1),
     (MONTH, "millis", 19723 * 86400000, (19723 + 31) * 86400000 - 1),
     (MONTH, "hour", 0, 23),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("span,form,start,end", FORMS)
@@ -126,10 +106,7 @@ def test_the_time_of_execution_does_not_depend_on_the_range(
 READS = "SELECT t.i AS i, t.ts AS ts FROM raw.t AS t WHERE t.ts BETWEEN"
 KINDS = [
     # The filter by the time column is put around the query (seed 001, "Time column").
-    (
-        by_time("SELECT i, ts FROM raw.t WHERE ts BETWEEN @start_dt AND @end_dt"),
-        f"SELECT _rows.i AS i, _rows.ts AS ts FROM ({READS} {S} AND {E}) AS _rows WHERE _rows.ts >= {S} AND _rows.ts < {NEXT}",
-    ),
+    (by_time("SELECT i, ts FROM raw.t WHERE ts BETWEEN @start_dt AND @end_dt"), f"SELECT _rows.i AS i, _rows.ts AS ts FROM ({READS} {S} AND {E}) AS _rows WHERE _rows.ts >= {S} AND _rows.ts < {NEXT}"),
     # ... also where the query filters by another column than the time column
     (
         by_time("SELECT i, day FROM raw.t WHERE ts >= @start_dt", "day"),
@@ -172,10 +149,7 @@ KINDS = [
         f"SELECT _rows.i AS i, _rows.ts AS ts FROM (SELECT i, ts FROM raw.t WHERE ts >= {S} ORDER BY i LIMIT 3) AS _rows WHERE _rows.ts >= {S} AND _rows.ts < {NEXT}",
     ),
     # no other kind gets a filter
-    (
-        full("SELECT k, COUNT(DISTINCT i) AS n FROM raw.t GROUP BY k"),
-        "SELECT k, COUNT(DISTINCT i) AS n FROM raw.t GROUP BY k",
-    ),
+    (full("SELECT k, COUNT(DISTINCT i) AS n FROM raw.t GROUP BY k"), "SELECT k, COUNT(DISTINCT i) AS n FROM raw.t GROUP BY k"),
     (full("SELECT i FROM raw.t WHERE ts < @end_dt"), f"SELECT i FROM raw.t WHERE ts < {E}"),
     (
         "MODEL (name m.x, kind INCREMENTAL_BY_UNIQUE_KEY (unique_key i));\nSELECT i, k, day FROM raw.t WHERE day BETWEEN @start_date AND @end_date",
@@ -185,49 +159,23 @@ KINDS = [
         "MODEL (name m.x, kind INCREMENTAL_BY_PARTITION, partitioned_by k);\nWITH p AS (SELECT DISTINCT k FROM raw.t WHERE day = @start_date) SELECT t.i, t.k FROM raw.t JOIN p ON p.k = t.k",
         f"WITH p AS (SELECT DISTINCT k FROM raw.t WHERE day = {D}) SELECT t.i, t.k FROM raw.t AS t JOIN p AS p ON p.k = t.k",
     ),
-    (
-        "MODEL (name m.x, kind INCREMENTAL_UNMANAGED);\nSELECT i, @execution_ds AS loaded FROM raw.t",
-        "SELECT i, '2024-03-01' AS loaded FROM raw.t",
-    ),
-    (
-        "MODEL (name m.x, kind SCD_TYPE_2_BY_TIME (unique_key i, updated_at_name ts));\nSELECT i, k, ts FROM raw.t",
-        "SELECT i, k, ts FROM raw.t",
-    ),
-    (
-        "MODEL (name m.x, kind SCD_TYPE_2_BY_COLUMN (unique_key i, columns *));\nSELECT i, k FROM raw.t WHERE day <= @end_date",
-        f"SELECT i, k FROM raw.t WHERE day <= {D}",
-    ),
+    ("MODEL (name m.x, kind INCREMENTAL_UNMANAGED);\nSELECT i, @execution_ds AS loaded FROM raw.t", "SELECT i, '2024-03-01' AS loaded FROM raw.t"),
+    ("MODEL (name m.x, kind SCD_TYPE_2_BY_TIME (unique_key i, updated_at_name ts));\nSELECT i, k, ts FROM raw.t", "SELECT i, k, ts FROM raw.t"),
+    ("MODEL (name m.x, kind SCD_TYPE_2_BY_COLUMN (unique_key i, columns *));\nSELECT i, k FROM raw.t WHERE day <= @end_date", f"SELECT i, k FROM raw.t WHERE day <= {D}"),
     ("MODEL (name m.x, kind VIEW);\nSELECT i FROM raw.t", "SELECT i FROM raw.t"),
     ("MODEL (name m.x);\nSELECT 'hello there' AS a_column", "SELECT 'hello there' AS a_column"),
-    (
-        "MODEL (name m.x, kind EMBEDDED);\nSELECT i FROM raw.t WHERE day = @start_date",
-        f"SELECT i FROM raw.t WHERE day = {D}",
-    ),
+    ("MODEL (name m.x, kind EMBEDDED);\nSELECT i FROM raw.t WHERE day = @start_date", f"SELECT i FROM raw.t WHERE day = {D}"),
     # a star is that of the columns that are known
     (full("SELECT * FROM raw.u"), f"SELECT * FROM {OF_U} AS u"),
-    (
-        full("SELECT u.*, t.day FROM raw.u JOIN raw.t ON u.i = t.i"),
-        f"SELECT * FROM (SELECT u.*, t.day FROM {OF_U} AS u JOIN {OF_T} AS t ON u.i = t.i) AS _rows(i, k, v, day)",
-    ),
-    (
-        full("SELECT * EXCEPT (v) FROM raw.u"),
-        f"SELECT * FROM (SELECT * EXCEPT (v) FROM {OF_U} AS u) AS _rows(i, k)",
-    ),
-    (
-        full("WITH q AS (SELECT * FROM raw.u) SELECT * FROM q"),
-        f"SELECT * FROM (WITH q AS (SELECT * FROM {OF_U} AS u) SELECT * FROM q) AS _rows(i, k, v)",
-    ),
+    (full("SELECT u.*, t.day FROM raw.u JOIN raw.t ON u.i = t.i"), f"SELECT * FROM (SELECT u.*, t.day FROM {OF_U} AS u JOIN {OF_T} AS t ON u.i = t.i) AS _rows(i, k, v, day)"),
+    (full("SELECT * EXCEPT (v) FROM raw.u"), f"SELECT * FROM (SELECT * EXCEPT (v) FROM {OF_U} AS u) AS _rows(i, k)"),
+    (full("WITH q AS (SELECT * FROM raw.u) SELECT * FROM q"), f"SELECT * FROM (WITH q AS (SELECT * FROM {OF_U} AS u) SELECT * FROM q) AS _rows(i, k, v)"),
     # the project's own catalog, and the schema `default`
     (full("SELECT lake.raw.u.i FROM lake.raw.u"), "SELECT u.i FROM lake.raw.u AS u"),
     (full("SELECT raw.u.i FROM raw.u"), "SELECT u.i FROM raw.u AS u"),
     # of two borders, the earlier one of the month of a leap year
-    (
-        full(
-            "SELECT ADD_MONTHS(@start_date, 1) AS a, DATE_TRUNC('month', @end_dt) AS b FROM raw.u"
-        ),
-        f"SELECT ADD_MONTHS({D}, 1) AS a, DATE_TRUNC('MONTH', {E}) AS b FROM raw.u",
-    ),
-]
+    (full("SELECT ADD_MONTHS(@start_date, 1) AS a, DATE_TRUNC('month', @end_dt) AS b FROM raw.u"), f"SELECT ADD_MONTHS({D}, 1) AS a, DATE_TRUNC('MONTH', {E}) AS b FROM raw.u"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("text,expected", KINDS)
@@ -243,34 +191,16 @@ OF_E = "(SELECT i, k FROM raw.t WHERE i > 2)"
 OF_V = f"(SELECT e.i AS i, e.k AS k FROM {OF_E} AS e WHERE e.k = 'a')"
 INLINED = [
     ("SELECT i FROM m.e", f"SELECT e.i AS i FROM {OF_E} AS e"),
-    (
-        "SELECT p.i, q.k FROM m.e AS p LEFT JOIN m.e AS q ON p.i = q.i",
-        f"SELECT p.i, q.k FROM {OF_E} AS p LEFT JOIN {OF_E} AS q ON p.i = q.i",
-    ),
-    (
-        "SELECT i FROM raw.u WHERE i IN (SELECT i FROM m.e)",
-        f"SELECT u.i FROM raw.u AS u WHERE u.i IN (SELECT e.i AS i FROM {OF_E} AS e)",
-    ),
-    (
-        "WITH e AS (SELECT i FROM m.e) SELECT i FROM e",
-        f"WITH e AS (SELECT e.i AS i FROM {OF_E} AS e) SELECT e.i AS i FROM e AS e",
-    ),
+    ("SELECT p.i, q.k FROM m.e AS p LEFT JOIN m.e AS q ON p.i = q.i", f"SELECT p.i, q.k FROM {OF_E} AS p LEFT JOIN {OF_E} AS q ON p.i = q.i"),
+    ("SELECT i FROM raw.u WHERE i IN (SELECT i FROM m.e)", f"SELECT u.i FROM raw.u AS u WHERE u.i IN (SELECT e.i AS i FROM {OF_E} AS e)"),
+    ("WITH e AS (SELECT i FROM m.e) SELECT i FROM e", f"WITH e AS (SELECT e.i AS i FROM {OF_E} AS e) SELECT e.i AS i FROM e AS e"),
     ("SELECT * FROM m.e", f"SELECT e.i AS i, e.k AS k FROM {OF_E} AS e"),
-    (
-        "SELECT i FROM m.d",
-        f"SELECT d.i AS i FROM (SELECT i, day FROM raw.t WHERE day BETWEEN {D} AND {D}) AS d",
-    ),
+    ("SELECT i FROM m.d", f"SELECT d.i AS i FROM (SELECT i, day FROM raw.t WHERE day BETWEEN {D} AND {D}) AS d"),
     ("SELECT i FROM m.v", f"SELECT v.i AS i FROM {OF_V} AS v"),
-    (
-        "SELECT v.i FROM m.v JOIN m.e ON v.i = e.i",
-        f"SELECT v.i FROM {OF_V} AS v JOIN {OF_E} AS e ON v.i = e.i",
-    ),
+    ("SELECT v.i FROM m.v JOIN m.e ON v.i = e.i", f"SELECT v.i FROM {OF_V} AS v JOIN {OF_E} AS e ON v.i = e.i"),
     ("SELECT i FROM m.s", "SELECT i AS i FROM m.s AS s"),
-    (
-        "SELECT i FROM m.e UNION SELECT i FROM m.s",
-        f"SELECT e.i AS i FROM {OF_E} AS e UNION SELECT i AS i FROM m.s AS s",
-    ),
-]
+    ("SELECT i FROM m.e UNION SELECT i FROM m.s", f"SELECT e.i AS i FROM {OF_E} AS e UNION SELECT i AS i FROM m.s AS s"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("query,expected", INLINED)
@@ -286,12 +216,9 @@ def test_embedded_models_and_views_stand_as_subqueries_down_to_tables(
     [
         ("SELECT i FROM m.v", "SELECT i AS i FROM m.v AS v"),
         ("SELECT i FROM m.e", f"SELECT e.i AS i FROM {OF_E} AS e"),
-        (
-            "SELECT e.i FROM m.v JOIN m.e ON v.i = e.i",
-            f"SELECT e.i FROM m.v AS v JOIN {OF_E} AS e ON v.i = e.i",
-        ),
+        ("SELECT e.i FROM m.v JOIN m.e ON v.i = e.i", f"SELECT e.i FROM m.v AS v JOIN {OF_E} AS e ON v.i = e.i"),
     ],
-)
+)  # fmt: skip
 def test_a_view_reads_views_as_views_but_no_embedded_model(query: str, expected: str) -> None:
     view = f"MODEL (name m.x, kind VIEW);\n{query}"
     assert plain(render(EMBEDDED, VIEW, view, inline_views=False).query) == plain(expected)

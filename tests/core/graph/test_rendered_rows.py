@@ -146,14 +146,11 @@ QUERIES = [
     ("SELECT COUNT(*) AS n FROM m.e WHERE i IN (SELECT i FROM m.w)", [(3,)]),
     ("SELECT i FROM m.e AS x (i, letter) WHERE letter = 'a'", [(3,), (5,)]),
     ("SELECT SUM(@EACH([i], x -> x)) AS total, k FROM m.e GROUP BY k", [(6, "b"), (8, "a")]),
-    (
-        "@UNION('distinct', m.e, raw.u)",
-        [(1, "a"), (2, "b"), (3, "a"), (4, "b"), (5, "a"), (9, "z")],
-    ),
+    ("@UNION('distinct', m.e, raw.u)", [(1, "a"), (2, "b"), (3, "a"), (4, "b"), (5, "a"), (9, "z")]),
     ("SELECT @STAR(m.e, except := [k]) FROM m.e", [(2,), (3,), (4,), (5,)]),
     ("SELECT i, SUM(v) AS v FROM raw.u GROUP BY i HAVING SUM(v) > @VAR('least', 1)", [(2, 4.0)]),
     ("SELECT i FROM raw.t QUALIFY ROW_NUMBER() OVER (PARTITION BY k ORDER BY i) = 1", [(1,), (2,)]),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("query,expected", QUERIES)

@@ -50,11 +50,8 @@ PLACES = [
     ("SELECT m.s.i FROM lake.m.s", f"SELECT s.i FROM {V} AS `s`"),
     ("SELECT `I` as i\nFROM `M` . `S`", f"SELECT `I` as i\nFROM {V} AS `S`"),
     ("SELECT i FROM raw.t", "SELECT i FROM raw.t AS `t`"),
-    (
-        "WITH s AS (SELECT i FROM M.S AS t) SELECT i FROM s",
-        f"WITH s AS (SELECT i FROM {V} AS t) SELECT i FROM s",
-    ),
-]
+    ("WITH s AS (SELECT i FROM M.S AS t) SELECT i FROM s", f"WITH s AS (SELECT i FROM {V} AS t) SELECT i FROM s"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("query,expected", PLACES)
@@ -65,27 +62,15 @@ def test_models_are_read_where_their_versions_lie(query: str, expected: str) -> 
 @pytest.mark.parametrize(
     "place,expected",
     [
-        (
-            environment_view(ModelName("m", "s"), "dev", ViewNaming(target=SuffixTarget.SCHEMA)),
-            "`m__dev`.`s`",
-        ),
-        (
-            environment_view(ModelName("m", "s"), "dev", ViewNaming(target=SuffixTarget.TABLE)),
-            "`m`.`s__dev`",
-        ),
-        (
-            environment_view(ModelName("m", "s"), "dev", ViewNaming(target=SuffixTarget.CATALOG)),
-            "`lake__dev`.`m`.`s`",
-        ),
-        (
-            environment_view(ModelName("m", "s"), "prod", ViewNaming(target=SuffixTarget.TABLE)),
-            "`m`.`s`",
-        ),
+        (environment_view(ModelName("m", "s"), "dev", ViewNaming(target=SuffixTarget.SCHEMA)), "`m__dev`.`s`"),
+        (environment_view(ModelName("m", "s"), "dev", ViewNaming(target=SuffixTarget.TABLE)), "`m`.`s__dev`"),
+        (environment_view(ModelName("m", "s"), "dev", ViewNaming(target=SuffixTarget.CATALOG)), "`lake__dev`.`m`.`s`"),
+        (environment_view(ModelName("m", "s"), "prod", ViewNaming(target=SuffixTarget.TABLE)), "`m`.`s`"),
         (TableName("", "vde_input_0"), "`vde_input_0`"),
         (TableName("a`b", "x; DROP TABLE y --", "c.d"), "`c.d`.`a``b`.`x; DROP TABLE y --`"),
         (TableName("select", "from"), "`select`.`from`"),
     ],
-)
+)  # fmt: skip
 def test_any_place_is_one_quoted_name(place: TableName, expected: str) -> None:
     rendered = render(STORED, full("SELECT i FROM m.s"), target=lambda _: place)
     assert rendered.text == f"SELECT i FROM {expected} AS `s`"
@@ -109,39 +94,18 @@ def test_any_name_of_a_column_stays_one_name(name: str) -> None:
 M = "MERGE INTO raw.u AS a USING (SELECT i FROM {} AS `s`) AS b ON a.i = b.i WHEN MATCHED THEN DELETE"
 STATEMENTS = [
     # the table that is written keeps its name, and columns their spelling
-    (
-        "DELETE FROM raw.u WHERE i < @start_epoch",
-        "DELETE FROM raw.u WHERE i < 1704067200",
-    ),
-    (
-        "DELETE FROM raw.u WHERE raw.u.day = @end_date",
-        f"DELETE FROM raw.u WHERE raw.u.day = {D}",
-    ),
-    (
-        "UPDATE raw.u SET k = 'x' WHERE u.i = @execution_hour",
-        "UPDATE raw.u SET k = 'x' WHERE u.i = 1",
-    ),
-    (
-        "MERGE INTO raw.u USING m.s ON raw.u.i = m.s.i WHEN MATCHED THEN UPDATE SET k = m.s.k",
-        f"MERGE INTO raw.u USING {V} AS `s` ON raw.u.i = s.i WHEN MATCHED THEN UPDATE SET k = s.k",
-    ),
+    ("DELETE FROM raw.u WHERE i < @start_epoch", "DELETE FROM raw.u WHERE i < 1704067200"),
+    ("DELETE FROM raw.u WHERE raw.u.day = @end_date", f"DELETE FROM raw.u WHERE raw.u.day = {D}"),
+    ("UPDATE raw.u SET k = 'x' WHERE u.i = @execution_hour", "UPDATE raw.u SET k = 'x' WHERE u.i = 1"),
+    ("MERGE INTO raw.u USING m.s ON raw.u.i = m.s.i WHEN MATCHED THEN UPDATE SET k = m.s.k", f"MERGE INTO raw.u USING {V} AS `s` ON raw.u.i = s.i WHEN MATCHED THEN UPDATE SET k = s.k"),
     (M.replace("{} AS `s`", "m.s"), M.format(V)),
-    (
-        "INSERT INTO raw.u SELECT i, k FROM m.s WHERE m.s.i > 1",
-        f"INSERT INTO raw.u SELECT i, k FROM {V} AS `s` WHERE s.i > 1",
-    ),
-    (
-        "CREATE TABLE raw.z AS SELECT s.i FROM m.s",
-        f"CREATE TABLE raw.z AS SELECT s.i FROM {V} AS `s`",
-    ),
-    (
-        "DELETE FROM raw.u WHERE i IN (SELECT i FROM m.e)",
-        "DELETE FROM raw.u WHERE i IN (SELECT i FROM (\nSELECT i, k FROM raw.t AS `t` WHERE i > 2\n) AS `e`)",
-    ),
+    ("INSERT INTO raw.u SELECT i, k FROM m.s WHERE m.s.i > 1", f"INSERT INTO raw.u SELECT i, k FROM {V} AS `s` WHERE s.i > 1"),
+    ("CREATE TABLE raw.z AS SELECT s.i FROM m.s", f"CREATE TABLE raw.z AS SELECT s.i FROM {V} AS `s`"),
+    ("DELETE FROM raw.u WHERE i IN (SELECT i FROM m.e)", "DELETE FROM raw.u WHERE i IN (SELECT i FROM (\nSELECT i, k FROM raw.t AS `t` WHERE i > 2\n) AS `e`)"),
     ("SET x.y = 'z'", "SET x.y = 'z'"),
     ("@IF(@start_of_week, DELETE FROM raw.u)", None),
     ("@IF(TRUE, DELETE FROM raw.u)", "DELETE FROM raw.u"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("statement,expected", STATEMENTS)

@@ -60,25 +60,13 @@ AS_WRITTEN = [
     ("SELECT user AS d, s.i FROM m.s", f"SELECT user AS d, s.i FROM {KNOWN} AS `s`"),
     ("SELECT current_date() AS d, s.i FROM m.s", f"SELECT current_date() AS d, s.i FROM {V} AS `s`"),
     # a sample is taken of the table, and its name stands behind it
-    (
-        "SELECT i FROM m.s TABLESAMPLE (10 PERCENT) REPEATABLE (3) WHERE i > 1",
-        f"SELECT i FROM {V} TABLESAMPLE (10 PERCENT) REPEATABLE (3) AS `s` WHERE i > 1",
-    ),
+    ("SELECT i FROM m.s TABLESAMPLE (10 PERCENT) REPEATABLE (3) WHERE i > 1", f"SELECT i FROM {V} TABLESAMPLE (10 PERCENT) REPEATABLE (3) AS `s` WHERE i > 1"),
     ("SELECT t.i FROM m.s TABLESAMPLE (5 ROWS) AS t", f"SELECT t.i FROM {V} TABLESAMPLE (5 ROWS) AS t"),
     # a common table expression hides a table; a table with a schema is none of them
-    (
-        "WITH s AS (SELECT i FROM m.s WHERE i > 2) SELECT s.i FROM s",
-        f"WITH s AS (SELECT i FROM {V} AS `s` WHERE i > 2) SELECT s.i FROM s",
-    ),
-    (
-        "WITH s AS (SELECT 1 AS i) SELECT o.i FROM s JOIN m.s AS o ON o.i = s.i",
-        f"WITH s AS (SELECT 1 AS i) SELECT o.i FROM s JOIN {V} AS o ON o.i = s.i",
-    ),
+    ("WITH s AS (SELECT i FROM m.s WHERE i > 2) SELECT s.i FROM s", f"WITH s AS (SELECT i FROM {V} AS `s` WHERE i > 2) SELECT s.i FROM s"),
+    ("WITH s AS (SELECT 1 AS i) SELECT o.i FROM s JOIN m.s AS o ON o.i = s.i", f"WITH s AS (SELECT 1 AS i) SELECT o.i FROM s JOIN {V} AS o ON o.i = s.i"),
     # columns with the names of their tables say which they are
-    (
-        "SELECT s.i, x.e FROM m.s LATERAL VIEW explode(array(1, 2)) x AS e",
-        f"SELECT s.i, x.e FROM {V} AS `s` LATERAL VIEW explode(array(1, 2)) x AS e",
-    ),
+    ("SELECT s.i, x.e FROM m.s LATERAL VIEW explode(array(1, 2)) x AS e", f"SELECT s.i, x.e FROM {V} AS `s` LATERAL VIEW explode(array(1, 2)) x AS e"),
 ]  # fmt: skip
 
 
@@ -91,10 +79,7 @@ def test_everything_but_the_names_of_tables_stays_to_the_letter(
 
 HOMONYMS = [
     # tables of one name are distinguished by their schemas, where the author does so
-    (
-        "SELECT raw.t.i, m.t.k FROM raw.t JOIN m.t ON raw.t.i = m.t.i",
-        "SELECT `raw.t`.i, `m.t`.k FROM raw.t AS `raw.t` JOIN `p`.`t` AS `m.t` ON `raw.t`.i = `m.t`.i",
-    ),
+    ("SELECT raw.t.i, m.t.k FROM raw.t JOIN m.t ON raw.t.i = m.t.i", "SELECT `raw.t`.i, `m.t`.k FROM raw.t AS `raw.t` JOIN `p`.`t` AS `m.t` ON `raw.t`.i = `m.t`.i"),
     # the innermost table of a name is meant by the name alone
     (
         "SELECT t.i, (SELECT COUNT(*) FROM m.t WHERE t.i = raw.t.i AND t.k = 'a') AS n FROM raw.t",
@@ -104,41 +89,20 @@ HOMONYMS = [
         "SELECT T.i FROM raw.t WHERE EXISTS (SELECT 1 FROM m.t WHERE m.t.i = 2 AND raw.t.i = 3)",
         "SELECT `raw.t`.i FROM raw.t AS `raw.t` WHERE EXISTS (SELECT 1 FROM `p`.`t` AS `m.t` WHERE `m.t`.i = 2 AND `raw.t`.i = 3)",
     ),
-    (
-        "SELECT u.i FROM raw.u WHERE EXISTS (SELECT 1 FROM m.t AS u WHERE u.i = raw.u.i)",
-        "SELECT `raw.u`.i FROM raw.u AS `raw.u` WHERE EXISTS (SELECT 1 FROM `p`.`t` AS u WHERE u.i = `raw.u`.i)",
-    ),
+    ("SELECT u.i FROM raw.u WHERE EXISTS (SELECT 1 FROM m.t AS u WHERE u.i = raw.u.i)", "SELECT `raw.u`.i FROM raw.u AS `raw.u` WHERE EXISTS (SELECT 1 FROM `p`.`t` AS u WHERE u.i = `raw.u`.i)"),
     # without a name in full the scopes distinguish them
-    (
-        "SELECT t.i FROM raw.t WHERE EXISTS (SELECT 1 FROM m.t WHERE t.i = 2)",
-        "SELECT t.i FROM raw.t AS `t` WHERE EXISTS (SELECT 1 FROM `p`.`t` AS `t` WHERE t.i = 2)",
-    ),
-    (
-        "SELECT m.t.i FROM m.t WHERE m.t.i IN (SELECT m.t.i FROM m.t)",
-        "SELECT t.i FROM `p`.`t` AS `t` WHERE t.i IN (SELECT t.i FROM `p`.`t` AS `t`)",
-    ),
+    ("SELECT t.i FROM raw.t WHERE EXISTS (SELECT 1 FROM m.t WHERE t.i = 2)", "SELECT t.i FROM raw.t AS `t` WHERE EXISTS (SELECT 1 FROM `p`.`t` AS `t` WHERE t.i = 2)"),
+    ("SELECT m.t.i FROM m.t WHERE m.t.i IN (SELECT m.t.i FROM m.t)", "SELECT t.i FROM `p`.`t` AS `t` WHERE t.i IN (SELECT t.i FROM `p`.`t` AS `t`)"),
 ]  # fmt: skip
 
 
 IN_FULL_INSIDE = [
     # the name alone might be that of a column of the table inside, whose fields follow
-    (
-        "SELECT raw.t.i FROM raw.t WHERE EXISTS (SELECT 1 FROM m.s WHERE raw.t.i = 7)",
-        f"SELECT `raw.t`.i FROM raw.t AS `raw.t` WHERE EXISTS (SELECT 1 FROM {V} AS `s` WHERE `raw.t`.i = 7)",
-    ),
-    (
-        "SELECT t.i, q.x FROM raw.t, LATERAL (SELECT raw.t.i + s.i AS x FROM m.s) AS q",
-        f"SELECT `raw.t`.i, q.x FROM raw.t AS `raw.t`, LATERAL (SELECT `raw.t`.i + s.i AS x FROM {V} AS `s`) AS q",
-    ),
+    ("SELECT raw.t.i FROM raw.t WHERE EXISTS (SELECT 1 FROM m.s WHERE raw.t.i = 7)", f"SELECT `raw.t`.i FROM raw.t AS `raw.t` WHERE EXISTS (SELECT 1 FROM {V} AS `s` WHERE `raw.t`.i = 7)"),
+    ("SELECT t.i, q.x FROM raw.t, LATERAL (SELECT raw.t.i + s.i AS x FROM m.s) AS q", f"SELECT `raw.t`.i, q.x FROM raw.t AS `raw.t`, LATERAL (SELECT `raw.t`.i + s.i AS x FROM {V} AS `s`) AS q"),
     # where each is next to its own table it is clear
-    (
-        "SELECT raw.t.i FROM raw.t WHERE raw.t.i IN (SELECT m.s.i FROM m.s)",
-        f"SELECT t.i FROM raw.t AS `t` WHERE t.i IN (SELECT s.i FROM {V} AS `s`)",
-    ),
-    (
-        "SELECT raw.t.i FROM raw.t JOIN (SELECT m.s.i FROM m.s) AS q ON raw.t.i = q.i",
-        f"SELECT t.i FROM raw.t AS `t` JOIN (SELECT s.i FROM {V} AS `s`) AS q ON t.i = q.i",
-    ),
+    ("SELECT raw.t.i FROM raw.t WHERE raw.t.i IN (SELECT m.s.i FROM m.s)", f"SELECT t.i FROM raw.t AS `t` WHERE t.i IN (SELECT s.i FROM {V} AS `s`)"),
+    ("SELECT raw.t.i FROM raw.t JOIN (SELECT m.s.i FROM m.s) AS q ON raw.t.i = q.i", f"SELECT t.i FROM raw.t AS `t` JOIN (SELECT s.i FROM {V} AS `s`) AS q ON t.i = q.i"),
 ]  # fmt: skip
 
 
@@ -228,10 +192,7 @@ SHOULD_BE_KNOWN = [
     ("SELECT * FROM m.s TABLESAMPLE (5 ROWS) a", f"SELECT * FROM (SELECT `i`, `k` FROM {V} TABLESAMPLE (5 ROWS)) a"),
     ("SELECT i FROM (SELECT * FROM m.s) AS q", f"SELECT i FROM (SELECT * FROM {KNOWN} AS `s`) AS q"),
     ("WITH c AS (SELECT * FROM m.s) SELECT i FROM c", f"WITH c AS (SELECT * FROM {KNOWN} AS `s`) SELECT i FROM c"),
-    (
-        "SELECT i, e FROM m.s LATERAL VIEW explode(array(1, 2)) x AS e",
-        f"SELECT i, e FROM {KNOWN} AS `s` LATERAL VIEW explode(array(1, 2)) x AS e",
-    ),
+    ("SELECT i, e FROM m.s LATERAL VIEW explode(array(1, 2)) x AS e", f"SELECT i, e FROM {KNOWN} AS `s` LATERAL VIEW explode(array(1, 2)) x AS e"),
 ]  # fmt: skip
 
 
@@ -319,27 +280,15 @@ def test_what_looks_like_the_place_of_a_star_in_a_text_is_none() -> None:
 
 CASED = "(SELECT `Id`, `userAgent` FROM {})"
 AS_IN_THE_CATALOG = [
-    (
-        "SELECT to_json(struct(*)) AS j FROM raw.cased",
-        f"SELECT to_json(struct(*)) AS j FROM {CASED} AS `cased`",
-    ),
-    (
-        "SELECT to_json(struct(c.*)) AS j FROM raw.cased c",
-        f"SELECT to_json(struct(c.*)) AS j FROM {CASED} c",
-    ),
-    (
-        "SELECT to_json(struct(*)) AS j FROM raw.cased TABLESAMPLE (5 ROWS)",
-        "SELECT to_json(struct(*)) AS j FROM (SELECT `Id`, `userAgent` FROM {} TABLESAMPLE (5 ROWS)) AS `cased`",
-    ),
-    (
-        "SELECT to_json(struct(x.*)) AS j FROM (SELECT @STAR(raw.cased) FROM raw.cased AS c) AS x",
-        f"SELECT to_json(struct(x.*)) AS j FROM (SELECT c.`Id`, c.`userAgent` FROM {CASED} AS c) AS x",
-    ),
+    ("SELECT to_json(struct(*)) AS j FROM raw.cased", f"SELECT to_json(struct(*)) AS j FROM {CASED} AS `cased`"),
+    ("SELECT to_json(struct(c.*)) AS j FROM raw.cased c", f"SELECT to_json(struct(c.*)) AS j FROM {CASED} c"),
+    ("SELECT to_json(struct(*)) AS j FROM raw.cased TABLESAMPLE (5 ROWS)", "SELECT to_json(struct(*)) AS j FROM (SELECT `Id`, `userAgent` FROM {} TABLESAMPLE (5 ROWS)) AS `cased`"),
+    ("SELECT to_json(struct(x.*)) AS j FROM (SELECT @STAR(raw.cased) FROM raw.cased AS c) AS x", f"SELECT to_json(struct(x.*)) AS j FROM (SELECT c.`Id`, c.`userAgent` FROM {CASED} AS c) AS x"),
     (
         "SELECT to_json(struct(x.*)) AS j FROM (SELECT @STAR(raw.cased, prefix := 'my_', except := [ID]) FROM raw.cased AS c) AS x",
         f"SELECT to_json(struct(x.*)) AS j FROM (SELECT c.`userAgent` AS `my_userAgent` FROM {CASED} AS c) AS x",
     ),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("written, runs", AS_IN_THE_CATALOG)

@@ -44,13 +44,10 @@ def of(graph_of: Build, text: str, name: str = "m.x") -> Fingerprint:
         ("@start_dt", "@START_DT"),
         ("raw.t AS t", "raw.t AS t -- all of it\n"),
         ("COUNT(*) AS n", "COUNT(*) /* rows */ AS n"),
-        (
-            "GROUP BY t.a, foo(t.b), DATE_TRUNC('DAY', t.ts)",
-            "GROUP BY t.a, foo(t.b), DATE_TRUNC('DAY', t.ts);\n",
-        ),
+        ("GROUP BY t.a, foo(t.b), DATE_TRUNC('DAY', t.ts)", "GROUP BY t.a, foo(t.b), DATE_TRUNC('DAY', t.ts);\n"),
         ("(t.a > 1)", "(t.a > 1)\r\n"),
     ],
-)
+)  # fmt: skip
 def test_how_a_query_is_written_does_not_change_its_data_hash(
     graph_of: Build, old: str, new: str
 ) -> None:
@@ -130,12 +127,9 @@ def test_what_people_read_changes_the_metadata_hash_alone(
     [
         ("kind FULL, cron '@daily'", "kind FULL, cron '@monthly'"),
         ("kind FULL, cron '@daily'", "kind FULL, cron '@daily', start '2024-01-01'"),
-        (
-            "kind INCREMENTAL_BY_TIME_RANGE (time_column ts), cron '@daily'",
-            "kind INCREMENTAL_BY_TIME_RANGE (time_column ts), cron '@daily', start '2024-01-01'",
-        ),
+        ("kind INCREMENTAL_BY_TIME_RANGE (time_column ts), cron '@daily'", "kind INCREMENTAL_BY_TIME_RANGE (time_column ts), cron '@daily', start '2024-01-01'"),
     ],
-)
+)  # fmt: skip
 def test_when_a_model_starts_and_is_due_is_metadata_where_its_rows_do_not_follow_from_it(
     graph_of: Build, header: str, new: str
 ) -> None:

@@ -10,6 +10,7 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
+from tests.core.tables import rows
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Place
 from vde_dagster.core.names import ModelName
@@ -60,107 +61,60 @@ def canonical(query: exp.Query) -> CanonicalQuery:
 
 @pytest.mark.parametrize(
     "text,expected",
-    [
-        ("SELECT @STAR(raw.t) FROM raw.t", "SELECT a, b, c FROM raw.t"),
-        ("SELECT @STAR(t) FROM raw.t", "SELECT a, b, c FROM raw.t"),
-        ("SELECT @STAR(lake.raw.t) FROM raw.t", "SELECT a, b, c FROM raw.t"),
-        ("SELECT @STAR(T) FROM raw.t", "SELECT a, b, c FROM raw.t"),
-        ("SELECT @STAR(raw.t) FROM raw.t AS x", "SELECT a, b, c FROM raw.t AS x"),
-        ("SELECT @STAR(x) FROM raw.t AS x", "SELECT a, b, c FROM raw.t AS x"),
-        ("SELECT @STAR(raw.t, x) FROM raw.t AS x", "SELECT a, b, c FROM raw.t AS x"),
-        ("SELECT @STAR(raw.t, alias := x) FROM raw.t AS x", "SELECT a, b, c FROM raw.t AS x"),
-        (
-            "SELECT @STAR(raw.t, y) FROM raw.t AS x JOIN raw.t AS y ON x.a = y.a",
-            "SELECT y.a, y.b, y.c FROM raw.t AS x JOIN raw.t AS y ON x.a = y.a",
-        ),
-        (
-            "SELECT @STAR(raw.t, x) FROM (SELECT a, b, c FROM raw.t) AS x",
-            "SELECT a, b, c FROM (SELECT a, b, c FROM raw.t) AS x",
-        ),
-        ("SELECT @STAR(raw.t, except := [b]) FROM raw.t", "SELECT a, c FROM raw.t"),
-        ("SELECT @STAR(raw.t, except := [A, 'b']) FROM raw.t", "SELECT c FROM raw.t"),
-        ("SELECT @STAR(raw.t, exclude := (a, b)) FROM raw.t", "SELECT c FROM raw.t"),
-        ("SELECT @STAR(raw.t, except := b) FROM raw.t", "SELECT a, c FROM raw.t"),
-        (
-            "SELECT @STAR(raw.t, prefix := 'p_', suffix := '_s') FROM raw.t",
-            "SELECT a AS p_a_s, b AS p_b_s, c AS p_c_s FROM raw.t",
-        ),
-        (
-            "SELECT 1 AS x, @STAR(raw.t), @STAR(raw.u, except := [a, c]) FROM raw.t, raw.u",
-            "SELECT 1 AS x, t.a, t.b, t.c, u.d FROM raw.t, raw.u",
-        ),
-        ("SELECT @STAR(raw.order) FROM raw.order", "SELECT `order`, `group` FROM raw.order"),
-        ("SELECT @STAR(plain) FROM plain", "SELECT p, q FROM plain"),
-        ("SELECT @STAR(plain) FROM default.plain", "SELECT p, q FROM default.plain"),
-        (
-            "WITH w AS (SELECT a AS x, b FROM raw.t) SELECT @STAR(w) FROM w",
-            "WITH w AS (SELECT a AS x, b FROM raw.t) SELECT x, b FROM w",
-        ),
-        (
-            "WITH w AS (SELECT @STAR(raw.t, prefix := 'p_') FROM raw.t) SELECT @STAR(w) FROM w",
-            (
-                "WITH w AS (SELECT a AS p_a, b AS p_b, c AS p_c FROM raw.t) "
-                "SELECT p_a, p_b, p_c FROM w"
-            ),
-        ),
-        (
-            "WITH w (x, y) AS (SELECT a, b FROM raw.t) SELECT @STAR(w) FROM w",
-            "WITH w (x, y) AS (SELECT a, b FROM raw.t) SELECT x, y FROM w",
-        ),
-        (
-            "SELECT @STAR(q, except := [c]) FROM (SELECT * FROM raw.t) AS q",
-            "SELECT a, b FROM (SELECT * FROM raw.t) AS q",
-        ),
-        (
-            "SELECT @STAR(q) FROM (SELECT t.* EXCEPT (b), 1 AS z FROM raw.t) AS q",
-            "SELECT a, c, z FROM (SELECT t.a, t.c, 1 AS z FROM raw.t) AS q",
-        ),
-        (
-            "SELECT @STAR(q) FROM (SELECT * FROM raw.t JOIN raw.u USING (a, c)) AS q",
-            "SELECT a, b, c, d FROM (SELECT * FROM raw.t JOIN raw.u USING (a, c)) AS q",
-        ),
-        (
-            "SELECT current_date AS d FROM (SELECT @STAR(raw.words) FROM raw.words) AS q",
-            "SELECT q.current_date AS d FROM (SELECT a, current_date FROM raw.words) AS q",
-        ),
-        (
-            "SELECT @STAR(q) FROM (SELECT a FROM raw.t UNION SELECT d FROM raw.u) AS q",
-            "SELECT a FROM (SELECT a FROM raw.t UNION SELECT d FROM raw.u) AS q",
-        ),
-        (
-            "SELECT a FROM raw.t WHERE EXISTS (SELECT @STAR(raw.u) FROM raw.u WHERE u.a = t.a)",
-            "SELECT a FROM raw.t WHERE EXISTS (SELECT c, a, d FROM raw.u WHERE u.a = t.a)",
-        ),
-        (
-            "@UNION('all', raw.t, raw.u)",
-            (
-                "SELECT a, c FROM raw.t UNION ALL "
-                "SELECT CAST(a AS int) AS a, CAST(c AS double) AS c FROM raw.u"
-            ),
-        ),
-        (
-            "@UNION('distinct', raw.u, raw.t)",
-            (
-                "SELECT c, a FROM raw.u UNION "
-                "SELECT CAST(c AS int) AS c, CAST(a AS bigint) AS a FROM raw.t"
-            ),
-        ),
-        ("@UNION(raw.t)", "SELECT a, b, c FROM raw.t"),
-        (
-            "WITH w AS (SELECT 1 AS b, a FROM raw.t) @UNION(raw.t, w)",
-            (
-                "WITH w AS (SELECT 1 AS b, a FROM raw.t) "
-                "SELECT a, b FROM raw.t UNION ALL SELECT a, CAST(b AS string) AS b FROM w"
-            ),
-        ),
-        (
-            "SELECT a FROM (@UNION(raw.t, raw.u)) AS q WHERE c > 1",
-            (
-                "SELECT a FROM (SELECT a, c FROM raw.t UNION ALL "
-                "SELECT CAST(a AS int) AS a, CAST(c AS double) AS c FROM raw.u) AS q WHERE c > 1"
-            ),
-        ),
-    ],
+    rows("""
+SELECT @STAR(raw.t) FROM raw.t | SELECT a, b, c FROM raw.t
+SELECT @STAR(t) FROM raw.t | SELECT a, b, c FROM raw.t
+SELECT @STAR(lake.raw.t) FROM raw.t | SELECT a, b, c FROM raw.t
+SELECT @STAR(T) FROM raw.t | SELECT a, b, c FROM raw.t
+SELECT @STAR(raw.t) FROM raw.t AS x | SELECT a, b, c FROM raw.t AS x
+SELECT @STAR(x) FROM raw.t AS x | SELECT a, b, c FROM raw.t AS x
+SELECT @STAR(raw.t, x) FROM raw.t AS x | SELECT a, b, c FROM raw.t AS x
+SELECT @STAR(raw.t, alias := x) FROM raw.t AS x | SELECT a, b, c FROM raw.t AS x
+SELECT @STAR(raw.t, y) FROM raw.t AS x JOIN raw.t AS y ON x.a = y.a
+  | SELECT y.a, y.b, y.c FROM raw.t AS x JOIN raw.t AS y ON x.a = y.a
+SELECT @STAR(raw.t, x) FROM (SELECT a, b, c FROM raw.t) AS x
+  | SELECT a, b, c FROM (SELECT a, b, c FROM raw.t) AS x
+SELECT @STAR(raw.t, except := [b]) FROM raw.t | SELECT a, c FROM raw.t
+SELECT @STAR(raw.t, except := [A, 'b']) FROM raw.t | SELECT c FROM raw.t
+SELECT @STAR(raw.t, exclude := (a, b)) FROM raw.t | SELECT c FROM raw.t
+SELECT @STAR(raw.t, except := b) FROM raw.t | SELECT a, c FROM raw.t
+SELECT @STAR(raw.t, prefix := 'p_', suffix := '_s') FROM raw.t
+  | SELECT a AS p_a_s, b AS p_b_s, c AS p_c_s FROM raw.t
+SELECT 1 AS x, @STAR(raw.t), @STAR(raw.u, except := [a, c]) FROM raw.t, raw.u
+  | SELECT 1 AS x, t.a, t.b, t.c, u.d FROM raw.t, raw.u
+SELECT @STAR(raw.order) FROM raw.order | SELECT `order`, `group` FROM raw.order
+SELECT @STAR(plain) FROM plain | SELECT p, q FROM plain
+SELECT @STAR(plain) FROM default.plain | SELECT p, q FROM default.plain
+WITH w AS (SELECT a AS x, b FROM raw.t) SELECT @STAR(w) FROM w
+  | WITH w AS (SELECT a AS x, b FROM raw.t) SELECT x, b FROM w
+WITH w AS (SELECT @STAR(raw.t, prefix := 'p_') FROM raw.t) SELECT @STAR(w) FROM w
+  | WITH w AS (SELECT a AS p_a, b AS p_b, c AS p_c FROM raw.t) SELECT p_a, p_b, p_c FROM w
+WITH w (x, y) AS (SELECT a, b FROM raw.t) SELECT @STAR(w) FROM w
+  | WITH w (x, y) AS (SELECT a, b FROM raw.t) SELECT x, y FROM w
+SELECT @STAR(q, except := [c]) FROM (SELECT * FROM raw.t) AS q
+  | SELECT a, b FROM (SELECT * FROM raw.t) AS q
+SELECT @STAR(q) FROM (SELECT t.* EXCEPT (b), 1 AS z FROM raw.t) AS q
+  | SELECT a, c, z FROM (SELECT t.a, t.c, 1 AS z FROM raw.t) AS q
+SELECT @STAR(q) FROM (SELECT * FROM raw.t JOIN raw.u USING (a, c)) AS q
+  | SELECT a, b, c, d FROM (SELECT * FROM raw.t JOIN raw.u USING (a, c)) AS q
+SELECT current_date AS d FROM (SELECT @STAR(raw.words) FROM raw.words) AS q
+  | SELECT q.current_date AS d FROM (SELECT a, current_date FROM raw.words) AS q
+SELECT @STAR(q) FROM (SELECT a FROM raw.t UNION SELECT d FROM raw.u) AS q
+  | SELECT a FROM (SELECT a FROM raw.t UNION SELECT d FROM raw.u) AS q
+SELECT a FROM raw.t WHERE EXISTS (SELECT @STAR(raw.u) FROM raw.u WHERE u.a = t.a)
+  | SELECT a FROM raw.t WHERE EXISTS (SELECT c, a, d FROM raw.u WHERE u.a = t.a)
+@UNION('all', raw.t, raw.u)
+  | SELECT a, c FROM raw.t UNION ALL SELECT CAST(a AS int) AS a, CAST(c AS double) AS c FROM raw.u
+@UNION('distinct', raw.u, raw.t)
+  | SELECT c, a FROM raw.u UNION SELECT CAST(c AS int) AS c, CAST(a AS bigint) AS a FROM raw.t
+@UNION(raw.t) | SELECT a, b, c FROM raw.t
+WITH w AS (SELECT 1 AS b, a FROM raw.t) @UNION(raw.t, w)
+  | WITH w AS (SELECT 1 AS b, a FROM raw.t) SELECT a, b FROM raw.t UNION ALL SELECT a, CAST(b AS
+    string) AS b FROM w
+SELECT a FROM (@UNION(raw.t, raw.u)) AS q WHERE c > 1
+  | SELECT a FROM (SELECT a, c FROM raw.t UNION ALL SELECT CAST(a AS int) AS a, CAST(c AS double)
+    AS c FROM raw.u) AS q WHERE c > 1
+"""),
 )
 def test_the_columns_are_those_that_a_person_would_have_written(text: str, expected: str) -> None:
     found = canonical(parsed(text))

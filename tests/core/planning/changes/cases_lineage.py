@@ -145,18 +145,8 @@ VIEWS = [
 ]  # fmt: skip
 
 MODELS = [
-    Case(
-        name="a model is added that nobody reads",
-        before={"m.x": B},
-        after={"m.x": B, "m.y": "SELECT a FROM m.x"},
-        expected={"m.x": UNCHANGED, "m.y": ADDED},
-    ),
-    Case(
-        name="a model that nobody read is removed",
-        before={"m.x": B, "m.y": "SELECT a FROM m.x"},
-        after={"m.x": B},
-        expected={"m.x": UNCHANGED, "m.y": REMOVED},
-    ),
+    Case(name="a model is added that nobody reads", before={"m.x": B}, after={"m.x": B, "m.y": "SELECT a FROM m.x"}, expected={"m.x": UNCHANGED, "m.y": ADDED}),
+    Case(name="a model that nobody read is removed", before={"m.x": B, "m.y": "SELECT a FROM m.x"}, after={"m.x": B}, expected={"m.x": UNCHANGED, "m.y": REMOVED}),
     Case(
         name="a model that leaves rows out is put in the middle",
         before={"m.x": B, "m.y": "SELECT a FROM m.x", "m.z": "SELECT a FROM m.y"},

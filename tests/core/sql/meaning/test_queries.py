@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from sqlglot import exp, parse_one
 
+from tests.core.tables import rows
 from vde_dagster.core.columns import Column
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.canonical import canonicalize
@@ -263,41 +264,28 @@ def test_what_may_be_another_outcome_next_time_is_nondeterministic(
 
 @pytest.mark.parametrize(
     "one,other",
-    [
-        (  # a window that builds on another
-            "SELECT RANK() OVER w AS r FROM raw.t WINDOW v AS (ORDER BY c), w AS (v)",
-            "SELECT RANK() OVER w AS r FROM raw.t WINDOW v AS (ORDER BY a), w AS (v)",
-        ),
-        (  # a common table that reads the outer query
-            (
-                "SELECT t.a, (WITH k AS (SELECT u.b FROM raw.u WHERE u.a = t.c)"
-                " SELECT MAX(k.b) FROM k) AS q FROM raw.t"
-            ),
-            (
-                "SELECT t.a, (WITH k AS (SELECT u.b FROM raw.u WHERE u.a = t.a)"
-                " SELECT MAX(k.b) FROM k) AS q FROM raw.t"
-            ),
-        ),
-        (  # the order of a common table, in which values are collected
-            "WITH k AS (SELECT a, b FROM raw.t ORDER BY c) SELECT COLLECT_LIST(a) AS l FROM k",
-            "WITH k AS (SELECT a, b FROM raw.t ORDER BY b) SELECT COLLECT_LIST(a) AS l FROM k",
-        ),
-        (  # an unknown aggregate sees the rows, too
-            "SELECT COUNT(*) AS n, my_sum(a) AS x FROM raw.t WHERE b = 'x'",
-            "SELECT COUNT(*) AS n, my_sum(a) AS x FROM raw.t WHERE b = 'y'",
-        ),
-        (  # one query further out is another column
-            (
-                "SELECT z.a FROM raw.t AS z WHERE EXISTS (SELECT 1 FROM raw.t AS x WHERE EXISTS"
-                " (SELECT 1 FROM (SELECT x.a AS v FROM raw.u) AS q WHERE q.v = 3))"
-            ),
-            (
-                "SELECT z.a FROM raw.t AS z WHERE EXISTS (SELECT 1 FROM raw.t AS x WHERE EXISTS"
-                " (SELECT 1 FROM (SELECT z.a AS v FROM raw.u) AS q WHERE q.v = 3))"
-            ),
-        ),
-        ("SELECT COUNT(*) AS n FROM raw.t", "SELECT COUNT(t.*) AS n FROM raw.t"),
-    ],
+    rows("""
+# a window that builds on another
+SELECT RANK() OVER w AS r FROM raw.t WINDOW v AS (ORDER BY c), w AS (v)
+  | SELECT RANK() OVER w AS r FROM raw.t WINDOW v AS (ORDER BY a), w AS (v)
+# a common table that reads the outer query
+SELECT t.a, (WITH k AS (SELECT u.b FROM raw.u WHERE u.a = t.c) SELECT MAX(k.b) FROM k) AS q FROM
+    raw.t
+  | SELECT t.a, (WITH k AS (SELECT u.b FROM raw.u WHERE u.a = t.a) SELECT MAX(k.b) FROM k) AS q
+    FROM raw.t
+# the order of a common table, in which values are collected
+WITH k AS (SELECT a, b FROM raw.t ORDER BY c) SELECT COLLECT_LIST(a) AS l FROM k
+  | WITH k AS (SELECT a, b FROM raw.t ORDER BY b) SELECT COLLECT_LIST(a) AS l FROM k
+# an unknown aggregate sees the rows, too
+SELECT COUNT(*) AS n, my_sum(a) AS x FROM raw.t WHERE b = 'x'
+  | SELECT COUNT(*) AS n, my_sum(a) AS x FROM raw.t WHERE b = 'y'
+# one query further out is another column
+SELECT z.a FROM raw.t AS z WHERE EXISTS (SELECT 1 FROM raw.t AS x WHERE EXISTS (SELECT 1 FROM
+    (SELECT x.a AS v FROM raw.u) AS q WHERE q.v = 3))
+  | SELECT z.a FROM raw.t AS z WHERE EXISTS (SELECT 1 FROM raw.t AS x WHERE EXISTS (SELECT 1 FROM
+    (SELECT z.a AS v FROM raw.u) AS q WHERE q.v = 3))
+SELECT COUNT(*) AS n FROM raw.t | SELECT COUNT(t.*) AS n FROM raw.t
+"""),
 )
 def test_other_results_have_other_digests(one: str, other: str) -> None:
     differing = [a != b for a, b in zip(meaning(one).parts(), meaning(other).parts(), strict=True)]
@@ -307,20 +295,14 @@ def test_other_results_have_other_digests(one: str, other: str) -> None:
 
 @pytest.mark.parametrize(
     "one,other",
-    [
-        (
-            "SELECT RANK() OVER w AS r FROM raw.t WINDOW w AS (PARTITION BY b ORDER BY c)",
-            "SELECT RANK() OVER (PARTITION BY b ORDER BY c) AS r FROM raw.t",
-        ),
-        (
-            "SELECT a FROM raw.t WHERE EXISTS (SELECT 1 FROM raw.u WHERE u.a = t.a)",
-            "SELECT a FROM raw.t WHERE EXISTS (SELECT c FROM raw.u WHERE u.a = t.a LIMIT 1)",
-        ),
-        (
-            "SELECT a FROM raw.t WHERE b = 'x' AND c > 1",
-            "WITH x AS (SELECT * FROM raw.t WHERE b = 'x') SELECT a FROM x WHERE 1 < c",
-        ),
-    ],
+    rows("""
+SELECT RANK() OVER w AS r FROM raw.t WINDOW w AS (PARTITION BY b ORDER BY c)
+  | SELECT RANK() OVER (PARTITION BY b ORDER BY c) AS r FROM raw.t
+SELECT a FROM raw.t WHERE EXISTS (SELECT 1 FROM raw.u WHERE u.a = t.a)
+  | SELECT a FROM raw.t WHERE EXISTS (SELECT c FROM raw.u WHERE u.a = t.a LIMIT 1)
+SELECT a FROM raw.t WHERE b = 'x' AND c > 1
+  | WITH x AS (SELECT * FROM raw.t WHERE b = 'x') SELECT a FROM x WHERE 1 < c
+"""),
 )
 def test_equal_results_have_equal_digests(one: str, other: str) -> None:
     assert meaning(one).digest == meaning(other).digest

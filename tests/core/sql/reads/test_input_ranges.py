@@ -49,15 +49,9 @@ IN_DAY = "ts >= '2024-01-01' AND ts < '2024-01-02'"
         ("'2024-01-01' <= ts AND '2024-01-02' > ts", DAY),
         ("('2024-01-02' > TS) AND ((k = 1) AND '2024-01-01' <= `ts`)", DAY),
         ("ts > '2024-01-01' AND ts <= '2024-01-01 23:00:00'", DAY),
-        (
-            "ts >= '2024-01-01 05:30:00' AND ts < '2024-01-01 06:30:00'",
-            span("2024-01-01T05:00", "2024-01-01T07:00"),
-        ),
+        ("ts >= '2024-01-01 05:30:00' AND ts < '2024-01-01 06:30:00'", span("2024-01-01T05:00", "2024-01-01T07:00")),
         ("ts = '2024-01-01 05:30:00'", span("2024-01-01T05:00", "2024-01-01T06:00")),
-        (
-            "ts >= CAST('2024-01-01 00:00:00+00:00' AS TIMESTAMP) AND ts < TIMESTAMP '2024-01-02'",
-            DAY,
-        ),
+        ("ts >= CAST('2024-01-01 00:00:00+00:00' AS TIMESTAMP) AND ts < TIMESTAMP '2024-01-02'", DAY),
         ("ts >= CAST('2024-01-01 02:00:00+02:00' AS TIMESTAMP) AND ts < DATE '2024-01-02'", DAY),
         (f"{IN_DAY} AND ts >= '2023-01-01'", DAY),
         (f"{IN_DAY} AND ts > '2025-01-01'", ()),
@@ -79,7 +73,7 @@ IN_DAY = "ts >= '2024-01-01' AND ts < '2024-01-02'"
         ("ts >= CAST('2024-01-01 00:00:00-05:00' AS TIMESTAMP_NTZ) AND ts < '2024-01-02'", WHOLE),
         ("ts >= '2024-01-01' AND ts < CURRENT_TIMESTAMP()", WHOLE),
     ],
-)
+)  # fmt: skip
 def test_conditions_on_one_scan(where: str, expected: InputRange) -> None:
     assert ranges(f"SELECT ts, k FROM s.p WHERE {where}") == {P: expected}
 
@@ -87,55 +81,19 @@ def test_conditions_on_one_scan(where: str, expected: InputRange) -> None:
 @pytest.mark.parametrize(
     "sql,p,q",
     [
-        (
-            f"SELECT 1 AS x FROM s.p AS p JOIN s.q AS q ON p.k = q.k AND p.{IN_DAY.replace('ts <', 'p.ts <')}",
-            DAY,
-            WHOLE,
-        ),
-        (
-            "SELECT 1 AS x FROM s.p AS p LEFT JOIN s.q AS q ON q.ts BETWEEN '2024-01-01' AND '2024-01-01 23:59:59'",
-            WHOLE,
-            DAY,
-        ),
-        (
-            "SELECT 1 AS x FROM s.p AS p LEFT JOIN s.q AS q ON p.ts BETWEEN '2024-01-01' AND '2024-01-01 23:59:59'",
-            WHOLE,
-            WHOLE,
-        ),
-        (
-            "SELECT 1 AS x FROM s.p AS p RIGHT JOIN s.q AS q ON p.ts BETWEEN '2024-01-01' AND '2024-01-01 23:59:59'",
-            DAY,
-            WHOLE,
-        ),
-        (
-            "SELECT 1 AS x FROM s.p AS p FULL JOIN s.q AS q ON p.ts BETWEEN '2024-01-01' AND '2024-01-01 23:59:59'",
-            WHOLE,
-            WHOLE,
-        ),
-        (
-            "SELECT 1 AS x FROM s.p AS p FULL JOIN s.q AS q ON p.k = q.k WHERE p.ts BETWEEN '2024-01-01' AND '2024-01-01 23:59:59'",
-            DAY,
-            WHOLE,
-        ),
-        (
-            "SELECT 1 AS x FROM s.p AS p LEFT ANTI JOIN s.q AS q ON q.k = p.k AND q.ts = '2024-01-01'",
-            WHOLE,
-            span("2024-01-01", "2024-01-01T01:00"),
-        ),
-        (
-            f"WITH c AS (SELECT ts, k FROM s.p WHERE {IN_DAY}) SELECT c.k FROM c JOIN s.q AS q ON q.k = c.k",
-            DAY,
-            WHOLE,
-        ),
+        (f"SELECT 1 AS x FROM s.p AS p JOIN s.q AS q ON p.k = q.k AND p.{IN_DAY.replace('ts <', 'p.ts <')}", DAY, WHOLE),
+        ("SELECT 1 AS x FROM s.p AS p LEFT JOIN s.q AS q ON q.ts BETWEEN '2024-01-01' AND '2024-01-01 23:59:59'", WHOLE, DAY),
+        ("SELECT 1 AS x FROM s.p AS p LEFT JOIN s.q AS q ON p.ts BETWEEN '2024-01-01' AND '2024-01-01 23:59:59'", WHOLE, WHOLE),
+        ("SELECT 1 AS x FROM s.p AS p RIGHT JOIN s.q AS q ON p.ts BETWEEN '2024-01-01' AND '2024-01-01 23:59:59'", DAY, WHOLE),
+        ("SELECT 1 AS x FROM s.p AS p FULL JOIN s.q AS q ON p.ts BETWEEN '2024-01-01' AND '2024-01-01 23:59:59'", WHOLE, WHOLE),
+        ("SELECT 1 AS x FROM s.p AS p FULL JOIN s.q AS q ON p.k = q.k WHERE p.ts BETWEEN '2024-01-01' AND '2024-01-01 23:59:59'", DAY, WHOLE),
+        ("SELECT 1 AS x FROM s.p AS p LEFT ANTI JOIN s.q AS q ON q.k = p.k AND q.ts = '2024-01-01'", WHOLE, span("2024-01-01", "2024-01-01T01:00")),
+        (f"WITH c AS (SELECT ts, k FROM s.p WHERE {IN_DAY}) SELECT c.k FROM c JOIN s.q AS q ON q.k = c.k", DAY, WHOLE),
         (f"SELECT k FROM s.p WHERE {IN_DAY} UNION ALL SELECT k FROM s.q WHERE {IN_DAY}", DAY, DAY),
         (f"SELECT k FROM s.p WHERE {IN_DAY} AND k IN (SELECT k FROM s.q)", DAY, WHOLE),
-        (
-            f"SELECT x.k FROM (SELECT k, ts FROM s.p) AS x WHERE x.{IN_DAY.replace('ts <', 'x.ts <')}",
-            DAY,
-            None,
-        ),
+        (f"SELECT x.k FROM (SELECT k, ts FROM s.p) AS x WHERE x.{IN_DAY.replace('ts <', 'x.ts <')}", DAY, None),
     ],
-)
+)  # fmt: skip
 def test_each_scan_has_its_own_bounds(sql: str, p: InputRange, q: InputRange | None) -> None:
     assert ranges(sql) == ({P: p, Q: q} if q is not None else {P: p})
 

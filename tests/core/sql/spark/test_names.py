@@ -22,12 +22,10 @@ def table(**types: str) -> list[Column]:
 
 SCHEMAS = {
     ModelName("raw", "s"): table(a="int", i="int"),
-    ModelName("raw", "t"): table(
-        i="int", s="struct<a:int,t:struct<z:int>>", arr="array<int>", m="map<string,int>"
-    ),
+    ModelName("raw", "t"): table(i="int", s="struct<a:int,t:struct<z:int>>", arr="array<int>", m="map<string,int>"),
     ModelName("raw", "u"): table(i="int", v="int"),
     ModelName("other", "u"): table(i="int", w="int"),
-}
+}  # fmt: skip
 
 
 def canonical(text: str) -> CanonicalQuery:
