@@ -211,6 +211,23 @@ class Case:
     rules: Rules = DEFAULT_RULES
 
 
+def edits(
+    name: str,
+    rules: Rules = DEFAULT_RULES,
+    **models: tuple[Written | None, Expected] | tuple[Written | None, Written | None, Expected],
+) -> Case:
+    """Models that are edited, and others: ``x=(before, after, expected)``, ``y=(text, expected)``.
+
+    A model is not there where None stands in place of its text.
+    """
+    before, after = (
+        {f"m.{key}": text for key, each in models.items() if isinstance(text := each[at], Written)}
+        for at in (0, -2)
+    )
+    expected = {f"m.{key}": each[-1] for key, each in models.items()}
+    return Case(name=name, before=before, after=after, expected=expected, rules=rules)
+
+
 def edit(
     name: str,
     old: Written,
@@ -220,17 +237,7 @@ def edit(
     **downstream: tuple[Written, Expected],
 ) -> Case:
     """One edited model, m.x, and untouched ones: ``y=(text, expected)`` is m.y."""
-    others: dict[str, Written] = {f"m.{each}": written for each, (written, _) in downstream.items()}
-    return Case(
-        name=name,
-        before={"m.x": old, **others},
-        after={"m.x": new, **others},
-        expected={
-            "m.x": expected,
-            **{f"m.{each}": wanted for each, (_, wanted) in downstream.items()},
-        },
-        rules=rules,
-    )
+    return edits(name, rules, x=(old, new, expected), **downstream)
 
 
 def decided(**categories: Category) -> Rules:

@@ -15,8 +15,8 @@ from tests.core.planning.changes.case import (
     REMOVED,
     ROWS,
     UNREAD,
-    Case,
     edit,
+    edits,
 )
 
 ADDING = [
@@ -59,18 +59,8 @@ REMOVING = [
     edit("what LATERAL VIEW unfolds is removed, and not the LATERAL VIEW", "SELECT t.a, l.k FROM raw.t AS t LATERAL VIEW EXPLODE(t.e) l AS k", "SELECT t.a FROM raw.t AS t LATERAL VIEW EXPLODE(t.e) l AS k", UNREAD("k"), y=("SELECT a FROM m.x", KEPT)),
     edit("a window is removed", "SELECT a, ROW_NUMBER() OVER (ORDER BY ts, c) AS r FROM raw.t", "SELECT a FROM raw.t", UNREAD("r"), y=("SELECT a FROM m.x", KEPT)),
     edit("a column is removed from both sides of UNION ALL", "SELECT a, b FROM raw.t UNION ALL SELECT a, b FROM raw.u", "SELECT a FROM raw.t UNION ALL SELECT a FROM raw.u", UNREAD("b"), y=("SELECT a FROM m.x", KEPT)),
-    Case(
-        name="a column is removed together with the reads of it",
-        before={"m.x": "SELECT a, b FROM raw.t", "m.y": "SELECT a, b FROM m.x", "m.z": "SELECT a FROM m.y"},
-        after={"m.x": "SELECT a FROM raw.t", "m.y": "SELECT a FROM m.x", "m.z": "SELECT a FROM m.y"},
-        expected={"m.x": BREAKING("b", "`b`", "m.y"), "m.y": UNREAD("b", "`b`"), "m.z": KEPT},
-    ),
-    Case(
-        name="a column is removed together with the only model that read it",
-        before={"m.x": "SELECT a, b FROM raw.t", "m.y": "SELECT b FROM m.x", "m.z": "SELECT a FROM m.x"},
-        after={"m.x": "SELECT a FROM raw.t", "m.z": "SELECT a FROM m.x"},
-        expected={"m.x": UNREAD("b"), "m.y": REMOVED, "m.z": KEPT},
-    ),
+    edits("a column is removed together with the reads of it", x=("SELECT a, b FROM raw.t", "SELECT a FROM raw.t", BREAKING("b", "`b`", "m.y")), y=("SELECT a, b FROM m.x", "SELECT a FROM m.x", UNREAD("b", "`b`")), z=("SELECT a FROM m.y", KEPT)),
+    edits("a column is removed together with the only model that read it", x=("SELECT a, b FROM raw.t", "SELECT a FROM raw.t", UNREAD("b")), y=("SELECT b FROM m.x", None, REMOVED), z=("SELECT a FROM m.x", KEPT)),
     edit("another table's column stands in for a removed one", "SELECT a, b FROM raw.t", "SELECT a FROM raw.t", BREAKING("b", "m.y"), y=("SELECT t.a FROM raw.t AS t WHERE EXISTS (SELECT 1 FROM m.x AS x WHERE x.a = t.a AND b = 'p')", ROWS)),
     edit("an added column stands in for another table's", "SELECT a FROM raw.t", "SELECT a, UPPER(b) AS b FROM raw.t", NON_BREAKING("b"), y=("SELECT t.a FROM raw.t AS t WHERE EXISTS (SELECT 1 FROM m.x AS x WHERE x.a = t.a AND b = 'p')", ROWS)),
     edit("an added column stands in for one that the downstream query defines", "SELECT a FROM raw.t", "SELECT a, c AS v FROM raw.t", NON_BREAKING("v"), y=("SELECT a + 1 AS v, v * 2 AS w FROM m.x", BREAKING("w")), z=("SELECT w FROM m.y", REACHED("w")), w=("SELECT v FROM m.y", KEPT)),
@@ -144,12 +134,7 @@ CHANGING = [
 
 RENAMING = [
     edit("a column that nobody reads has another name", "SELECT a, b FROM raw.t", "SELECT a, b AS k FROM raw.t", UNREAD("b k", "`b`", "`k`"), y=("SELECT a FROM m.x", KEPT)),
-    Case(
-        name="a column has another name and its reader follows",
-        before={"m.x": "SELECT a, b FROM raw.t", "m.y": "SELECT a, b FROM m.x", "m.z": "SELECT a FROM m.y"},
-        after={"m.x": "SELECT a, b AS k FROM raw.t", "m.y": "SELECT a, k AS b FROM m.x", "m.z": "SELECT a FROM m.y"},
-        expected={"m.x": BREAKING("b k", "`b`", "m.y"), "m.y": EDITED, "m.z": KEPT},
-    ),
+    edits("a column has another name and its reader follows", x=("SELECT a, b FROM raw.t", "SELECT a, b AS k FROM raw.t", BREAKING("b k", "`b`", "m.y")), y=("SELECT a, b FROM m.x", "SELECT a, k AS b FROM m.x", EDITED), z=("SELECT a FROM m.y", KEPT)),
     edit("two columns change their names with each other", "SELECT a AS p, a * 2 AS q FROM raw.t", "SELECT a AS q, a * 2 AS p FROM raw.t", BREAKING("p q"), y=("SELECT p FROM m.x", REACHED("p"))),
     edit("a struct gets another field", "SELECT a, STRUCT(b AS k) AS s FROM raw.t", "SELECT a, STRUCT(b AS k, c AS l) AS s FROM raw.t", BREAKING("s"), y=("SELECT s FROM m.x", REACHED("s")), z=("SELECT a FROM m.x", KEPT)),
 ]  # fmt: skip

@@ -15,6 +15,7 @@ from tests.core.planning.changes.case import (
     UNCHANGED,
     Case,
     edit,
+    edits,
 )
 
 A, AB = "SELECT a FROM raw.t", "SELECT a, b FROM raw.t"
@@ -123,12 +124,7 @@ KINDS = [
     edit("a history that compares every column compares the added one, too", HISTORY.format("*") + AB, HISTORY.format("*") + ABC, BREAKING(ALL), y=("SELECT a FROM m.x", REACHED_ROWS)),
     edit("a history that compares one column does not compare the added one", HISTORY.format("(b)") + AB, HISTORY.format("(b)") + ABC, NON_BREAKING("c"), y=("SELECT a, valid_from FROM m.x", KEPT)),
     edit("a history of a star compares the column that is added upstream", AB, ABC, NON_BREAKING("c"), y=(HISTORY.format("*") + "SELECT * FROM m.x", BREAKING(ALL)), z=("SELECT a FROM m.y", REACHED_ROWS)),
-    Case(
-        name="an edited model reads a view again, whose limit takes other rows",
-        before={"m.x": LIMITED, "m.y": "SELECT a FROM m.x", "m.z": "SELECT a FROM m.y", "m.w": "SELECT a FROM m.x"},
-        after={"m.x": LIMITED, "m.y": "SELECT a, b FROM m.x", "m.z": "SELECT a FROM m.y", "m.w": "SELECT a FROM m.x"},
-        expected={"m.x": UNCHANGED, "m.y": BREAKING(ALL), "m.z": REACHED_ROWS, "m.w": UNCHANGED},
-    ),
+    edits("an edited model reads a view again, whose limit takes other rows", x=(LIMITED, UNCHANGED), y=("SELECT a FROM m.x", "SELECT a, b FROM m.x", BREAKING(ALL)), z=("SELECT a FROM m.y", REACHED_ROWS), w=("SELECT a FROM m.x", UNCHANGED)),
 ]  # fmt: skip
 
 CASES = [*AGGREGATES, *CHANCE, *LISTS_OF_COLUMNS, *READS, *MACROS, *DIALECTS, *KINDS]

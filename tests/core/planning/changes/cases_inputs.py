@@ -26,6 +26,7 @@ from tests.core.planning.changes.case import (
     Project,
     Source,
     edit,
+    edits,
     of_source,
     python,
     seed,
@@ -110,54 +111,19 @@ def above_python(name: str, old: str, new: str, x: Expected, p: Expected) -> Cas
 
 
 PYTHON = [
-    Case(
-        name="the code of a Python model is another, and all downstream is reached",
-        before={"m.x": "SELECT a FROM raw.t", "m.p": P, "m.q": "SELECT k FROM m.p"},
-        after={"m.x": "SELECT a FROM raw.t", "m.p": python("context.table('m.x').distinct()"), "m.q": "SELECT k FROM m.p"},
-        expected={"m.x": UNCHANGED, "m.p": UNDECIDABLE(ALL), "m.q": REACHED_ROWS},
-    ),
-    Case(
-        name="a Python model has one more column",
-        before={"m.x": "SELECT a FROM raw.t", "m.p": P, "m.q": "SELECT k FROM m.p"},
-        after={"m.x": "SELECT a FROM raw.t", "m.p": python("context.table('m.x')", columns="k l"), "m.q": "SELECT k FROM m.p"},
-        expected={"m.x": UNCHANGED, "m.p": UNDECIDABLE, "m.q": REACHED},
-    ),
-    Case(
-        name="a Python model may read more of what is upstream",
-        before={"m.x": "SELECT a FROM raw.t", "m.p": python("context.table('m.x')", header="depends_on={'m.x': {'before': '1 day'}}")},
-        after={"m.x": "SELECT a FROM raw.t", "m.p": python("context.table('m.x')", header="depends_on={'m.x': {'before': '2 days'}}")},
-        expected={"m.x": UNCHANGED, "m.p": UNDECIDABLE},
-    ),
-    Case(
-        name="a Python model is written in other lines",
-        before={"m.x": "SELECT a FROM raw.t", "m.p": P, "m.q": "SELECT k FROM m.p"},
-        after={"m.x": "SELECT a FROM raw.t", "m.p": IN_OTHER_LINES, "m.q": "SELECT k FROM m.p"},
-        expected={"m.x": UNCHANGED, "m.p": UNCHANGED, "m.q": UNCHANGED},
-    ),
-    Case(
-        name="a Python model has another owner",
-        before={"m.x": "SELECT a FROM raw.t", "m.p": P, "m.q": "SELECT k FROM m.p"},
-        after={"m.x": "SELECT a FROM raw.t", "m.p": python("context.table('m.x')", header="owner='me'"), "m.q": "SELECT k FROM m.p"},
-        expected={"m.x": UNCHANGED, "m.p": METADATA, "m.q": METADATA},
-    ),
+    edits("the code of a Python model is another, and all downstream is reached", x=("SELECT a FROM raw.t", UNCHANGED), p=(P, python("context.table('m.x').distinct()"), UNDECIDABLE(ALL)), q=("SELECT k FROM m.p", REACHED_ROWS)),
+    edits("a Python model has one more column", x=("SELECT a FROM raw.t", UNCHANGED), p=(P, python("context.table('m.x')", columns="k l"), UNDECIDABLE), q=("SELECT k FROM m.p", REACHED)),
+    edits("a Python model may read more of what is upstream", x=("SELECT a FROM raw.t", UNCHANGED), p=(python("context.table('m.x')", header="depends_on={'m.x': {'before': '1 day'}}"), python("context.table('m.x')", header="depends_on={'m.x': {'before': '2 days'}}"), UNDECIDABLE)),
+    edits("a Python model is written in other lines", x=("SELECT a FROM raw.t", UNCHANGED), p=(P, IN_OTHER_LINES, UNCHANGED), q=("SELECT k FROM m.p", UNCHANGED)),
+    edits("a Python model has another owner", x=("SELECT a FROM raw.t", UNCHANGED), p=(P, python("context.table('m.x')", header="owner='me'"), METADATA), q=("SELECT k FROM m.p", METADATA)),
     above_python("a Python model downstream of other rows", "SELECT a FROM raw.t", "SELECT a FROM raw.t WHERE a > 1", ROWS, REACHED),
     above_python("a Python model downstream of a changed column", "SELECT a, b FROM raw.t", "SELECT a, LOWER(b) AS b FROM raw.t", BREAKING("b", "m.p"), REACHED),
     above_python("a Python model downstream of an added column", "SELECT a FROM raw.t", "SELECT a, b FROM raw.t", NON_BREAKING("b"), REACHED),
     above_python("a Python model downstream of a removed column", "SELECT a, b FROM raw.t", "SELECT a FROM raw.t", BREAKING("b", "`b`", "m.p"), REACHED),
     above_python("a Python model downstream of columns in another order", "SELECT a, b FROM raw.t", "SELECT b, a FROM raw.t", EDITED, REACHED),
     above_python("a Python model downstream of another owner", "MODEL (kind FULL, owner me); SELECT a FROM raw.t", "MODEL (kind FULL, owner you); SELECT a FROM raw.t", METADATA, METADATA),
-    Case(
-        name="a Python model downstream of a kept model is kept",
-        before={"m.n": "SELECT a, b FROM raw.t", "m.x": "SELECT a FROM m.n", "m.p": P},
-        after={"m.n": "SELECT a, LOWER(b) AS b FROM raw.t", "m.x": "SELECT a FROM m.n", "m.p": P},
-        expected={"m.n": UNREAD("b"), "m.x": KEPT, "m.p": KEPT},
-    ),
-    Case(
-        name="a query becomes a Python model",
-        before={"m.x": "SELECT a FROM raw.t", "m.p": "SELECT b AS k FROM raw.t", "m.q": "SELECT k FROM m.p"},
-        after={"m.x": "SELECT a FROM raw.t", "m.p": P, "m.q": "SELECT k FROM m.p"},
-        expected={"m.x": UNCHANGED, "m.p": UNDECIDABLE, "m.q": REACHED},
-    ),
+    edits("a Python model downstream of a kept model is kept", n=("SELECT a, b FROM raw.t", "SELECT a, LOWER(b) AS b FROM raw.t", UNREAD("b")), x=("SELECT a FROM m.n", KEPT), p=(P, KEPT)),
+    edits("a query becomes a Python model", x=("SELECT a FROM raw.t", UNCHANGED), p=("SELECT b AS k FROM raw.t", P, UNDECIDABLE), q=("SELECT k FROM m.p", REACHED)),
 ]  # fmt: skip
 
 STATEMENTS = [

@@ -19,6 +19,7 @@ from tests.core.planning.changes.case import (
     UNREAD,
     Case,
     edit,
+    edits,
 )
 
 B, LOWER = "SELECT a, b, c FROM raw.t", "SELECT a, LOWER(b) AS b, c FROM raw.t"
@@ -48,90 +49,20 @@ DEEP = [
 ]  # fmt: skip
 
 TWO_EDITS = [
-    Case(
-        name="trap: a harmless edit in the middle does not hide a breaking one upstream",
-        before={"m.x": ALL_ROWS, "m.y": "SELECT a FROM m.x", "m.z": "SELECT a FROM m.y", "m.w": "SELECT a FROM m.z"},
-        after={"m.x": SOME_ROWS, "m.y": "SELECT a, b FROM m.x", "m.z": "SELECT a FROM m.y", "m.w": "SELECT a FROM m.z"},
-        expected={"m.x": ROWS, "m.y": BREAKING("*"), "m.z": REACHED_ROWS, "m.w": REACHED_ROWS},
-    ),
-    Case(
-        name="trap: a harmless edit in the middle does not hide a changed column that is read downstream",
-        before={"m.x": B, "m.y": "SELECT a, b FROM m.x", "m.z": "SELECT b FROM m.y", "m.w": "SELECT a FROM m.y"},
-        after={"m.x": LOWER, "m.y": "SELECT a, b, c FROM m.x", "m.z": "SELECT b FROM m.y", "m.w": "SELECT a FROM m.y"},
-        expected={"m.x": BREAKING("b"), "m.y": BREAKING("b c", "m.z"), "m.z": REACHED("b"), "m.w": KEPT},
-    ),
-    Case(
-        name="trap: an edit of the layout in the middle does not hide a breaking one upstream",
-        before={"m.x": ALL_ROWS, "m.y": "MODEL (kind FULL); SELECT a FROM m.x", "m.z": "SELECT a FROM m.y"},
-        after={"m.x": SOME_ROWS, "m.y": "MODEL (kind FULL, partitioned_by a); SELECT a FROM m.x", "m.z": "SELECT a FROM m.y"},
-        expected={"m.x": ROWS, "m.y": BREAKING("*"), "m.z": REACHED_ROWS},
-    ),
-    Case(
-        name="trap: a harmless edit two models downstream does not hide a breaking one upstream",
-        before={"m.x": ALL_ROWS, "m.y": "SELECT a FROM m.x", "m.z": "SELECT a FROM m.y", "m.w": "SELECT a FROM m.z"},
-        after={"m.x": SOME_ROWS, "m.y": "SELECT a FROM m.x", "m.z": "SELECT a, 1 AS one FROM m.y", "m.w": "SELECT a FROM m.z"},
-        expected={"m.x": ROWS, "m.y": REACHED_ROWS, "m.z": BREAKING("*"), "m.w": REACHED_ROWS},
-    ),
-    Case(
-        name="a harmless edit in the middle stays harmless where it reads nothing that changed",
-        before={"m.x": B, "m.y": "SELECT a FROM m.x", "m.z": "SELECT a FROM m.y"},
-        after={"m.x": LOWER, "m.y": "SELECT a, c FROM m.x", "m.z": "SELECT a FROM m.y"},
-        expected={"m.x": UNREAD("b"), "m.y": NON_BREAKING("c"), "m.z": KEPT},
-    ),
-    Case(
-        name="a model in the middle carries a changed column that nobody reads downstream",
-        before={"m.x": B, "m.y": "SELECT a, b FROM m.x", "m.z": "SELECT a FROM m.y"},
-        after={"m.x": LOWER, "m.y": "SELECT a, b, c FROM m.x", "m.z": "SELECT a FROM m.y"},
-        expected={"m.x": BREAKING("b"), "m.y": NON_BREAKING("b c"), "m.z": KEPT},
-    ),
-    Case(
-        name="an added column is used by an added column downstream",
-        before={"m.x": "SELECT a FROM raw.t", "m.y": "SELECT a FROM m.x", "m.z": "SELECT a FROM m.y"},
-        after={"m.x": "SELECT a, b FROM raw.t", "m.y": "SELECT a, UPPER(b) AS k FROM m.x", "m.z": "SELECT a FROM m.y"},
-        expected={"m.x": NON_BREAKING("b"), "m.y": NON_BREAKING("k"), "m.z": KEPT},
-    ),
-    Case(
-        name="an added column chooses rows downstream",
-        before={"m.x": "SELECT a FROM raw.t", "m.y": "SELECT a FROM m.x", "m.z": "SELECT a FROM m.y"},
-        after={"m.x": "SELECT a, b FROM raw.t", "m.y": "SELECT a FROM m.x WHERE b = 'p'", "m.z": "SELECT a FROM m.y"},
-        expected={"m.x": NON_BREAKING("b"), "m.y": ROWS, "m.z": REACHED_ROWS},
-    ),
-    Case(
-        name="a harmless edit upstream of a breaking one reaches nobody else",
-        before={"m.x": "SELECT a FROM raw.t", "m.y": "SELECT a FROM m.x", "m.z": "SELECT a FROM m.y", "m.w": "SELECT a FROM m.x"},
-        after={"m.x": "SELECT a, b FROM raw.t", "m.y": "SELECT DISTINCT a FROM m.x", "m.z": "SELECT a FROM m.y", "m.w": "SELECT a FROM m.x"},
-        expected={"m.x": NON_BREAKING("b"), "m.y": ROWS, "m.z": REACHED_ROWS, "m.w": KEPT},
-    ),
-    Case(
-        name="both sides of a diamond are edited",
-        before={"m.x": B, "m.y": "SELECT a, b FROM m.x", "m.z": "SELECT a, c FROM m.x", "m.w": "SELECT y.a, z.c FROM m.y AS y JOIN m.z AS z ON y.a = z.a", "m.v": "SELECT a FROM m.w"},
-        after={"m.x": B, "m.y": "SELECT a, LOWER(b) AS b FROM m.x", "m.z": "SELECT a, c * 2 AS c FROM m.x", "m.w": "SELECT y.a, z.c FROM m.y AS y JOIN m.z AS z ON y.a = z.a", "m.v": "SELECT a FROM m.w"},
-        expected={"m.x": UNCHANGED, "m.y": UNREAD("b"), "m.z": BREAKING("c", "m.w"), "m.w": REACHED("c"), "m.v": KEPT},
-    ),
-    Case(
-        name="a filter moves from a model to the one upstream",
-        before={"m.x": ALL_ROWS, "m.y": "SELECT a FROM m.x WHERE a > 1", "m.z": "SELECT a FROM m.x"},
-        after={"m.x": SOME_ROWS, "m.y": "SELECT a FROM m.x", "m.z": "SELECT a FROM m.x"},
-        expected={"m.x": ROWS, "m.y": EDITED, "m.z": REACHED_ROWS},
-    ),
-    Case(
-        name="two parents change and each reaches other columns",
-        before={"m.x": B, "m.y": "SELECT a, b, c FROM raw.u", "m.z": "SELECT x.a, x.b, y.c FROM m.x AS x JOIN m.y AS y ON x.a = y.a", "m.w": "SELECT a FROM m.z"},
-        after={"m.x": LOWER, "m.y": "SELECT a, b, c * 2 AS c FROM raw.u", "m.z": "SELECT x.a, x.b, y.c FROM m.x AS x JOIN m.y AS y ON x.a = y.a", "m.w": "SELECT a FROM m.z"},
-        expected={"m.x": BREAKING("b", "m.z"), "m.y": BREAKING("c", "m.z"), "m.z": REACHED("b c"), "m.w": KEPT},
-    ),
-    Case(
-        name="a reached model with another owner is reached all the same",
-        before={"m.x": ALL_ROWS, "m.y": "MODEL (kind FULL, owner me); SELECT a FROM m.x"},
-        after={"m.x": SOME_ROWS, "m.y": "MODEL (kind FULL, owner you); SELECT a FROM m.x"},
-        expected={"m.x": ROWS, "m.y": REACHED_ROWS},
-    ),
-    Case(
-        name="a kept model with another owner is kept all the same",
-        before={"m.x": B, "m.y": "MODEL (kind FULL, owner me); SELECT a FROM m.x"},
-        after={"m.x": LOWER, "m.y": "MODEL (kind FULL, owner you); SELECT a FROM m.x"},
-        expected={"m.x": UNREAD("b"), "m.y": KEPT},
-    ),
+    edits("trap: a harmless edit in the middle does not hide a breaking one upstream", x=(ALL_ROWS, SOME_ROWS, ROWS), y=("SELECT a FROM m.x", "SELECT a, b FROM m.x", BREAKING("*")), z=("SELECT a FROM m.y", REACHED_ROWS), w=("SELECT a FROM m.z", REACHED_ROWS)),
+    edits("trap: a harmless edit in the middle does not hide a changed column that is read downstream", x=(B, LOWER, BREAKING("b")), y=("SELECT a, b FROM m.x", "SELECT a, b, c FROM m.x", BREAKING("b c", "m.z")), z=("SELECT b FROM m.y", REACHED("b")), w=("SELECT a FROM m.y", KEPT)),
+    edits("trap: an edit of the layout in the middle does not hide a breaking one upstream", x=(ALL_ROWS, SOME_ROWS, ROWS), y=("MODEL (kind FULL); SELECT a FROM m.x", "MODEL (kind FULL, partitioned_by a); SELECT a FROM m.x", BREAKING("*")), z=("SELECT a FROM m.y", REACHED_ROWS)),
+    edits("trap: a harmless edit two models downstream does not hide a breaking one upstream", x=(ALL_ROWS, SOME_ROWS, ROWS), y=("SELECT a FROM m.x", REACHED_ROWS), z=("SELECT a FROM m.y", "SELECT a, 1 AS one FROM m.y", BREAKING("*")), w=("SELECT a FROM m.z", REACHED_ROWS)),
+    edits("a harmless edit in the middle stays harmless where it reads nothing that changed", x=(B, LOWER, UNREAD("b")), y=("SELECT a FROM m.x", "SELECT a, c FROM m.x", NON_BREAKING("c")), z=("SELECT a FROM m.y", KEPT)),
+    edits("a model in the middle carries a changed column that nobody reads downstream", x=(B, LOWER, BREAKING("b")), y=("SELECT a, b FROM m.x", "SELECT a, b, c FROM m.x", NON_BREAKING("b c")), z=("SELECT a FROM m.y", KEPT)),
+    edits("an added column is used by an added column downstream", x=("SELECT a FROM raw.t", "SELECT a, b FROM raw.t", NON_BREAKING("b")), y=("SELECT a FROM m.x", "SELECT a, UPPER(b) AS k FROM m.x", NON_BREAKING("k")), z=("SELECT a FROM m.y", KEPT)),
+    edits("an added column chooses rows downstream", x=("SELECT a FROM raw.t", "SELECT a, b FROM raw.t", NON_BREAKING("b")), y=("SELECT a FROM m.x", "SELECT a FROM m.x WHERE b = 'p'", ROWS), z=("SELECT a FROM m.y", REACHED_ROWS)),
+    edits("a harmless edit upstream of a breaking one reaches nobody else", x=("SELECT a FROM raw.t", "SELECT a, b FROM raw.t", NON_BREAKING("b")), y=("SELECT a FROM m.x", "SELECT DISTINCT a FROM m.x", ROWS), z=("SELECT a FROM m.y", REACHED_ROWS), w=("SELECT a FROM m.x", KEPT)),
+    edits("both sides of a diamond are edited", x=(B, UNCHANGED), y=("SELECT a, b FROM m.x", "SELECT a, LOWER(b) AS b FROM m.x", UNREAD("b")), z=("SELECT a, c FROM m.x", "SELECT a, c * 2 AS c FROM m.x", BREAKING("c", "m.w")), w=("SELECT y.a, z.c FROM m.y AS y JOIN m.z AS z ON y.a = z.a", REACHED("c")), v=("SELECT a FROM m.w", KEPT)),
+    edits("a filter moves from a model to the one upstream", x=(ALL_ROWS, SOME_ROWS, ROWS), y=("SELECT a FROM m.x WHERE a > 1", "SELECT a FROM m.x", EDITED), z=("SELECT a FROM m.x", REACHED_ROWS)),
+    edits("two parents change and each reaches other columns", x=(B, LOWER, BREAKING("b", "m.z")), y=("SELECT a, b, c FROM raw.u", "SELECT a, b, c * 2 AS c FROM raw.u", BREAKING("c", "m.z")), z=("SELECT x.a, x.b, y.c FROM m.x AS x JOIN m.y AS y ON x.a = y.a", REACHED("b c")), w=("SELECT a FROM m.z", KEPT)),
+    edits("a reached model with another owner is reached all the same", x=(ALL_ROWS, SOME_ROWS, ROWS), y=("MODEL (kind FULL, owner me); SELECT a FROM m.x", "MODEL (kind FULL, owner you); SELECT a FROM m.x", REACHED_ROWS)),
+    edits("a kept model with another owner is kept all the same", x=(B, LOWER, UNREAD("b")), y=("MODEL (kind FULL, owner me); SELECT a FROM m.x", "MODEL (kind FULL, owner you); SELECT a FROM m.x", KEPT)),
 ]  # fmt: skip
 
 VIEWS = [
@@ -145,32 +76,12 @@ VIEWS = [
 ]  # fmt: skip
 
 MODELS = [
-    Case(name="a model is added that nobody reads", before={"m.x": B}, after={"m.x": B, "m.y": "SELECT a FROM m.x"}, expected={"m.x": UNCHANGED, "m.y": ADDED}),
-    Case(name="a model that nobody read is removed", before={"m.x": B, "m.y": "SELECT a FROM m.x"}, after={"m.x": B}, expected={"m.x": UNCHANGED, "m.y": REMOVED}),
-    Case(
-        name="a model that leaves rows out is put in the middle",
-        before={"m.x": B, "m.y": "SELECT a FROM m.x", "m.z": "SELECT a FROM m.y"},
-        after={"m.x": B, "m.n": "SELECT a, b FROM m.x WHERE a > 1", "m.y": "SELECT a FROM m.n", "m.z": "SELECT a FROM m.y"},
-        expected={"m.x": UNCHANGED, "m.n": ADDED, "m.y": BREAKING("*"), "m.z": REACHED_ROWS},
-    ),
-    Case(
-        name="a model that leaves rows out is taken out of the middle",
-        before={"m.x": B, "m.n": "SELECT a, b FROM m.x WHERE a > 1", "m.y": "SELECT a FROM m.n", "m.z": "SELECT a FROM m.y"},
-        after={"m.x": B, "m.y": "SELECT a FROM m.x", "m.z": "SELECT a FROM m.y"},
-        expected={"m.x": UNCHANGED, "m.n": REMOVED, "m.y": BREAKING("*"), "m.z": REACHED_ROWS},
-    ),
-    Case(
-        name="a model that passes everything on is put in the middle",
-        before={"m.x": B, "m.y": "SELECT a FROM m.x"},
-        after={"m.x": B, "m.n": VIEW + "SELECT * FROM m.x", "m.y": "SELECT a FROM m.n"},
-        expected={"m.x": UNCHANGED, "m.n": ADDED, "m.y": EDITED},
-    ),
-    Case(
-        name="another table is read in place of one with the same columns",
-        before={"m.x": B, "m.y": "SELECT a FROM m.x", "m.z": "SELECT a FROM m.y"},
-        after={"m.x": B, "m.y": "SELECT a FROM raw.u", "m.z": "SELECT a FROM m.y"},
-        expected={"m.x": UNCHANGED, "m.y": BREAKING("*"), "m.z": REACHED_ROWS},
-    ),
+    edits("a model is added that nobody reads", x=(B, UNCHANGED), y=(None, "SELECT a FROM m.x", ADDED)),
+    edits("a model that nobody read is removed", x=(B, UNCHANGED), y=("SELECT a FROM m.x", None, REMOVED)),
+    edits("a model that leaves rows out is put in the middle", x=(B, UNCHANGED), y=("SELECT a FROM m.x", "SELECT a FROM m.n", BREAKING("*")), z=("SELECT a FROM m.y", REACHED_ROWS), n=(None, "SELECT a, b FROM m.x WHERE a > 1", ADDED)),
+    edits("a model that leaves rows out is taken out of the middle", x=(B, UNCHANGED), n=("SELECT a, b FROM m.x WHERE a > 1", None, REMOVED), y=("SELECT a FROM m.n", "SELECT a FROM m.x", BREAKING("*")), z=("SELECT a FROM m.y", REACHED_ROWS)),
+    edits("a model that passes everything on is put in the middle", x=(B, UNCHANGED), y=("SELECT a FROM m.x", "SELECT a FROM m.n", EDITED), n=(None, VIEW + "SELECT * FROM m.x", ADDED)),
+    edits("another table is read in place of one with the same columns", x=(B, UNCHANGED), y=("SELECT a FROM m.x", "SELECT a FROM raw.u", BREAKING("*")), z=("SELECT a FROM m.y", REACHED_ROWS)),
     Case(
         name="a model gets another name",
         before={"m.x": B, "m.y": "SELECT a FROM m.x", "m.z": "SELECT a FROM m.y"},
@@ -195,12 +106,7 @@ MODELS = [
         after={"m.x": B + " -- all of them", "m.y": "SELECT a FROM m.x", "m.z": "SELECT a FROM m.y"},
         expected={"raw.t": UNCHANGED, "m.x": METADATA, "m.y": METADATA, "m.z": METADATA},
     ),
-    Case(
-        name="a common table expression that nobody reads is added",
-        before={"m.x": B, "m.y": "SELECT a FROM m.x"},
-        after={"m.x": "WITH s AS (SELECT a FROM raw.t) " + B, "m.y": "SELECT a FROM m.x"},
-        expected={"m.x": UNCHANGED, "m.y": AT_REST},
-    ),
+    edits("a common table expression that nobody reads is added", x=(B, "WITH s AS (SELECT a FROM raw.t) " + B, UNCHANGED), y=("SELECT a FROM m.x", AT_REST)),
 ]  # fmt: skip
 
 CASES = [*DEEP, *TWO_EDITS, *VIEWS, *MODELS]

@@ -19,6 +19,7 @@ from tests.core.planning.changes.case import (
     Case,
     Expected,
     edit,
+    edits,
     python,
 )
 
@@ -102,24 +103,9 @@ LAYOUTS = [
     header("files have another format", "kind FULL", "kind FULL, storage_format orc", LAYOUT),
     header("files have other properties", "kind FULL", "kind FULL, physical_properties (write.target-file-size-bytes = 1)", LAYOUT),
     header("a table has another stamp", "kind FULL, stamp 'one'", "kind FULL, stamp 'two'", LAYOUT),
-    Case(
-        name="another layout upstream of a Python model",
-        before={"m.x": "MODEL (kind FULL); SELECT a FROM raw.t", "m.p": python("context.table('m.x')")},
-        after={"m.x": "MODEL (kind FULL, partitioned_by a); SELECT a FROM raw.t", "m.p": python("context.table('m.x')")},
-        expected={"m.x": LAYOUT, "m.p": KEPT},
-    ),
-    Case(
-        name="another layout and one more column",
-        before={"m.x": "MODEL (kind FULL); SELECT a FROM raw.t", "m.y": "SELECT a FROM m.x"},
-        after={"m.x": "MODEL (kind FULL, partitioned_by a); SELECT a, b FROM raw.t", "m.y": "SELECT a FROM m.x"},
-        expected={"m.x": NON_BREAKING("b"), "m.y": KEPT},
-    ),
-    Case(
-        name="another layout and other rows",
-        before={"m.x": "MODEL (kind FULL); SELECT a FROM raw.t", "m.y": "SELECT a FROM m.x"},
-        after={"m.x": "MODEL (kind FULL, partitioned_by a); SELECT a FROM raw.t WHERE a > 1", "m.y": "SELECT a FROM m.x"},
-        expected={"m.x": ROWS, "m.y": REACHED_ROWS},
-    ),
+    edits("another layout upstream of a Python model", x=("MODEL (kind FULL); SELECT a FROM raw.t", "MODEL (kind FULL, partitioned_by a); SELECT a FROM raw.t", LAYOUT), p=(python("context.table('m.x')"), KEPT)),
+    edits("another layout and one more column", x=("MODEL (kind FULL); SELECT a FROM raw.t", "MODEL (kind FULL, partitioned_by a); SELECT a, b FROM raw.t", NON_BREAKING("b")), y=("SELECT a FROM m.x", KEPT)),
+    edits("another layout and other rows", x=("MODEL (kind FULL); SELECT a FROM raw.t", "MODEL (kind FULL, partitioned_by a); SELECT a FROM raw.t WHERE a > 1", ROWS), y=("SELECT a FROM m.x", REACHED_ROWS)),
 ]  # fmt: skip
 
 PEOPLE = [
@@ -132,12 +118,7 @@ PEOPLE = [
     header("a column is described", "kind FULL", "kind FULL, column_descriptions (a = 'the key')", METADATA),
     header("words of the header stand in another order", "kind FULL, owner me, tags (a, b)", "TAGS (b, a), OWNER 'me', KIND full", UNCHANGED),
     edit("a comment on a column", "SELECT a, b FROM raw.t", "SELECT a, -- the key\n b FROM raw.t", METADATA, y=("SELECT a FROM m.x", METADATA), z=("SELECT 1 AS one FROM m.y", METADATA)),
-    Case(
-        name="another owner and other rows",
-        before={"m.x": "MODEL (kind FULL, owner me); SELECT a FROM raw.t", "m.y": "SELECT a FROM m.x"},
-        after={"m.x": "MODEL (kind FULL, owner you); SELECT a FROM raw.t WHERE a > 1", "m.y": "SELECT a FROM m.x"},
-        expected={"m.x": ROWS, "m.y": REACHED_ROWS},
-    ),
+    edits("another owner and other rows", x=("MODEL (kind FULL, owner me); SELECT a FROM raw.t", "MODEL (kind FULL, owner you); SELECT a FROM raw.t WHERE a > 1", ROWS), y=("SELECT a FROM m.x", REACHED_ROWS)),
 ]  # fmt: skip
 
 CASES = [*KINDS, *OWN_ROWS, *LAYOUTS, *PEOPLE]

@@ -19,10 +19,10 @@ from tests.core.planning.changes.case import (
     ROWS,
     UNCHANGED,
     UNREAD,
-    Case,
     Expected,
     decided,
     edit,
+    edits,
 )
 from vde_dagster.core.model.snapshot import Category
 from vde_dagster.core.planning.changes.difference import DecidedBy, Rules
@@ -63,24 +63,13 @@ FORWARD_ONLY_CASES = [
     edit("forward only: a star downstream has one more column", A, AB, FORWARD_ONLY, FORWARD, y=("SELECT * FROM m.x", FORWARD_ONLY), z=("SELECT a FROM m.y", KEPT)),
     edit("forward only: another owner", "MODEL (kind FULL); " + A, "MODEL (kind FULL, owner me); " + A, METADATA, FORWARD, y=("SELECT a FROM m.x", METADATA)),
     edit("forward only: a view becomes a table", "MODEL (kind VIEW); " + A, "MODEL (kind FULL); " + A, BREAKING, FORWARD, y=("SELECT a FROM m.x", REACHED)),
-    Case(
-        name="forward only: models come and go",
-        before={"m.x": A, "m.y": "SELECT a FROM m.x"},
-        after={"m.x": A, "m.z": "SELECT a FROM m.x"},
-        expected={"m.x": UNCHANGED, "m.y": REMOVED, "m.z": ADDED},
-        rules=FORWARD,
-    ),
+    edits("forward only: models come and go", FORWARD, x=(A, UNCHANGED), y=("SELECT a FROM m.x", None, REMOVED), z=(None, "SELECT a FROM m.x", ADDED)),
     edit("a kind that keeps rows has other rows", KEEPS + TIMED, KEEPS + TIMED + " AND a > 1", FORWARD_ONLY, y=("SELECT a FROM m.x", KEPT)),
     edit("a kind that keeps rows has one more column", KEEPS + TIMED, KEEPS + TIMED.replace("b, ts", "b, ts, c"), FORWARD_ONLY, y=("SELECT a FROM m.x", KEPT)),
     edit("a kind that keeps rows begins to", RANGE.format("false") + TIMED, KEEPS + TIMED, METADATA, y=("SELECT a FROM m.x", METADATA)),
     edit("a kind that keeps rows by default has other rows", "MODEL (kind INCREMENTAL_UNMANAGED); " + TIMED, "MODEL (kind INCREMENTAL_UNMANAGED); " + TIMED + " AND a > 1", FORWARD_ONLY, y=("SELECT a FROM m.x", KEPT)),
     edit("a kind that keeps rows by default is set not to", "MODEL (kind INCREMENTAL_UNMANAGED (forward_only false)); " + TIMED, "MODEL (kind INCREMENTAL_UNMANAGED (forward_only false)); " + TIMED + " AND a > 1", ROWS, y=("SELECT a FROM m.x", REACHED_ROWS)),
-    Case(
-        name="only one of two changed parents keeps its rows",
-        before={"m.x": KEEPS + TIMED, "m.n": "SELECT a, c FROM raw.u", "m.y": "SELECT x.b, n.c FROM m.x AS x JOIN m.n AS n ON x.a = n.a", "m.z": "SELECT b FROM m.x"},
-        after={"m.x": KEEPS + TIMED.replace("a, b", "a, LOWER(b) AS b"), "m.n": "SELECT a, c * 2 AS c FROM raw.u", "m.y": "SELECT x.b, n.c FROM m.x AS x JOIN m.n AS n ON x.a = n.a", "m.z": "SELECT b FROM m.x"},
-        expected={"m.x": FORWARD_ONLY, "m.n": BREAKING("c"), "m.y": REACHED("c"), "m.z": KEPT},
-    ),
+    edits("only one of two changed parents keeps its rows", x=(KEEPS + TIMED, KEEPS + TIMED.replace("a, b", "a, LOWER(b) AS b"), FORWARD_ONLY), n=("SELECT a, c FROM raw.u", "SELECT a, c * 2 AS c FROM raw.u", BREAKING("c")), y=("SELECT x.b, n.c FROM m.x AS x JOIN m.n AS n ON x.a = n.a", REACHED("c")), z=("SELECT b FROM m.x", KEPT)),
 ]  # fmt: skip
 
 DECISIONS = [
@@ -94,34 +83,10 @@ DECISIONS = [
     edit("a person's choice wins over forward only", A, SOME, by_person(ROWS), Rules(forward_only=True, decisions=decided(x=Category.BREAKING).decisions), y=("SELECT a FROM m.x", REACHED_ROWS)),
     edit("a person's choice wins over what the kind keeps", KEEPS + TIMED, KEEPS + TIMED + " AND a > 1", by_person(ROWS), decided(x=Category.BREAKING), y=("SELECT a FROM m.x", REACHED_ROWS)),
     edit("a choice for what has not changed is none", A, SOME, ROWS, decided(y=Category.NON_BREAKING), y=("SELECT a FROM m.x", REACHED_ROWS)),
-    Case(
-        name="a choice for an unchanged project is none",
-        before={"m.x": A, "m.y": "SELECT a FROM m.x"},
-        after={"m.x": A, "m.y": "SELECT a FROM m.x"},
-        expected={"m.x": UNCHANGED, "m.y": UNCHANGED},
-        rules=decided(x=Category.BREAKING, y=Category.NON_BREAKING),
-    ),
-    Case(
-        name="a choice for one of two changed models leaves the other as it is",
-        before={"m.x": A, "m.n": "SELECT a, b FROM raw.u", "m.y": "SELECT x.a, n.b FROM m.x AS x JOIN m.n AS n ON x.a = n.a", "m.z": "SELECT a FROM m.x"},
-        after={"m.x": SOME, "m.n": "SELECT a, LOWER(b) AS b FROM raw.u", "m.y": "SELECT x.a, n.b FROM m.x AS x JOIN m.n AS n ON x.a = n.a", "m.z": "SELECT a FROM m.x"},
-        expected={"m.x": by_person(NON_BREAKING(None)), "m.n": BREAKING("b", "m.y"), "m.y": REACHED("b"), "m.z": KEPT},
-        rules=decided(x=Category.NON_BREAKING),
-    ),
-    Case(
-        name="a choice for a model in the middle ends what its own edit does",
-        before={"m.x": A, "m.y": "SELECT a FROM m.x", "m.z": "SELECT a FROM m.y"},
-        after={"m.x": "SELECT a, b FROM raw.t", "m.y": "SELECT a FROM m.x WHERE b = 'p'", "m.z": "SELECT a FROM m.y"},
-        expected={"m.x": NON_BREAKING("b"), "m.y": by_person(NON_BREAKING(None)), "m.z": KEPT},
-        rules=decided(y=Category.NON_BREAKING),
-    ),
-    Case(
-        name="a choice where nothing is known",
-        before={"m.x": A, "m.y": "SELECT a FROM m.x"},
-        after={"m.x": "SELECT a, foo(b) AS k FROM raw.t", "m.y": "SELECT a FROM m.x"},
-        expected={"m.x": by_person(NON_BREAKING(None)), "m.y": KEPT},
-        rules=decided(x=Category.NON_BREAKING),
-    ),
+    edits("a choice for an unchanged project is none", decided(x=Category.BREAKING, y=Category.NON_BREAKING), x=(A, UNCHANGED), y=("SELECT a FROM m.x", UNCHANGED)),
+    edits("a choice for one of two changed models leaves the other as it is", decided(x=Category.NON_BREAKING), x=(A, SOME, by_person(NON_BREAKING(None))), n=("SELECT a, b FROM raw.u", "SELECT a, LOWER(b) AS b FROM raw.u", BREAKING("b", "m.y")), y=("SELECT x.a, n.b FROM m.x AS x JOIN m.n AS n ON x.a = n.a", REACHED("b")), z=("SELECT a FROM m.x", KEPT)),
+    edits("a choice for a model in the middle ends what its own edit does", decided(y=Category.NON_BREAKING), x=(A, "SELECT a, b FROM raw.t", NON_BREAKING("b")), y=("SELECT a FROM m.x", "SELECT a FROM m.x WHERE b = 'p'", by_person(NON_BREAKING(None))), z=("SELECT a FROM m.y", KEPT)),
+    edits("a choice where nothing is known", decided(x=Category.NON_BREAKING), x=(A, "SELECT a, foo(b) AS k FROM raw.t", by_person(NON_BREAKING(None))), y=("SELECT a FROM m.x", KEPT)),
 ]  # fmt: skip
 
 CASES = [*STRICTLY, *FORWARD_ONLY_CASES, *DECISIONS]

@@ -14,8 +14,8 @@ from tests.core.planning.changes.case import (
     REBUILT,
     ROWS,
     UNREAD,
-    Case,
     edit,
+    edits,
 )
 
 FEW, MORE = "SELECT a, c FROM raw.t", "SELECT a, c, b FROM raw.t"
@@ -57,18 +57,8 @@ CHANCE = [
     edit("a random value in a common table expression stays random", "WITH s AS (SELECT a, b, RAND() AS r FROM raw.t) SELECT a FROM s WHERE r < 0.5", "WITH s AS (SELECT a, b, RAND() AS r FROM raw.t) SELECT a, b FROM s WHERE r < 0.5", BREAKING(ALL), y=("SELECT a FROM m.x", REACHED_ROWS)),
     edit("a downstream model that is rebuilt has other random values", B, LOWER, BREAKING("b"), y=("SELECT a, b, UUID() AS id FROM m.x", REACHED("b id")), z=("SELECT id FROM m.y", REACHED("id")), w=("SELECT a FROM m.y", KEPT)),
     edit("a downstream model that is kept has the same random values", B, LOWER, UNREAD("b"), y=("SELECT a, UUID() AS id FROM m.x", KEPT), z=("SELECT id FROM m.y", KEPT)),
-    Case(
-        name="another layout gives other random values",
-        before={"m.x": "MODEL (kind FULL); SELECT a, RAND() AS r FROM raw.t", "m.y": "SELECT r FROM m.x", "m.z": "SELECT a FROM m.x"},
-        after={"m.x": "MODEL (kind FULL, stamp 'again'); SELECT a, RAND() AS r FROM raw.t", "m.y": "SELECT r FROM m.x", "m.z": "SELECT a FROM m.x"},
-        expected={"m.x": BREAKING("r"), "m.y": REACHED("r"), "m.z": KEPT},
-    ),
-    Case(
-        name="another owner leaves the random values",
-        before={"m.x": "MODEL (kind FULL); SELECT a, RAND() AS r FROM raw.t", "m.y": "SELECT r FROM m.x"},
-        after={"m.x": "MODEL (kind FULL, owner me); SELECT a, RAND() AS r FROM raw.t", "m.y": "SELECT r FROM m.x"},
-        expected={"m.x": METADATA, "m.y": METADATA},
-    ),
+    edits("another layout gives other random values", x=("MODEL (kind FULL); SELECT a, RAND() AS r FROM raw.t", "MODEL (kind FULL, stamp 'again'); SELECT a, RAND() AS r FROM raw.t", BREAKING("r")), y=("SELECT r FROM m.x", REACHED("r")), z=("SELECT a FROM m.x", KEPT)),
+    edits("another owner leaves the random values", x=("MODEL (kind FULL); SELECT a, RAND() AS r FROM raw.t", "MODEL (kind FULL, owner me); SELECT a, RAND() AS r FROM raw.t", METADATA), y=("SELECT r FROM m.x", METADATA)),
 ]  # fmt: skip
 
 CASES = [*STARS, *CHANCE]
