@@ -56,10 +56,7 @@ class Picture:
 PICTURE = Picture(
     path=Path("a/b.svg"),
     drawn=datetime(2024, 1, 2, tzinfo=UTC),
-    shapes=(
-        Dot(size=1),
-        Line(ends=(Dot(size=2), Dot(size=3)), labels={ModelName("a", "b"): 4}),
-    ),
+    shapes=(Dot(size=1), Line(ends=(Dot(size=2), Dot(size=3)), labels={ModelName("a", "b"): 4})),
     colours=frozenset({Colour.RED, Colour.GREEN}),
 )
 WRITTEN: Any = {

@@ -196,11 +196,7 @@ def test_an_environment_name_is_refused_or_plain_and_canonical_once(text: str) -
 
 @pytest.mark.parametrize(
     "naming,test",
-    [
-        (SCHEMA, "db__test.model_a"),
-        (TABLE, "db.model_a__test"),
-        (CATALOG, "lake__test.db.model_a"),
-    ],
+    [(SCHEMA, "db__test.model_a"), (TABLE, "db.model_a__test"), (CATALOG, "lake__test.db.model_a")],
 )
 def test_the_suffix_stands_where_the_project_says_and_never_in_production(
     naming: ViewNaming, test: str

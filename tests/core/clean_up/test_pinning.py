@@ -57,11 +57,7 @@ def work(
         # An entry without a token of what it read is compared with what became of that since.
         (Named(number=1, entries=(entry(5),), works=(work({SALES: 7}),)), {5}, {7}),
         (Named(number=1, entries=(entry(5, SALES),), works=(work({SALES: 7}),)), {5}, set()),
-        (
-            Named(number=1, entries=(entry(5, work_id="x"),), works=(work({SALES: 7}),)),
-            {5},
-            set(),
-        ),
+        (Named(number=1, entries=(entry(5, work_id="x"),), works=(work({SALES: 7}),)), {5}, set()),
     ],
 )
 def test_what_is_pinned(named: Named, at: set[int], since: set[int]) -> None:

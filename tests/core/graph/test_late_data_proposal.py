@@ -44,16 +44,8 @@ def test_rows_of_one_source_taken_one_by_one_are_stateless() -> None:
     "query,partitions,column",
     [
         ("SELECT COUNT(*) AS n, MAX(at) AS at FROM raw.others WHERE day = @start_date", (), "day"),
-        (
-            f"SELECT o.landed AS at, COUNT(*) AS n {BOTH} GROUP BY o.landed",
-            ("at",),
-            "landed",
-        ),
-        (
-            f"SELECT e.at, COUNT(*) AS n {BOTH} GROUP BY e.at",
-            ("id", "landed"),
-            "landed",
-        ),
+        (f"SELECT o.landed AS at, COUNT(*) AS n {BOTH} GROUP BY o.landed", ("at",), "landed"),
+        (f"SELECT e.at, COUNT(*) AS n {BOTH} GROUP BY e.at", ("id", "landed"), "landed"),
     ],
     ids=["the query bounds it", "the time column is made of it", "the table is partitioned by it"],
 )

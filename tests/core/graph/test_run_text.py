@@ -126,9 +126,7 @@ def test_a_field_of_a_column_inside_is_no_column_of_the_table_around() -> None:
 def test_tables_of_one_name_stay_apart(query: str, expected: str) -> None:
     other = "MODEL (name m.t, kind FULL);\nSELECT i, k FROM raw.t"
     found = render(
-        other,
-        full(query),
-        target=lambda name: TableName("p", "t") if name.schema == "m" else None,
+        other, full(query), target=lambda name: TableName("p", "t") if name.schema == "m" else None
     )
     assert found.text == expected
 

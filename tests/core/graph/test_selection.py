@@ -121,9 +121,7 @@ def test_a_project_without_tags_says_only_that_there_is_none(graph_of: Build) ->
     assert str(refused.value) == "no model has the tag 'x'."
 
 
-def test_models_of_either_graph_are_selected_and_the_first_ones_tags_count(
-    graph_of: Build,
-) -> None:
+def test_models_of_either_graph_are_selected_and_the_first_ones_tags_count(graph_of: Build) -> None:
     fewer = {name: text for name, text in TEXTS.items() if name != "mart.best"}
     tagged = {**fewer, "stg.people": full("stg.people", "SELECT a FROM raw.u", "now")}
     files, shown = graph_of(tagged), graph_of(TEXTS)

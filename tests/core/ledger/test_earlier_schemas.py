@@ -53,10 +53,7 @@ def test_a_column_that_was_dropped_and_added_again_was_not_there() -> None:
     [
         (replace(ID, name="key"), PresentColumn(name="key", type="int", former="id")),
         (replace(ID, type="bigint"), PresentColumn(name="id", type="bigint", former="id")),
-        (
-            SchemaField(id=9, name="z", type="int"),
-            PresentColumn(name="z", type="int", former=None),
-        ),
+        (SchemaField(id=9, name="z", type="int"), PresentColumn(name="z", type="int", former=None)),
     ],
     ids=["renamed", "widened", "added"],
 )

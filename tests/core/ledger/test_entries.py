@@ -178,12 +178,7 @@ def applied_wider(
     entries: tuple[LedgerEntry, ...], *changes: LedgerChange, algorithm: str = DEFAULT_ALGORITHM
 ) -> tuple[LedgerEntry, ...]:
     return apply_changes(
-        entries,
-        changes,
-        columns=WIDER,
-        work_id="x",
-        iceberg_snapshot_id=2,
-        algorithm=algorithm,
+        entries, changes, columns=WIDER, work_id="x", iceberg_snapshot_id=2, algorithm=algorithm
     )
 
 

@@ -389,10 +389,7 @@ def kept(was: Interval, becomes: Interval, rows: RowSum) -> LedgerChange:
     [
         ([TRACED], kept(day(1), day(1), TRACED.rows)),
         ([TRACED], kept(day(0), day(0), RowSum(rows=99))),
-        (
-            [replace(TRACED, status=EntryStatus.EMPTY)],
-            kept(day(0), day(0), TRACED.rows),
-        ),
+        ([replace(TRACED, status=EntryStatus.EMPTY)], kept(day(0), day(0), TRACED.rows)),
     ],
     ids=["not loaded", "other rows", "never computed"],
 )

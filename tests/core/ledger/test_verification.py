@@ -5,12 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from vde_dagster.core.columns import Column
-from vde_dagster.core.ledger.dsha import (
-    DEFAULT_ALGORITHM,
-    MURMUR3_128,
-    RowSum,
-    total,
-)
+from vde_dagster.core.ledger.dsha import DEFAULT_ALGORITHM, MURMUR3_128, RowSum, total
 from vde_dagster.core.ledger.entries import LedgerEntry
 from vde_dagster.core.ledger.verification import (
     Mismatch,

@@ -200,10 +200,7 @@ def test_what_a_closed_row_lacks_it_goes_on_lacking() -> None:
     ],
 )
 def test_the_time_of_a_change_may_be_a_date_or_a_text(
-    column: str,
-    first: object,
-    second: object,
-    begins: datetime,
+    column: str, first: object, second: object, begins: datetime
 ) -> None:
     kept = Kept(replace(TIME, updated_at=column), ("id", column))
     kept.look([(1, first)], day(1)).look([(1, second)], day(2))
@@ -214,20 +211,12 @@ def test_the_time_of_a_change_may_be_a_date_or_a_text(
     "time_type,epoch,changed,gone",
     [
         ("timestamp", EPOCH, day(2, 5), day(3, 11)),
-        (
-            "timestamp_ntz",
-            datetime(1970, 1, 1),
-            datetime(2020, 1, 2, 5),
-            datetime(2020, 1, 3, 11),
-        ),
+        ("timestamp_ntz", datetime(1970, 1, 1), datetime(2020, 1, 2, 5), datetime(2020, 1, 3, 11)),
         ("date", date(1970, 1, 1), date(2020, 1, 2), date(2020, 1, 3)),
     ],
 )
 def test_the_added_columns_have_the_names_and_types_that_were_asked_for(
-    time_type: str,
-    epoch: object,
-    changed: object,
-    gone: object,
+    time_type: str, epoch: object, changed: object, gone: object
 ) -> None:
     history = replace(
         TIME,
@@ -239,11 +228,7 @@ def test_the_added_columns_have_the_names_and_types_that_were_asked_for(
     kept.look([(1, day(2, 5)), (2, day(1))], day(2, 11))
     kept.look([(1, day(2, 5))], day(3, 11))
     assert ordered(kept.rows) == ordered(
-        [
-            (1, day(1), epoch, changed),
-            (1, day(2, 5), changed, None),
-            (2, day(1), epoch, gone),
-        ]
+        [(1, day(1), epoch, changed), (1, day(2, 5), changed, None), (2, day(1), epoch, gone)]
     )
     assert open_rows(history).sql("spark") == "`Ended On` IS NULL"
 

@@ -12,15 +12,8 @@ from typing import Final
 import pytest
 
 from tests.core.model.history_reference import Record, Rules, look
-from tests.core.model.history_tables import (
-    Row,
-)
-from tests.core.model.kept_history import (
-    TIME,
-    Kept,
-    day,
-    ordered,
-)
+from tests.core.model.history_tables import Row
+from tests.core.model.kept_history import TIME, Kept, day, ordered
 from tests.depth import is_full
 
 # Many histories, each compared with one that is kept by hand

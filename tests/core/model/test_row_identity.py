@@ -9,13 +9,7 @@ from typing import Final
 import pytest
 
 from tests.app.plan.identity_edits import NAME, STORED, TIMELESS, Edit, Written, every_edit
-from vde_dagster.core.model.kinds import (
-    Embedded,
-    External,
-    ScdType2ByColumn,
-    ScdType2ByTime,
-    View,
-)
+from vde_dagster.core.model.kinds import Embedded, External, ScdType2ByColumn, ScdType2ByTime, View
 from vde_dagster.core.model.row_identity import (
     Alone,
     IdentityChange,

@@ -91,10 +91,7 @@ def test_what_is_marked_is_not_read_by_whoever_comes_meanwhile(parent: str, chil
         evaluate(
             services, bound(services), CHILD, ALWAYS if child == "MANAGED" else FIRST, force=True
         )
-    assert statuses(world) == {
-        "a.p": [EntryStatus.OUTDATED],
-        "a.c": [EntryStatus.OUTDATED],
-    }
+    assert statuses(world) == {"a.p": [EntryStatus.OUTDATED], "a.c": [EntryStatus.OUTDATED]}
     build(world.services(), graph)  # the next plan goes on
     assert statuses(world) == {"a.p": [EntryStatus.COMPUTED], "a.c": [EntryStatus.COMPUTED]}
     assert {row[2] for row in world.rows("a.c")} == {10, 1000}

@@ -130,10 +130,7 @@ def test_a_plans_schedule_has_its_models_what_they_await_and_their_own_limits() 
     made = plan(world.services(), graph)
     schedule = schedule_of(made, Concurrency(models=3))
     a, b = ModelName("mart", "a"), ModelName("mart", "b")
-    assert schedule.waiting == (
-        Task(model=a, at_most=1),
-        Task(model=b, awaits=frozenset([a])),
-    )
+    assert schedule.waiting == (Task(model=a, at_most=1), Task(model=b, awaits=frozenset([a])))
     assert [each.model for each in schedule.waiting] == [e.model for e in work_stages(made)]
 
 
@@ -199,11 +196,7 @@ def graphs(draw: st.DrawFn) -> tuple[Task, ...]:
 )
 @settings(max_examples=examples(2000))
 def test_every_schedule_ends_and_each_model_ends_in_one_way(
-    tasks: tuple[Task, ...],
-    models: int,
-    fail_fast: bool,
-    fails: set[int],
-    ends: list[int],
+    tasks: tuple[Task, ...], models: int, fail_fast: bool, fails: set[int], ends: list[int]
 ) -> None:
     concurrency = Concurrency(models=models, fail_fast=fail_fast)
     found = lived(

@@ -154,9 +154,7 @@ def test_a_promotion_names_the_views_that_move_and_those_that_go(graph_of: Build
     assert stages_of(plan)[-1] == Promote(environment="dev", views=(B,), removed=(F,))
 
 
-def test_work_awaits_what_is_filled_upstream_and_a_promotion_what_it_moves(
-    graph_of: Build,
-) -> None:
+def test_work_awaits_what_is_filled_upstream_and_a_promotion_what_it_moves(graph_of: Build) -> None:
     edited = {**TEXTS, "m.b": TEXTS["m.b"].replace("SELECT a,", "SELECT a + 1 AS a,")}
     plan = planned(graph_of(edited), missing(a=WEEK, b=WEEK, f=WEEK), shown=graph_of(TEXTS))
     filled = filled_by(plan)

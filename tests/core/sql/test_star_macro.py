@@ -14,11 +14,7 @@ from tests.core.tables import rows
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Place
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.sql.canonical import (
-    CanonicalQuery,
-    QueryInvalid,
-    canonicalize,
-)
+from vde_dagster.core.sql.canonical import CanonicalQuery, QueryInvalid, canonicalize
 from vde_dagster.core.sql.canonical_form import canonical_form
 from vde_dagster.core.sql.star_macro import expand_star_macros
 from vde_dagster.project.macros.language import MacroScope, read_statements

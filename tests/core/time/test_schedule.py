@@ -175,14 +175,7 @@ def test_a_look_back_follows_what_is_new(loaded: str, now: str, expected: str) -
 @pytest.mark.parametrize(
     "unit,cron,lookback,loaded,now,expected",
     [
-        (
-            "month",
-            "@monthly",
-            1,
-            "2024-01-01 2024-03-01",
-            "2024-04-01",
-            "2024-02-01 2024-04-01",
-        ),
+        ("month", "@monthly", 1, "2024-01-01 2024-03-01", "2024-04-01", "2024-02-01 2024-04-01"),
         ("month", "@monthly", 13, "2024-01-01 2024-03-01", "2024-04-01", "2024-01-01 2024-04-01"),
         ("year", "@yearly", 1, "2024-01-01 2026-01-01", "2027-01-01", "2025-01-01 2027-01-01"),
         (
@@ -343,12 +336,7 @@ def test_a_blocked_unit_after_the_end_causes_no_look_back() -> None:
             "2024-01-01 2024-03-01",
             "2024-01-01 2024-03-01",
         ),
-        (
-            IncrementalByPartition(),
-            "day",
-            "2024-01-01 2024-03-01",
-            "2024-01-01 2024-03-01",
-        ),
+        (IncrementalByPartition(), "day", "2024-01-01 2024-03-01", "2024-01-01 2024-03-01"),
         (IncrementalUnmanaged(), "day", "2024-01-01 2024-03-01", "2024-01-01 2024-03-01"),
         (
             IncrementalByTimeRange(time_column="ts", batch_size=10**12),

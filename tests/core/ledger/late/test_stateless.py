@@ -129,11 +129,7 @@ def test_the_first_session_fills_what_is_due_and_appends_nothing() -> None:
 
 def test_a_late_row_is_appended_to_what_is_loaded() -> None:
     found = decide(
-        SourceStatus.CHANGED,
-        change(APPEND, uri(3)),
-        before=mark(1),
-        head=mark(2),
-        loaded=HELD,
+        SourceStatus.CHANGED, change(APPEND, uri(3)), before=mark(1), head=mark(2), loaded=HELD
     )
     assert found == load(before=mark(1), after=mark(2), fill=(), loaded=HELD, evidence=(uri(3),))
 
@@ -149,10 +145,7 @@ def test_a_partition_that_received_two_commits_is_evidence_once() -> None:
         loaded=HELD,
     )
     assert isinstance(found, Load)
-    assert found.evidence == (
-        ProcessingUri(partition=uri(3).partition, files=2, rows=7),
-        uri(4),
-    )
+    assert found.evidence == (ProcessingUri(partition=uri(3).partition, files=2, rows=7), uri(4))
 
 
 def test_compaction_alone_is_nothing_to_load() -> None:

@@ -63,10 +63,7 @@ def test_a_random_value_in_a_view_is_drawn_again_for_who_reads_it() -> None:
 
 def test_a_kind_that_identifies_rows_by_an_unknown_column_has_other_rows() -> None:
     key = "MODEL (kind INCREMENTAL_BY_UNIQUE_KEY (unique_key k)); "
-    texts = {
-        "m.x": key + "SELECT * FROM raw.open",
-        "m.y": FULL + "SELECT COUNT(*) AS n FROM m.x",
-    }
+    texts = {"m.x": key + "SELECT * FROM raw.open", "m.y": FULL + "SELECT COUNT(*) AS n FROM m.x"}
     edited = {**texts, "m.x": texts["m.x"].replace("raw.open", "raw.other")}
     assert compared(open_graph(texts), open_graph(edited))["m.y"].rebuild
 

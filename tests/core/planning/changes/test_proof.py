@@ -102,11 +102,7 @@ class Found(Exception):
     """A planted defect was found."""
 
 
-_IN_BOTH_FORMS = {
-    "an edit hides those above it",
-    "conditions read nothing",
-    "filters do not count",
-}
+_IN_BOTH_FORMS = {"an edit hides those above it", "conditions read nothing", "filters do not count"}
 
 
 @pytest.mark.parametrize(

@@ -50,11 +50,7 @@ def reads(part: MeaningPart) -> set[str]:
         ("SELECT COUNT(*) AS n FROM raw.t WHERE a > 1", set(), {"n": {"t", "t.a"}}),
         ("SELECT 1 AS one FROM raw.t HAVING COUNT(*) > 1", {"t"}, {"one": set()}),
         ("SELECT DISTINCT a, b FROM raw.t", {"t", "t.a", "t.b"}, {"a": {"t.a"}, "b": {"t.b"}}),
-        (
-            "SELECT a FROM raw.t UNION ALL SELECT c FROM raw.u",
-            {"t", "u"},
-            {"a": {"t.a", "u.c"}},
-        ),
+        ("SELECT a FROM raw.t UNION ALL SELECT c FROM raw.u", {"t", "u"}, {"a": {"t.a", "u.c"}}),
         (
             "SELECT a FROM raw.t EXCEPT SELECT c FROM raw.u",
             {"t", "u", "t.a", "u.c"},

@@ -285,10 +285,7 @@ def swap_tables(choices: Choices, site: Site) -> Select | None:
     if len(sources) < 2:
         return None
     one, two = sources[:2]
-    turned = (
-        replace(two, join="", on=()),
-        replace(one, join=two.join, on=two.on),
-    )
+    turned = (replace(two, join="", on=()), replace(one, join=two.join, on=two.on))
     return replace(site.select, sources=(*turned, *sources[2:]))
 
 

@@ -192,30 +192,23 @@ FOCI: Mapping[str, Focus] = {
     "constants": Focus(shapes=[shapes.constants], edits=[_select(edits.add_aggregate)]),
     "middle": Focus(
         shapes=[shapes.flat, None],
-        edits=[
-            _select(edits.change_column, edits.change_filter),
-            _select(edits.add_column, at=1),
-        ],
+        edits=[_select(edits.change_column, edits.change_filter), _select(edits.add_column, at=1)],
     ),
     "ordinals": Focus(shapes=[shapes.numbered], edits=[_select(edits.insert_before_ordinals)]),
     "lists": Focus(shapes=[shapes.listed], edits=[_select(edits.add_explode, edits.toggle_unnest)]),
     "filters": Focus(shapes=[shapes.flat, shapes.flat], edits=[_select(edits.change_filter)]),
     "joins": Focus(
-        shapes=[shapes.flat, shapes.joined, shapes.flat],
-        edits=[_select(edits.change_join, at=1)],
+        shapes=[shapes.flat, shapes.joined, shapes.flat], edits=[_select(edits.change_join, at=1)]
     ),
     "conditions": Focus(
-        shapes=[shapes.flat, shapes.conditioned],
-        edits=[_select(edits.change_column)],
+        shapes=[shapes.flat, shapes.conditioned], edits=[_select(edits.change_column)]
     ),
     "groups": Focus(
-        shapes=[shapes.flat, shapes.grouped, shapes.single],
-        edits=[_select(edits.change_column)],
+        shapes=[shapes.flat, shapes.grouped, shapes.single], edits=[_select(edits.change_column)]
     ),
     "windows": Focus(shapes=[shapes.flat, shapes.ranked], edits=[_select(edits.change_column)]),
     "shadows": Focus(
-        shapes=[shapes.flat, shadowed],
-        edits=[_select(edits.change_column, edits.change_filter)],
+        shapes=[shapes.flat, shadowed], edits=[_select(edits.change_column, edits.change_filter)]
     ),
     "times": Focus(shapes=[shapes.daily, shapes.single], edits=[_select(edits.change_column)]),
 }

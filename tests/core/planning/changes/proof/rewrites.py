@@ -81,10 +81,7 @@ def turn_sides(choices: Choices, query: Query, relations: Relations) -> Query | 
 
 
 def _at_a_site(
-    choices: Choices,
-    query: Query,
-    relations: Relations,
-    change: Callable[[Site], Select | None],
+    choices: Choices, query: Query, relations: Relations, change: Callable[[Site], Select | None]
 ) -> Query | None:
     found = sites(query, relations)
     first = choices.number(len(found) - 1)

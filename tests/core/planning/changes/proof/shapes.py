@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from tests.core.planning.changes.proof.projects import (
-    RAW,
-)
+from tests.core.planning.changes.proof.projects import RAW
 from tests.core.planning.changes.proof.queries import (
     DAY,
     INT,
