@@ -5,9 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import duckdb
 import pytest
-from sqlglot import exp
 
 from vde_dagster.core.errors import ProjectInvalid
 from vde_dagster.core.graph.graph import Graph
@@ -15,8 +13,6 @@ from vde_dagster.core.graph.render_model import reads_of
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.reads.constants import Moments
 from vde_dagster.core.sql.reads.input_ranges import WholeTable, covers
-from vde_dagster.core.sql.rendering import within
-from vde_dagster.core.time.formats import TimeFormat
 from vde_dagster.core.time.intervals import Interval, IntervalUnit
 from vde_dagster.project.loading import load_project
 
@@ -79,34 +75,6 @@ def test_a_window_covers_the_interval_and_what_it_declares(
         assert covers(read, (wanted,))
         owned = found[PARENT].model.unit.widen(wanted)
         assert covers((owned,), read), "no more than the parent's units around it"
-
-
-@pytest.mark.parametrize("time", TIMES)
-def test_rows_within_an_interval_are_those_of_it_for_every_time(time: str) -> None:
-    _, pattern = TIMES[time]
-    python = {"": "", "yyyyMMdd": "%Y%m%d", "yyyy-MM": "%Y-%m", "yyyy-MM-dd HH": "%Y-%m-%d %H"}
-    written = TimeFormat(python.get(pattern, "%Y-%m-%dT%H:%M:%S") or "%Y-%m-%d")
-    kind = {"number": "bigint"}.get(time, time if time in ("timestamp", "date") else "string")
-    kind = "timestamp_ntz" if time == "timestamp_ntz" else kind
-    unit = {"month": IntervalUnit.MONTH}.get(time, IntervalUnit.DAY)
-    borders = [unit.shifted(START, by) for by in range(4)]
-    second = timedelta(seconds=1)
-    instants = [at + by for at in borders for by in (-second, 0 * second, second, 9000 * second)]
-    types = {"string": "VARCHAR", "timestamp_ntz": "TIMESTAMP", "timestamp": "TIMESTAMPTZ"}
-    connection = duckdb.connect(":memory:")
-    connection.execute("SET TimeZone = 'UTC'")
-    connection.execute(f"CREATE TABLE t (id INT, moment {types.get(kind, kind)})")
-    for number, at in enumerate(instants):
-        value: object = at.replace(tzinfo=None) if kind == "timestamp_ntz" else at
-        if kind in ("string", "bigint"):
-            value = written.write(at)
-        connection.execute("INSERT INTO t VALUES (?, ?)", [number, value])
-    pattern = written.pattern if kind in ("string", "bigint") else ""
-    for cell in unit.cells(Interval(borders[0], borders[-1])):
-        condition = within(exp.column("moment"), cell, time_type=kind, time_format=pattern)
-        found = connection.sql(f"SELECT id FROM t WHERE {condition.sql('duckdb')}").fetchall()
-        expected = [number for number, at in enumerate(instants) if cell.start <= at < cell.end]
-        assert sorted(number for (number,) in found) == expected
 
 
 @pytest.mark.parametrize("length", ["-1 day", "-2 hours"])

@@ -103,19 +103,14 @@ def test_a_format_of_the_models_dialect_keeps_the_same_rows(
 
 LEAP = ("2024-02-01", "2024-03-01")
 VALUES = [
-    ("@end_date", LEAP, date(2024, 2, 29)),
-    ("@end_ds", LEAP, "2024-02-29"),
     ("@end_dt", LEAP, datetime(2024, 2, 29, 23, 59, 59, 999999, tzinfo=UTC)),
     ("@end_date", ("2023-12-01", "2024-01-01"), date(2023, 12, 31)),
-    ("@end_hour", ("2024-02-01T22:00", "2024-02-02"), 23),
-    ("@start_hour", ("2024-02-01T22:00", "2024-02-02"), 22),
     ("@end_epoch - @start_epoch", LEAP, 29 * 86400 - 1),
     ("@end_millis - @start_millis", ("2024-01-01", "2025-01-01"), 366 * 86400 * 1000 - 1),
     ("ADD_MONTHS(@start_date, 1)", LEAP, date(2024, 3, 1)),
     ("DATEDIFF(@end_date, @start_date)", LEAP, 28),
     ("CAST(DATE_SUB(@start_date, 1) AS DATE)", LEAP, date(2024, 1, 31)),
     ("CAST(@end_dt AS DATE)", LEAP, date(2024, 2, 29)),
-    ("@execution_date", LEAP, date(2024, 3, 1)),
     ("@start_epoch", ("1969-12-31T23:00", "1970-01-01"), -3600),
     ("@end_epoch", ("1969-12-31T23:00", "1970-01-01"), -1),
     ("CONCAT(@start_ds, '/', @end_ds)", LEAP, "2024-02-01/2024-02-29"),

@@ -18,7 +18,6 @@ from vde_dagster.core.time.intervals import EPOCH, Interval
 
 START = datetime(2024, 2, 28, 22, tzinfo=UTC)
 END = datetime(2024, 3, 1, tzinfo=UTC)
-LAST = datetime(2024, 2, 29, 23, 59, 59, 999999, tzinfo=UTC)
 NOW = datetime(2024, 3, 2, 5, 6, 7, 8, tzinfo=UTC)
 TIMES = TimeRange.of(Interval(START, END), execution_time=NOW)
 
@@ -90,28 +89,6 @@ def test_without_a_range_spark_reads_the_epoch_day(macro: str, expected: str) ->
     assert resolve_time_macros(query, EPOCH_DAY).sql("spark") == f"SELECT {expected}"
 
 
-def epoch(instant: datetime) -> timedelta:
-    return instant - EPOCH
-
-
-@pytest.mark.parametrize("moment,instant", [("start", START), ("end", LAST), ("execution", NOW)])
-def test_each_form_of_each_moment(moment: str, instant: datetime) -> None:
-    assert value(f"{moment}_ds") == instant.strftime("%Y-%m-%d")
-    assert value(f"{moment}_date") == instant.date()
-    assert value(f"{moment}_dt") == instant
-    assert value(f"{moment}_dtntz") == instant.replace(tzinfo=None)
-    assert datetime.fromisoformat(str(value(f"{moment}_ts"))) == instant.replace(tzinfo=None)
-    assert datetime.fromisoformat(str(value(f"{moment}_tstz"))) == instant
-    assert value(f"{moment}_epoch") == epoch(instant) // timedelta(seconds=1)
-    assert value(f"{moment}_millis") == epoch(instant) // timedelta(milliseconds=1)
-    assert value(f"{moment}_hour") == instant.hour
-
-
-def test_the_end_is_the_last_microsecond_of_the_range() -> None:
-    assert TIMES.last == LAST
-    assert value("end_date") == date(2024, 2, 29)
-
-
 def test_without_a_range_the_macros_stand_for_the_epoch_day() -> None:
     times = EPOCH_DAY
     assert value("start_date", times) == value("end_date", times) == date(1970, 1, 1)
@@ -124,10 +101,6 @@ def test_epochs_before_1970_are_rounded_down() -> None:
     assert value("start_millis", before) == -1
 
 
-def test_there_are_nine_forms_of_three_moments() -> None:
-    assert len(TIME_MACROS) == 27
-
-
 def test_the_query_as_written_stays_as_it_was() -> None:
     query = sqlglot.parse_one("SELECT @START_ds AS x, '@end_ds' AS y", read="spark")
     assert isinstance(query, exp.Query)
@@ -136,10 +109,3 @@ def test_the_query_as_written_stays_as_it_was() -> None:
     assert list(macros_in(resolved)) == []
     assert "'@end_ds'" in resolved.sql("spark")
     assert [name for name, _ in macros_in(query)] == ["start_ds"]
-
-
-def test_an_unknown_macro_is_a_key_error() -> None:
-    query = sqlglot.parse_one("SELECT @start_nothing AS x", read="spark")
-    assert isinstance(query, exp.Query)
-    with pytest.raises(KeyError):
-        resolve_time_macros(query, TIMES)

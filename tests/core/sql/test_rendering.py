@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import duckdb
 import pytest
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sqlglot import exp
 
 from vde_dagster.core.names import ModelName, TableName
-from vde_dagster.core.sql.macros import TimeRange, resolve_time_macros
+from vde_dagster.core.sql.macros import TimeRange
 from vde_dagster.core.sql.rendering import inline, render_interval, replace_tables
 from vde_dagster.core.sql.table_names import model_name_of
 from vde_dagster.core.time.intervals import EPOCH, Interval
@@ -99,14 +99,6 @@ def test_an_interval_without_end_is_refused() -> None:
         render_interval(
             query("SELECT 1 AS t"), columns=("t",), time_column="t", time_type="date", times=times
         )
-
-
-def test_a_whole_query_only_has_its_macros_resolved() -> None:
-    now = datetime(2024, 5, 6, tzinfo=UTC)
-    rendered = resolve_time_macros(
-        query("SELECT @execution_ds AS x"), TimeRange(start=EPOCH, end=None, execution_time=now)
-    )
-    assert rows_of(rendered.sql("duckdb")) == [("2024-05-06",)]
 
 
 def test_tables_are_replaced_by_name_and_keep_their_aliases() -> None:

@@ -10,23 +10,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 
-import duckdb
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.core.graph.rendered import read_query
-from tests.core.sql.reads.test_input_ranges_proof import on_duckdb
 from tests.depth import examples
 from vde_dagster.core.graph.graph import Graph
-from vde_dagster.core.graph.render_model import reads_of, render_model, render_tree
+from vde_dagster.core.graph.render_model import reads_of, render_tree
 from vde_dagster.core.graph.session_reads import input_axis
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.macros import TimeRange
 from vde_dagster.core.sql.reads.bounds import instants_meeting
 from vde_dagster.core.sql.reads.constants import Moments
 from vde_dagster.core.sql.reads.input_ranges import (
-    WHOLE,
     InputRange,
     Reads,
     WholeTable,
@@ -138,8 +133,6 @@ def models(draw: st.DrawFn) -> dict[str, str]:
     return texts
 
 
-Rows = list[tuple[int | None, int]]
-ROWS = st.lists(st.tuples(st.integers(0, HOURS) | st.none(), st.integers(0, 2)), max_size=40)
 INTERVALS = st.integers(2, 36)
 
 
@@ -158,58 +151,6 @@ PROOF = settings(
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
-
-
-@pytest.fixture(scope="module")
-def database() -> duckdb.DuckDBPyConnection:
-    connection = duckdb.connect(config={"threads": 1})
-    connection.execute("SET TimeZone = 'UTC'; CREATE SCHEMA m")
-    return connection
-
-
-def fill(
-    connection: duckdb.DuckDBPyConnection, name: ModelName, rows: Rows, kept: InputRange
-) -> None:
-    """The rows of a parent in a range, in its own type."""
-    daily = name == D
-    kind = "DATE" if daily else "TIMESTAMPTZ"
-    connection.execute(f"CREATE OR REPLACE TABLE {name} (ts {kind}, k INT)")
-    for hour, key in rows:
-        at = None if hour is None else FIRST + timedelta(hours=hour)
-        at = IntervalUnit.DAY.floor(at) if at is not None and daily else at
-        whole = isinstance(kept, WholeTable)
-        ranges = () if isinstance(kept, WholeTable) else kept
-        if not whole and (at is None or not any(each.start <= at < each.end for each in ranges)):
-            continue
-        value = at.date() if at is not None and daily else at
-        connection.execute(f"INSERT INTO {name} VALUES (?, ?)", [value, key])
-
-
-@PROOF
-@given(texts=models(), day=INTERVALS, hourly=ROWS, daily=ROWS)
-def test_rows_outside_of_the_range_of_a_rendered_model_never_change_its_result(
-    graph_of: GraphOf,
-    database: duckdb.DuckDBPyConnection,
-    texts: dict[str, str],
-    day: int,
-    hourly: Rows,
-    daily: Rows,
-) -> None:
-    graph = graph_of(texts)
-    interval = interval_of(day, graph[C].model.unit)
-    times = TimeRange.of(interval, execution_time=interval.end)
-    query = read_query(render_model(graph, C, times, target=lambda _: None).query)
-    axes = {node.name: input_axis(node) for node in graph}
-    results = []
-    for found in (
-        {},
-        input_ranges(render_tree(graph, C, times), axes=axes),
-        ranges_for(reads_of(graph, C), interval),
-    ):
-        fill(database, H, hourly, found.get(H, WHOLE))
-        fill(database, D, daily, found.get(D, WHOLE))
-        results.append(sorted(map(repr, database.execute(on_duckdb(query)).fetchall())))
-    assert results[0] == results[1] == results[2]
 
 
 @PROOF
