@@ -30,44 +30,7 @@ def of(graph_of: Build, text: str, name: str = "m.x") -> Fingerprint:
 @pytest.mark.parametrize(
     "old,new",
     [
-        ("SELECT t.a", "SELECT\n\n   t.a"),
-        ("SELECT", "select"),
-        ("LEFT JOIN", "left outer join"),
-        ("COUNT(*)", "count(*)"),
-        ("foo(t.b) AS f", "FOO(t.b) AS f"),
-        ("'DAY', t.ts) AS d", "'day', t.ts) AS d"),
-        ("t.a AS a", "T.A AS A"),
-        ("t.a AS a", "`t`.`a` AS `a`"),
-        ("FROM raw.t AS t", "FROM `RAW`.T t"),
-        ("t.a AS a", "t.a"),
-        ("t.a > 1)", "((t.a > 1)))"),
-        ("@start_dt", "@START_DT"),
-        ("raw.t AS t", "raw.t AS t -- all of it\n"),
-        ("COUNT(*) AS n", "COUNT(*) /* rows */ AS n"),
-        ("GROUP BY t.a, foo(t.b), DATE_TRUNC('DAY', t.ts)", "GROUP BY t.a, foo(t.b), DATE_TRUNC('DAY', t.ts);\n"),
-        ("(t.a > 1)", "(t.a > 1)\r\n"),
-    ],
-)  # fmt: skip
-def test_how_a_query_is_written_does_not_change_its_data_hash(
-    graph_of: Build, old: str, new: str
-) -> None:
-    assert old in BASE
-    assert of(graph_of, BASE.replace(old, new)).data == of(graph_of, BASE).data
-
-
-@pytest.mark.parametrize(
-    "old,new",
-    [
         ("(t.a > 1)", "(t.a > 2)"),
-        ("(t.a > 1)", "(t.a >= 1)"),
-        ("AND (t.a > 1)", "OR (t.a > 1)"),
-        ("(t.a > 1)", "(t.a > 1 AND t.b = 'X')"),
-        ("LEFT JOIN", "JOIN"),
-        ("LEFT JOIN", "RIGHT JOIN"),
-        ("t.a = u.a", "t.a = u.c"),
-        ("COUNT(*)", "COUNT(DISTINCT u.a)"),
-        ("COUNT(*) AS n", "COUNT(*) AS m"),
-        ("foo(t.b) AS f", "foo(t.b) AS f, 1 AS g"),
         ("@start_dt", "@start_date"),
         ("kind FULL", "kind INCREMENTAL_BY_TIME_RANGE (time_column d)"),
         ("cron '@daily'", "cron '@monthly'"),
@@ -82,21 +45,6 @@ def test_what_changes_rows_or_their_storage_changes_the_data_hash(
     name = "m.y" if new == "name m.y" else "m.x"
     assert old in BASE
     assert of(graph_of, BASE.replace(old, new), name).data != of(graph_of, BASE).data
-
-
-@pytest.mark.parametrize(
-    "one,other",
-    [
-        ("'x' AS v", "'X' AS v"),
-        ("'1' AS v", "1 AS v"),
-        ("a + b * c AS v", "(a + b) * c AS v"),
-        ("a - (a - c) AS v", "a - a - c AS v"),
-        ("NOT (a = 1 AND c = 1) AS v", "NOT a = 1 AND c = 1 AS v"),
-    ],
-)
-def test_values_and_meaningful_parentheses_count(graph_of: Build, one: str, other: str) -> None:
-    left, right = (of(graph_of, f"SELECT {each} FROM raw.t") for each in (one, other))
-    assert left.data != right.data
 
 
 @pytest.mark.parametrize(
@@ -144,14 +92,6 @@ def test_when_a_model_starts_and_is_due_is_metadata_where_its_rows_do_not_follow
     assert one.metadata != two.metadata
 
 
-def test_another_kind_is_other_data(graph_of: Build) -> None:
-    full, view = (
-        of(graph_of, f"MODEL (name m.x, kind {each}); SELECT t.a FROM raw.t AS t")
-        for each in ("FULL", "VIEW")
-    )
-    assert full.data != view.data
-
-
 def test_the_order_of_tags_does_not_count(graph_of: Build) -> None:
     assert of(graph_of, BASE.replace("(p, q)", "(q, p)")) == of(graph_of, BASE)
 
@@ -195,10 +135,14 @@ from vde_dagster import model
 
 LIMIT = 15
 
-@model("m.x", kind="FULL", depends_on=["raw.t"], columns={"a": "int"}, owner="me")
+def few(frame):
+    """Those below a limit."""
+    return frame.where(f"a < {LIMIT}")
+
+@model("m.x", kind="FULL", depends_on=["raw.t"], columns={"a": "int", "b": "string"}, owner="me")
 def x(context):
     """Rows."""
-    return context.table("raw.t").where(f"a < {LIMIT}")
+    return few(context.table("raw.t"))
 '''
 
 
@@ -210,8 +154,11 @@ def x(context):
         ('"""A module."""\n', ""),
         ('    """Rows."""\n', ""),
         ("LIMIT = 15\n", "LIMIT = (\n    15\n)\n"),
-        ('"raw.t").where', "'raw.t').where"),
-        ('"raw.t").where', 'u"raw.t").where'),
+        ('    """Those below a limit."""\n', ""),
+        ("def few(frame)", "def few( frame )"),
+        ('@model("m.x", ', '@model(\n    "m.x",\n    '),
+        ('"raw.t"))', "'raw.t'))"),
+        ('"raw.t"))', 'u"raw.t"))'),
     ],
 )
 def test_formatting_comments_and_docstrings_of_python_do_not_count(
@@ -231,9 +178,12 @@ def test_formatting_comments_and_docstrings_of_python_do_not_count(
         ('owner="me"', 'owner="me", tags=["t"]', False, True),
         ("LIMIT = 15", "LIMIT = 16", True, False),
         ("a < {LIMIT}", "a <= {LIMIT}", True, False),
-        ('{"a": "int"}', '{"a": "bigint"}', True, False),
-        ("return context", "context = context; return context", True, False),
-        ('"raw.t").where', 'b"raw.t").where', True, False),
+        ('"a": "int"', '"a": "bigint"', True, False),
+        ('"b": "string"', '"b": "string", "c": "double"', True, False),
+        ('"a": "int", "b": "string"', '"b": "string", "a": "int"', True, False),
+        ('["raw.t"]', '{"raw.t": {"before": "1 day"}}', True, False),
+        ("return few(context", "return (context", True, False),
+        ('"raw.t"))', 'b"raw.t"))', True, False),
     ],
 )
 def test_the_header_of_a_python_model_is_apart_from_its_code(
@@ -248,8 +198,8 @@ def test_the_header_of_a_python_model_is_apart_from_its_code(
 @pytest.mark.parametrize(
     "old,new",
     [
-        ('return context.table("raw.t")', "return context.spark.sql(x.__doc__)"),
-        ('return context.table("raw.t")', "return context.spark.sql(inspect.getdoc(x))"),
+        ('context.table("raw.t")', "context.spark.sql(x.__doc__)"),
+        ('context.table("raw.t")', "context.spark.sql(inspect.getdoc(x))"),
     ],
 )
 def test_docstrings_that_a_function_reads_count(model_of: Read, old: str, new: str) -> None:

@@ -258,54 +258,6 @@ def test_macros_count_by_what_they_stand_for(
     assert differing_texts(one, other) == parts, sentence
 
 
-PYTHON = '''"""Late orders."""
-from vde_dagster import model
-
-LIMIT = 15
-
-
-def late(frame):
-    """The late ones."""
-    return frame.where(f"a > {LIMIT}")
-
-
-@model("m.x", depends_on=["raw.t"], columns={"a": "int", "b": "string"}, owner="me")
-def x(context):
-    return late(context.table("raw.t"))
-'''
-SAME_CODE: list[Pair] = [
-    ("other lines", "return late(context.table(\"raw.t\"))", "return late(\n        context.table(\"raw.t\")\n    )"),
-    ("other quotes", "\"raw.t\"))", "'raw.t'))"),
-    ("a comment", "LIMIT = 15", "LIMIT = 15  # minutes"),
-    ("another docstring of the module", "Late orders.", "Orders that are late."),
-    ("another docstring of a function", "The late ones.", "Those that are late."),
-    ("no docstring", '    """The late ones."""\n', ""),
-    ("blanks", "def late(frame):", "def late( frame ):"),
-    ("the decorator in lines", '@model("m.x", ', '@model(\n    "m.x",\n    '),
-]  # fmt: skip
-OTHER_CODE: list[Pair] = [
-    ("another constant", "LIMIT = 15", "LIMIT = 16"),
-    ("another helper", "a > {LIMIT}", "a >= {LIMIT}"),
-    ("another call", "return late(context", "return (context"),
-    ("other columns", '"b": "string"', '"b": "string", "c": "double"'),
-    ("columns of other types", '"a": "int"', '"a": "bigint"'),
-    ("columns in another order", '{"a": "int", "b": "string"}', '{"b": "string", "a": "int"}'),
-    ("another window", 'depends_on=["raw.t"]', 'depends_on={"raw.t": {"before": "1 day"}}'),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("sentence,old,new", SAME_CODE, ids=ids(SAME_CODE))
-def test_how_python_is_written_is_no_data(sentence: str, old: str, new: str) -> None:
-    assert old in PYTHON
-    assert "data" not in differing_texts(PYTHON, PYTHON.replace(old, new)), sentence
-
-
-@pytest.mark.parametrize("sentence,old,new", OTHER_CODE, ids=ids(OTHER_CODE))
-def test_what_python_does_is_data(sentence: str, old: str, new: str) -> None:
-    assert old in PYTHON
-    assert differing_texts(PYTHON, PYTHON.replace(old, new)) == {"data"}, sentence
-
-
 def test_a_parent_in_python_shows_downstream_by_what_it_does() -> None:
     downstream = "SELECT k FROM m.p"
     project: Project = {"m.x": "SELECT a FROM raw.t", "m.p": python("context.table('m.x')")}
