@@ -19,7 +19,6 @@ from vde_dagster.core.sql.reads.input_ranges import WHOLE, covers
 from vde_dagster.core.time.intervals import Interval
 from vde_dagster.project.model_files import external_source
 
-RAW: Final = ModelName("raw", "events")
 OTHERS: Final = ModelName("raw", "others")
 FACT: Final = ModelName("a", "fact")
 MODEL: Final = ModelName("a", "m")

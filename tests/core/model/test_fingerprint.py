@@ -14,7 +14,6 @@ from vde_dagster.core.names import ModelName, TableName
 
 Build = Callable[[Mapping[str, str]], Graph]
 Read = Callable[..., Model]
-X = ModelName("m", "x")
 
 BASE = """MODEL (name m.x, kind FULL, owner 'me', description 'It', cron '@daily', tags (p, q), grain (a));
 SELECT t.a AS a, COUNT(*) AS n, foo(t.b) AS f, DATE_TRUNC('DAY', t.ts) AS d

@@ -14,6 +14,7 @@ WINDOW = "SELECT SUM(c) OVER (PARTITION BY a ORDER BY ts) AS s FROM raw.t"
 CHANCE = "SELECT a, RAND() AS r FROM raw.t"
 
 VALUES: list[Pair] = [
+    ("the case of a text", "SELECT 'x' AS k FROM raw.t", "SELECT 'X' AS k FROM raw.t"),
     ("a number and a text", "SELECT 1 AS k FROM raw.t", "SELECT '1' AS k FROM raw.t"),
     ("a whole number and a fraction", "SELECT 1 AS k FROM raw.t", "SELECT 1.0 AS k FROM raw.t"),
     ("fractions of other widths", "SELECT 1.0 AS k FROM raw.t", "SELECT 1.00 AS k FROM raw.t"),
