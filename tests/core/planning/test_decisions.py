@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import pytest
 
-from vde_dagster.core.graph.graph import Graph, build_graph
-from vde_dagster.core.model.snapshot import Category, DecidedBy, ModelSnapshot
+from tests.core.planning.resolved_world import World
+from vde_dagster.core.model.snapshot import Category, DecidedBy
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.changes.difference import Rules
 from vde_dagster.core.planning.decisions import DecisionsRefused
-from vde_dagster.core.planning.resolution import Resolved, Shown, resolve_snapshots
 
-Build = Callable[[Mapping[str, str]], Graph]
 FULL = "MODEL (name {0}, kind FULL);\n"
 TEXTS = {
     "m.a": FULL.format("m.a") + "SELECT a, b FROM raw.t WHERE a > 1",
@@ -24,39 +22,13 @@ EDITED = {**TEXTS, "m.a": TEXTS["m.a"].replace("> 1", "> 2")}
 A, B = ModelName("m", "a"), ModelName("m", "b")
 
 
-class World:
-    """An environment, and the snapshots that are stored."""
-
-    def __init__(self, graph_of: Build) -> None:
-        self.graph_of = graph_of
-        self.shown = Shown(snapshots={}, graph=build_graph([]))
-        self.stored: dict[tuple[ModelName, str], ModelSnapshot] = {}
-
-    def plan(self, texts: Mapping[str, str], **decisions: Category) -> dict[ModelName, Resolved]:
-        graph = self.graph_of(texts)
-        chosen = {ModelName("m", name): each for name, each in decisions.items()}
-        stored = {
-            (node.name, node.fingerprint.digest): self.stored[node.name, node.fingerprint.digest]
-            for node in graph
-            if (node.name, node.fingerprint.digest) in self.stored
-        }
-        return resolve_snapshots(graph, self.shown, stored, Rules(decisions=chosen))
-
-    def store(self, resolved: Mapping[ModelName, Resolved]) -> None:
-        for each in resolved.values():
-            snapshot = each.snapshot
-            self.stored.setdefault((snapshot.name, snapshot.fingerprint.digest), snapshot)
-
-    def apply(self, texts: Mapping[str, str], **decisions: Category) -> None:
-        resolved = self.plan(texts, **decisions)
-        self.store(resolved)
-        snapshots = {name: each.snapshot for name, each in resolved.items()}
-        self.shown = Shown(snapshots=snapshots, graph=self.graph_of(texts))
+def rules(**decisions: Category) -> Rules:
+    return Rules(decisions={ModelName("m", name): each for name, each in decisions.items()})
 
 
 @pytest.fixture
-def world(graph_of: Build) -> World:
-    found = World(graph_of)
+def world() -> World:
+    found = World()
     found.apply(TEXTS)
     return found
 
@@ -65,7 +37,7 @@ def test_a_persons_choice_wins_and_is_recorded(world: World) -> None:
     automatic = world.plan(EDITED)
     assert automatic[A].difference.category is Category.BREAKING
     assert automatic[B].difference.category is Category.INDIRECT_BREAKING
-    decided = world.plan(EDITED, a=Category.NON_BREAKING)
+    decided = world.plan(EDITED, rules(a=Category.NON_BREAKING))
     snapshot = decided[A].snapshot
     assert (snapshot.category, snapshot.decided_by) == (Category.NON_BREAKING, DecidedBy.PERSON)
     assert decided[B].difference.category is Category.INDIRECT_NON_BREAKING
@@ -74,7 +46,7 @@ def test_a_persons_choice_wins_and_is_recorded(world: World) -> None:
 
 
 def test_what_a_person_decided_goes_on_in_every_later_plan(world: World) -> None:
-    world.store(world.plan(EDITED, a=Category.NON_BREAKING))
+    world.store(world.plan(EDITED, rules(a=Category.NON_BREAKING)))
     later = world.plan(EDITED)
     assert later[A].difference.category is Category.NON_BREAKING
     assert later[A].difference.decided_by is DecidedBy.PERSON
@@ -83,23 +55,23 @@ def test_what_a_person_decided_goes_on_in_every_later_plan(world: World) -> None
 
 
 def test_the_next_edit_of_the_model_is_decided_again(world: World) -> None:
-    world.apply(EDITED, a=Category.NON_BREAKING)
+    world.apply(EDITED, rules(a=Category.NON_BREAKING))
     more = {**EDITED, "m.a": TEXTS["m.a"].replace("> 1", "> 3")}
     assert world.plan(more)[A].difference.category is Category.BREAKING
     assert world.plan(more)[A].difference.decided_by is DecidedBy.AUTOMATIC
 
 
 def test_deciding_again_what_is_decided_is_no_error(world: World) -> None:
-    world.store(world.plan(EDITED, a=Category.NON_BREAKING))
-    again = world.plan(EDITED, a=Category.NON_BREAKING)
+    world.store(world.plan(EDITED, rules(a=Category.NON_BREAKING)))
+    again = world.plan(EDITED, rules(a=Category.NON_BREAKING))
     assert again == world.plan(EDITED)
 
 
 @pytest.mark.parametrize("first", [None, Category.FORWARD_ONLY])
 def test_a_stored_snapshot_is_not_decided_otherwise(world: World, first: Category | None) -> None:
-    world.store(world.plan(EDITED, **({"a": first} if first else {})))
+    world.store(world.plan(EDITED, rules(**({"a": first} if first else {}))))
     with pytest.raises(DecisionsRefused, match=r"m\.a .*stored already.*decided .*`stamp`"):
-        world.plan(EDITED, a=Category.NON_BREAKING)
+        world.plan(EDITED, rules(a=Category.NON_BREAKING))
 
 
 NEW = {**EDITED, "m.n": FULL.format("m.n") + "SELECT a FROM raw.u"}
@@ -120,12 +92,12 @@ def test_what_was_not_edited_is_not_decided(
     world: World, texts: Mapping[str, str], name: str, reported: str
 ) -> None:
     with pytest.raises(DecisionsRefused) as refused:
-        world.plan(texts, **{name: Category.BREAKING})
+        world.plan(texts, rules(**{name: Category.BREAKING}))
     assert reported in str(refused.value)
 
 
 def test_all_that_cannot_be_decided_is_reported_at_once(world: World) -> None:
     with pytest.raises(DecisionsRefused) as refused:
-        world.plan(EDITED, b=Category.BREAKING, aa=Category.BREAKING)
+        world.plan(EDITED, rules(b=Category.BREAKING, aa=Category.BREAKING))
     assert [line.split()[0] for line in str(refused.value).splitlines()] == ["m.aa", "m.b"]
     assert "Did you mean m.a?" in str(refused.value)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import pytest
 
-from vde_dagster.core.graph.graph import Graph, build_graph
-from vde_dagster.core.model.snapshot import Category, ModelSnapshot, VersionKey
+from tests.core.conftest import build
+from tests.core.planning.resolved_world import World
+from vde_dagster.core.model.snapshot import Category
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.planning.changes.comparison import DEFAULT_RULES
 from vde_dagster.core.planning.changes.difference import Rules
-from vde_dagster.core.planning.resolution import Resolved, Shown, resolve_snapshots
+from vde_dagster.core.planning.resolution import Resolved, resolve_snapshots
 
-Build = Callable[[Mapping[str, str]], Graph]
 A, B = ModelName("m", "a"), ModelName("m", "b")
 BELOW = "MODEL (name m.b, kind FULL);\nSELECT a FROM m.a"
 
@@ -28,38 +27,10 @@ FORWARD = Rules(forward_only=True)
 HARMLESS = Rules(decisions={A: Category.NON_BREAKING})
 
 
-class World:
-    """Environments by their names, all that is stored, and what production drifted with."""
-
-    def __init__(self, graph_of: Build) -> None:
-        self.graph_of = graph_of
-        self.shown: dict[str, tuple[dict[ModelName, ModelSnapshot], Graph]] = {}
-        self.stored: dict[tuple[ModelName, str], ModelSnapshot] = {}
-        self.drifted: set[VersionKey] = set()
-
-    def plan(
-        self, given: Mapping[str, str], rules: Rules = DEFAULT_RULES, environment: str = "prod"
-    ) -> dict[ModelName, Resolved]:
-        snapshots, graph = self.shown.get(environment, ({}, build_graph([])))
-        shown = Shown(snapshots=snapshots, graph=graph, drifted=self.drifted)
-        after = self.graph_of(given)
-        ids = {(node.name, node.fingerprint.digest) for node in after}
-        stored = {each: self.stored[each] for each in ids if each in self.stored}
-        resolved = resolve_snapshots(after, shown, stored, rules)
-        for name, each in resolved.items():
-            self.stored.setdefault((name, after[name].fingerprint.digest), each.snapshot)
-        if environment == "prod":
-            self.drifted |= {
-                each.snapshot.key for each in resolved.values() if each.snapshot.drifted
-            }
-        self.shown[environment] = ({name: r.snapshot for name, r in resolved.items()}, after)
-        return resolved
-
-
 @pytest.fixture
-def world(graph_of: Build) -> World:
-    found = World(graph_of)
-    found.plan(FIRST)
+def world() -> World:
+    found = World()
+    found.apply(FIRST)
     return found
 
 
@@ -70,8 +41,8 @@ def category(resolved: Mapping[ModelName, Resolved], name: ModelName) -> Categor
 def test_a_forward_only_change_keeps_the_version_which_drifts_with_all_downstream(
     world: World,
 ) -> None:
-    before = world.shown["prod"][0]
-    after = world.plan(SECOND, FORWARD)
+    before = world.shown.snapshots
+    after = world.apply(SECOND, FORWARD)
     assert {name: after[name].snapshot.version for name in (A, B)} == {
         name: before[name].version for name in (A, B)
     }
@@ -80,17 +51,17 @@ def test_a_forward_only_change_keeps_the_version_which_drifts_with_all_downstrea
 
 
 def test_going_back_behind_a_forward_only_change_is_one_too(world: World) -> None:
-    world.plan(SECOND, FORWARD)
-    back = world.plan(FIRST)
+    world.apply(SECOND, FORWARD)
+    back = world.apply(FIRST)
     assert category(back, A) is Category.FORWARD_ONLY
     assert not back[A].difference.rebuild
     assert category(back, B) is Category.INDIRECT_NON_BREAKING
 
 
 def test_an_earlier_definition_with_other_metadata_has_a_table_of_its_own(world: World) -> None:
-    old = world.shown["prod"][0][A]
-    world.plan(SECOND, FORWARD)
-    rebuilds = world.plan(texts("SELECT a FROM raw.t WHERE a > 1", header=", owner 'me'"))
+    old = world.shown.snapshots[A]
+    world.apply(SECOND, FORWARD)
+    rebuilds = world.apply(texts("SELECT a FROM raw.t WHERE a > 1", header=", owner 'me'"))
     assert rebuilds[A].snapshot.fingerprint.data == old.fingerprint.data
     assert rebuilds[A].difference.rebuild
     assert rebuilds[A].snapshot.version != old.version
@@ -107,74 +78,72 @@ def test_an_earlier_definition_with_other_metadata_has_a_table_of_its_own(world:
 def test_what_drifted_reaches_its_readers_when_it_is_computed_again(
     world: World, edit: Mapping[str, str]
 ) -> None:
-    world.plan(SECOND, FORWARD)
-    rebuilds = world.plan(edit)
+    world.apply(SECOND, FORWARD)
+    rebuilds = world.apply(edit)
     assert category(rebuilds, A) is Category.BREAKING
     assert category(rebuilds, B) is Category.INDIRECT_BREAKING
 
 
 def test_what_did_not_drift_keeps_its_readers(world: World) -> None:
-    world.plan(SECOND)
-    rebuilds = world.plan(texts("SELECT a, b FROM raw.t WHERE a > 2"))
+    world.apply(SECOND)
+    rebuilds = world.apply(texts("SELECT a, b FROM raw.t WHERE a > 2"))
     assert category(rebuilds, A) is Category.NON_BREAKING
     assert category(rebuilds, B) is Category.INDIRECT_NON_BREAKING
 
 
 def test_readers_that_a_person_kept_drift(world: World) -> None:
-    kept = world.plan(SECOND, HARMLESS)
+    kept = world.apply(SECOND, HARMLESS)
     assert not kept[A].snapshot.drifted
     assert kept[B].snapshot.drifted
     more = texts(
         "SELECT a FROM raw.t WHERE a > 2",
         downstream=f"{BELOW} -- note\n".replace("a F", "a, 1 AS n F"),
     )
-    assert category(world.plan(more), B) is Category.BREAKING
+    assert category(world.apply(more), B) is Category.BREAKING
 
 
 def test_what_another_environment_took_forward_only_is_that_everywhere(world: World) -> None:
-    world.shown["dev"] = world.shown["prod"]
-    world.plan(SECOND, FORWARD, environment="dev")
-    shown = world.shown["prod"][0][A]
-    found = world.plan(SECOND)
+    world.environments["dev"] = world.shown
+    world.apply(SECOND, FORWARD, environment="dev")
+    shown = world.shown.snapshots[A]
+    found = world.apply(SECOND)
     assert found[A].snapshot.version == shown.version
     assert category(found, A) is Category.FORWARD_ONLY
     assert category(found, B) is Category.INDIRECT_NON_BREAKING
 
 
 def test_what_one_environment_computed_again_is_not_kept_by_another(world: World) -> None:
-    world.shown["dev"] = world.shown["prod"]
-    rebuilds = world.plan(SECOND, environment="dev")
-    found = world.plan(SECOND, FORWARD)
+    world.environments["dev"] = world.shown
+    rebuilds = world.apply(SECOND, environment="dev")
+    found = world.apply(SECOND, FORWARD)
     assert found[A].snapshot == rebuilds[A].snapshot
     assert category(found, A) is Category.BREAKING
 
 
 def test_a_decision_holds_for_the_edit_that_it_was_made_about(world: World) -> None:
-    world.plan(SECOND, HARMLESS)
-    world.shown["same"] = world.shown["prod"]
+    world.apply(SECOND, HARMLESS)
+    world.environments["same"] = world.shown
     third = texts("SELECT a FROM raw.t WHERE a > 3")
-    world.plan(third, environment="other")
-    found = world.plan(SECOND, environment="other")
+    world.apply(third, environment="other")
+    found = world.apply(SECOND, environment="other")
     assert category(found, A) is Category.BREAKING
     assert category(found, B) is Category.INDIRECT_BREAKING
 
 
 def test_metadata_alone_leaves_a_drifted_version_drifted(world: World) -> None:
-    world.plan(SECOND, FORWARD)
-    owned = world.plan(texts("SELECT a FROM raw.t WHERE a > 2", header=", owner 'me'"))
+    world.apply(SECOND, FORWARD)
+    owned = world.apply(texts("SELECT a FROM raw.t WHERE a > 2", header=", owner 'me'"))
     assert category(owned, A) is Category.METADATA
     assert owned[A].snapshot.drifted
 
 
 @pytest.mark.parametrize("below", ["VIEW", "FULL"])
-def test_r1_a_view_that_nobody_edited_follows_a_table_that_is_given_back(
-    graph_of: Build, below: str
-) -> None:
+def test_r1_a_view_that_nobody_edited_follows_a_table_that_is_given_back(below: str) -> None:
     top = "MODEL (name m.v, kind VIEW);\nSELECT a FROM m.a"
-    graph = graph_of({**texts("SELECT a FROM raw.t", BELOW.replace("FULL", below)), "m.v": top})
-    world = World(lambda _: graph)
-    before = {name: each.snapshot for name, each in world.plan({}).items()}
-    shown = Shown(snapshots=before, graph=graph)
-    after = resolve_snapshots(graph, shown, world.stored, released={A})
+    project = {**texts("SELECT a FROM raw.t", BELOW.replace("FULL", below)), "m.v": top}
+    world = World()
+    world.apply(project)
+    before = world.shown.snapshots
+    after = resolve_snapshots(build(project), world.shown, world.stored, released={A})
     moved = {name for name, each in after.items() if each.snapshot.version != before[name].version}
     assert moved == {A, ModelName("m", "v"), *([B] if below == "VIEW" else [])}
