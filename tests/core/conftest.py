@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-
-import pytest
 
 from vde_dagster.core.errors import Place
 from vde_dagster.core.graph.graph import Graph, build_graph
@@ -49,13 +47,3 @@ def build(texts: Mapping[str, str]) -> Graph:
     """Models by name over the sources raw.t and raw.u."""
     sources = [external("raw.t", RAW), external("raw.u", RAW)]
     return build_graph([*sources, *(read(name, text) for name, text in texts.items())])
-
-
-@pytest.fixture(scope="session")
-def graph_of() -> Callable[[Mapping[str, str]], Graph]:
-    return build
-
-
-@pytest.fixture(scope="session")
-def model_of() -> Callable[..., Model]:
-    return read

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-
 import pytest
 
+from tests.core.conftest import build
 from vde_dagster.core.graph.embedded import embedded_upstream, stored_parents
-from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.graph.render_model import render_model
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.macros import TimeRange
 from vde_dagster.core.time.intervals import EPOCH
-
-GraphOf = Callable[[Mapping[str, str]], Graph]
 
 
 def model(kind: str, query: str) -> str:
@@ -49,16 +45,16 @@ EXPECTED = [
 
 @pytest.mark.parametrize("name,embedded,stored", EXPECTED)
 def test_what_is_inlined_and_what_is_read(
-    graph_of: GraphOf, name: str, embedded: list[str], stored: list[str]
+    name: str, embedded: list[str], stored: list[str]
 ) -> None:
-    graph = graph_of(DIAMOND)
+    graph = build(DIAMOND)
     assert [str(each) for each in embedded_upstream(graph, ModelName.parse(name))] == embedded
     assert [str(each) for each in stored_parents(graph, ModelName.parse(name))] == stored
 
 
 @pytest.mark.parametrize("name", [name for name in DIAMOND if name != "m.none"])
-def test_what_is_read_is_what_the_rendered_query_names(graph_of: GraphOf, name: str) -> None:
-    graph = graph_of(DIAMOND)
+def test_what_is_read_is_what_the_rendered_query_names(name: str) -> None:
+    graph = build(DIAMOND)
     times = TimeRange(start=EPOCH, end=None, execution_time=EPOCH)
     query = render_model(
         graph, ModelName.parse(name), times, target=lambda _: None, inline_views=False
@@ -66,11 +62,11 @@ def test_what_is_read_is_what_the_rendered_query_names(graph_of: GraphOf, name: 
     assert query.tables == set(stored_parents(graph, ModelName.parse(name)))
 
 
-def test_a_long_chain_is_followed_to_its_end(graph_of: GraphOf) -> None:
+def test_a_long_chain_is_followed_to_its_end() -> None:
     chain = {"m.e0": model("EMBEDDED", "SELECT a FROM raw.t")}
     for index in range(1, 30):
         chain[f"m.e{index}"] = model("EMBEDDED", f"SELECT a FROM m.e{index - 1}")
     chain["m.x"] = model("FULL", "SELECT a FROM m.e29")
-    graph = graph_of(chain)
+    graph = build(chain)
     assert len(embedded_upstream(graph, ModelName("m", "x"))) == 30
     assert stored_parents(graph, ModelName("m", "x")) == (ModelName("raw", "t"),)

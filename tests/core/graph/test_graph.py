@@ -1,50 +1,47 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import pytest
 
+from tests.core.conftest import build, read
 from tests.core.counted_graphs import counted, diamonds
 from tests.core.tables import rows
 from vde_dagster.core.errors import Problem, ProjectInvalid
-from vde_dagster.core.graph.graph import Graph, build_graph, sources
-from vde_dagster.core.model.model import Model
+from vde_dagster.core.graph.graph import build_graph, sources
 from vde_dagster.core.names import ModelName
 
-Build = Callable[[Mapping[str, str]], Graph]
-Read = Callable[..., Model]
 
-
-def reported(graph_of: Build, texts: Mapping[str, str]) -> tuple[Problem, ...]:
+def reported(texts: Mapping[str, str]) -> tuple[Problem, ...]:
     with pytest.raises(ProjectInvalid) as caught:
-        graph_of(texts)
+        build(texts)
     assert all(each.advice for each in caught.value.problems)
     return caught.value.problems
 
 
-def problems(graph_of: Build, texts: Mapping[str, str]) -> list[str]:
-    return [each.message for each in reported(graph_of, texts)]
+def problems(texts: Mapping[str, str]) -> list[str]:
+    return [each.message for each in reported(texts)]
 
 
-def test_parents_come_before_their_children_in_an_order_of_their_own(graph_of: Build) -> None:
+def test_parents_come_before_their_children_in_an_order_of_their_own() -> None:
     texts = {
         "m.a": "SELECT a FROM m.c",
         "m.b": "SELECT a FROM raw.t",
         "m.c": "SELECT t.a FROM m.b AS t JOIN raw.u AS u ON t.a = u.a",
     }
-    graph = graph_of(texts)
+    graph = build(texts)
     order = [str(node.name) for node in graph]
     for node in graph:
         assert all(
             order.index(str(each)) < order.index(str(node.name)) for each in node.model.parents
         )
-    assert order == [str(node.name) for node in graph_of(dict(reversed(texts.items())))]
+    assert order == [str(node.name) for node in build(dict(reversed(texts.items())))]
     assert sources(graph) == (ModelName("raw", "t"), ModelName("raw", "u"))
 
 
-def test_columns_have_names_types_and_comments(graph_of: Build) -> None:
-    graph = graph_of(
+def test_columns_have_names_types_and_comments() -> None:
+    graph = build(
         {
             "m.a": "MODEL (name m.a, columns (b varchar(3)));\n"
             "SELECT a, -- the key\n b, SUM(c) AS s FROM raw.t GROUP BY a, b",
@@ -57,35 +54,35 @@ def test_columns_have_names_types_and_comments(graph_of: Build) -> None:
 
 
 @pytest.mark.parametrize("members", [["m.a", "m.b"], ["m.a", "m.b", "m.c", "m.d"]])
-def test_a_cycle_is_reported_once_with_its_path(graph_of: Build, members: list[str]) -> None:
+def test_a_cycle_is_reported_once_with_its_path(members: list[str]) -> None:
     after = [*members[1:], members[0]]
     texts = {one: f"SELECT a FROM {other}" for one, other in zip(members, after, strict=True)}
-    (found,) = problems(graph_of, {**texts, "m.z": f"SELECT a FROM {members[0]}"})
+    (found,) = problems({**texts, "m.z": f"SELECT a FROM {members[0]}"})
     way = found.split(": ")[1].split(" reads ")
     assert way[0] == way[-1]
     assert sorted(way[1:]) == members
     assert all(texts[one].endswith(other) for one, other in itertools.pairwise(way))
 
 
-def test_a_model_that_reads_itself_is_reported_as_such(graph_of: Build) -> None:
+def test_a_model_that_reads_itself_is_reported_as_such() -> None:
     texts = {"m.a": "SELECT a FROM m.a", "m.b": "SELECT a FROM m.a"}
-    (found,) = reported(graph_of, texts)
+    (found,) = reported(texts)
     assert found.message.startswith("m.a reads itself, which only a SQL model with stateful")
     assert "circle" not in found.message
     assert "models upstream" in found.advice
 
 
-def test_two_cycles_are_both_reported(graph_of: Build) -> None:
+def test_two_cycles_are_both_reported() -> None:
     texts = {
         "m.a": "SELECT a FROM m.b",
         "m.b": "SELECT a FROM m.a",
         "m.c": "SELECT a FROM m.d",
         "m.d": "SELECT a FROM m.c",
     }
-    assert len(problems(graph_of, texts)) == 2
+    assert len(problems(texts)) == 2
 
 
-def test_what_follows_from_a_problem_upstream_is_not_reported_again(graph_of: Build) -> None:
+def test_what_follows_from_a_problem_upstream_is_not_reported_again() -> None:
     texts = {
         "m.a": "SELECT nope FROM raw.t",
         "m.b": "SELECT nope FROM m.a",
@@ -94,7 +91,7 @@ def test_what_follows_from_a_problem_upstream_is_not_reported_again(graph_of: Bu
         "m.e": "SELECT a FROM raw.nothing",
         "m.f": "SELECT a FROM m.e",
     }
-    found = problems(graph_of, texts)
+    found = problems(texts)
     assert len(found) == 4
     assert "m.a" in found[0]
     assert "nope" in found[0]
@@ -103,22 +100,22 @@ def test_what_follows_from_a_problem_upstream_is_not_reported_again(graph_of: Bu
     assert "raw.nothing" in found[3]
 
 
-def test_three_models_of_one_name_are_two_problems(model_of: Read) -> None:
+def test_three_models_of_one_name_are_two_problems() -> None:
     text = "MODEL (name m.x); SELECT 1 AS a"
-    models = [model_of(name, text) for name in ("m.one", "m.two", "m.three")]
+    models = [read(name, text) for name in ("m.one", "m.two", "m.three")]
     with pytest.raises(ProjectInvalid) as caught:
         build_graph(models)
     assert ["m.x is taken by" in each.message for each in caught.value.problems] == [True, True]
 
 
-def test_a_missing_parent_comes_with_the_closest_name(graph_of: Build) -> None:
+def test_a_missing_parent_comes_with_the_closest_name() -> None:
     with pytest.raises(ProjectInvalid, match=r"Did you mean m\.orders\?"):
-        graph_of({"m.orders": "SELECT a FROM raw.t", "m.x": "SELECT a FROM m.order"})
+        build({"m.orders": "SELECT a FROM raw.t", "m.x": "SELECT a FROM m.order"})
 
 
-def test_a_model_is_no_guess_for_what_it_reads_itself(graph_of: Build) -> None:
+def test_a_model_is_no_guess_for_what_it_reads_itself() -> None:
     with pytest.raises(ProjectInvalid, match=r"bronze\.orders, which is neither") as caught:
-        graph_of({"silver.orders": "SELECT a FROM bronze.orders"})
+        build({"silver.orders": "SELECT a FROM bronze.orders"})
     (problem,) = caught.value.problems
     assert problem.advice.startswith("Declare it")
 
@@ -135,8 +132,8 @@ MODEL (kind INCREMENTAL_BY_TIME_RANGE (time_column nope)); SELECT * FROM raw.u W
   | time column
 """),
 )
-def test_a_query_that_does_not_fit_is_refused(graph_of: Build, text: str, words: str) -> None:
-    (found,) = problems(graph_of, {"m.x": text})
+def test_a_query_that_does_not_fit_is_refused(text: str, words: str) -> None:
+    (found,) = problems({"m.x": text})
     assert words in found
 
 
@@ -212,9 +209,9 @@ COLUMNS = "raw.t has a, b, c, ts, day, e."
     ],
 )
 def test_each_column_that_does_not_fit_is_reported_at_its_line_with_what_there_is(
-    graph_of: Build, text: str, expected: list[tuple[int, str, str]]
+    text: str, expected: list[tuple[int, str, str]]
 ) -> None:
-    found = reported(graph_of, {"m.x": text})
+    found = reported({"m.x": text})
     assert [(each.place.line, each.message, each.advice) for each in found] == [
         (line, f"m.x: {message}", advice) for line, message, advice in expected
     ]
@@ -250,12 +247,12 @@ def test_each_column_that_does_not_fit_is_reported_at_its_line_with_what_there_i
     ],
 )
 def test_both_sides_of_a_set_operation_have_the_same_number_of_columns(
-    graph_of: Build, text: str, expected: list[tuple[str, int, int, int]]
+    text: str, expected: list[tuple[str, int, int, int]]
 ) -> None:
     if not expected:
-        assert ModelName("m", "x") in graph_of({"m.x": text})
+        assert ModelName("m", "x") in build({"m.x": text})
         return
-    found = reported(graph_of, {"m.x": text})
+    found = reported({"m.x": text})
     assert [(each.message, each.place.line) for each in found] == [
         (f"m.x: the sides of {word} have {left} and {right} columns", line)
         for word, left, right, line in expected
@@ -275,29 +272,29 @@ def test_both_sides_of_a_set_operation_have_the_same_number_of_columns(
     ],
 )
 def test_a_read_that_cannot_be_is_reported_at_its_line(
-    graph_of: Build, texts: Mapping[str, str], words: str, line: int
+    texts: Mapping[str, str], words: str, line: int
 ) -> None:
-    (found,) = reported(graph_of, texts)
+    (found,) = reported(texts)
     assert words in found.message
     assert found.place.line == line
 
 
-def test_a_read_of_a_disabled_model_is_reported_at_its_line(model_of: Read) -> None:
-    reader = model_of("m.x", "SELECT a\nFROM\nm.off")
+def test_a_read_of_a_disabled_model_is_reported_at_its_line() -> None:
+    reader = read("m.x", "SELECT a\nFROM\nm.off")
     with pytest.raises(ProjectInvalid, match="which is disabled") as caught:
         build_graph([reader], disabled={ModelName("m", "off")})
     assert [each.place.line for each in caught.value.problems] == [3]
 
 
-def test_a_long_list_of_columns_is_cut_short(graph_of: Build) -> None:
+def test_a_long_list_of_columns_is_cut_short() -> None:
     wide = ", ".join(f"1 AS x{index:03}" for index in range(100))
-    (found,) = reported(graph_of, {"m.a": f"SELECT {wide}", "m.b": "SELECT other FROM m.a"})
+    (found,) = reported({"m.a": f"SELECT {wide}", "m.b": "SELECT other FROM m.a"})
     assert found.advice.endswith("x029 and 70 more.")
 
 
-def test_everything_that_keeps_a_query_from_its_kind_is_reported_at_once(graph_of: Build) -> None:
+def test_everything_that_keeps_a_query_from_its_kind_is_reported_at_once() -> None:
     kind = "SCD_TYPE_2_BY_COLUMN (unique_key nope, columns (b, dai), valid_from_name ts)"
-    found = reported(graph_of, {"m.x": f"MODEL (kind {kind}); SELECT * FROM raw.t"})
+    found = reported({"m.x": f"MODEL (kind {kind}); SELECT * FROM raw.t"})
     returned = "The query returns a, b, c, ts, day, e."
     assert [(each.message, each.advice) for each in found] == [
         (
@@ -312,21 +309,21 @@ def test_everything_that_keeps_a_query_from_its_kind_is_reported_at_once(graph_o
     ]
 
 
-def test_a_very_deep_query_is_refused_and_no_crash(graph_of: Build) -> None:
-    (found,) = problems(graph_of, {"m.x": "SELECT " + " = ".join(["TRUE"] * 5000) + " AS a"})
+def test_a_very_deep_query_is_refused_and_no_crash() -> None:
+    (found,) = problems({"m.x": "SELECT " + " = ".join(["TRUE"] * 5000) + " AS a"})
     assert "nested too deeply" in found
 
 
-def test_a_long_chain_of_operators_is_no_deep_query(graph_of: Build) -> None:
-    assert ModelName("m", "x") in graph_of({"m.x": f"SELECT {' + '.join(['1'] * 1000)} AS a"})
+def test_a_long_chain_of_operators_is_no_deep_query() -> None:
+    assert ModelName("m", "x") in build({"m.x": f"SELECT {' + '.join(['1'] * 1000)} AS a"})
 
 
-def test_readers_see_the_two_columns_that_scd_type_2_adds(graph_of: Build) -> None:
+def test_readers_see_the_two_columns_that_scd_type_2_adds() -> None:
     history = (
         "MODEL (kind SCD_TYPE_2_BY_TIME (unique_key a, updated_at_name ts, valid_to_name gone,"
         " time_data_type timestamp_ntz)); SELECT a, ts FROM raw.t"
     )
-    graph = graph_of({"m.history": history, "m.now": "SELECT * FROM m.history WHERE gone IS NULL"})
+    graph = build({"m.history": history, "m.now": "SELECT * FROM m.history WHERE gone IS NULL"})
     columns = {each.name: each.type for each in graph[ModelName("m", "now")].columns}
     assert columns == {
         "a": "int",
@@ -336,12 +333,12 @@ def test_readers_see_the_two_columns_that_scd_type_2_adds(graph_of: Build) -> No
     }
 
 
-def test_a_description_in_the_header_wins_over_a_comment(graph_of: Build) -> None:
+def test_a_description_in_the_header_wins_over_a_comment() -> None:
     text = (
         "MODEL (column_descriptions (a = 'from the header'));\n"
         "SELECT a, -- from the query\n b -- from the query\n FROM raw.t"
     )
-    columns = graph_of({"m.x": text})[ModelName("m", "x")].columns
+    columns = build({"m.x": text})[ModelName("m", "x")].columns
     assert [each.description for each in columns] == ["from the header", "from the query"]
 
 
@@ -360,13 +357,13 @@ d | @hourly | CAST(ts AS DATE) AS d | is a DATE | Use a timestamp
 """),
 )
 def test_a_time_column_that_cannot_distinguish_intervals_is_refused(
-    graph_of: Build, column: str, cron: str, projection: str, words: str, advice: str
+    column: str, cron: str, projection: str, words: str, advice: str
 ) -> None:
     text = (
         f"MODEL (kind INCREMENTAL_BY_TIME_RANGE (time_column {column}), cron '{cron}'); "
         f"SELECT {projection} FROM raw.t WHERE ts BETWEEN @start_dt AND @end_dt"
     )
-    (found,) = reported(graph_of, {"m.x": text})
+    (found,) = reported({"m.x": text})
     assert words in found.message
     assert advice in found.advice
 
@@ -380,32 +377,30 @@ def test_a_time_column_that_cannot_distinguish_intervals_is_refused(
         "kind FULL, partitioned_by nope",
     ],
 )
-def test_a_column_that_a_header_names_is_looked_for_behind_a_star(
-    graph_of: Build, header: str
-) -> None:
-    (found,) = problems(graph_of, {"m.x": f"MODEL ({header}); SELECT * FROM raw.t"})
+def test_a_column_that_a_header_names_is_looked_for_behind_a_star(header: str) -> None:
+    (found,) = problems({"m.x": f"MODEL ({header}); SELECT * FROM raw.t"})
     assert "'nope' is not among its columns" in found
 
 
-def test_a_view_over_an_embedded_model_with_time_macros_is_refused(graph_of: Build) -> None:
+def test_a_view_over_an_embedded_model_with_time_macros_is_refused() -> None:
     embedded = "MODEL (kind EMBEDDED); SELECT a FROM raw.t WHERE ts > @start_dt"
-    (found,) = problems(graph_of, {"m.e": embedded, "m.v": "SELECT a FROM m.e"})
+    (found,) = problems({"m.e": embedded, "m.v": "SELECT a FROM m.e"})
     assert "a VIEW is read at any time" in found
     full = "MODEL (kind FULL); SELECT a FROM m.e"
-    assert ModelName("m", "f") in graph_of({"m.e": embedded, "m.f": full})
+    assert ModelName("m", "f") in build({"m.e": embedded, "m.f": full})
 
 
-def test_upstream_has_each_model_once_however_many_ways_lead_to_it(graph_of: Build) -> None:
+def test_upstream_has_each_model_once_however_many_ways_lead_to_it() -> None:
     depth = 8
-    graph, nodes = counted(graph_of(diamonds(depth)))
+    graph, nodes = counted(build(diamonds(depth)))
     top = [ModelName("m", f"{side}{depth}") for side in ("left", "right")]
     found = [each.name for each in graph.upstream(top)]
     assert sorted(found) == sorted({*nodes} - {ModelName("raw", "u")})
     assert nodes.looked_up == len(found) == 2 * depth + 2
 
 
-def test_upstream_goes_on_only_through_what_it_is_asked_to(graph_of: Build) -> None:
-    graph = graph_of(
+def test_upstream_goes_on_only_through_what_it_is_asked_to() -> None:
+    graph = build(
         {
             "m.a": "SELECT a FROM raw.t",
             "m.b": "SELECT a FROM m.a",

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import pytest
 from sqlglot import parse_one
 from sqlglot.expressions import Query
 
+from tests.core.conftest import build, read
 from vde_dagster.core.columns import Column
 from vde_dagster.core.graph.graph import Graph, build_graph
 from vde_dagster.core.graph.lineage import (
@@ -21,7 +21,6 @@ from vde_dagster.core.graph.lineage import (
     model_lineage,
     project_lineage,
 )
-from vde_dagster.core.model.model import Model
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.canonical import canonicalize
 
@@ -129,9 +128,9 @@ PROJECT = {
 
 
 @pytest.fixture(scope="module")
-def shop(graph_of: Callable[[Mapping[str, str]], Graph]) -> Graph:
+def shop() -> Graph:
     texts = {name: textwrap.dedent(text).strip() for name, text in PROJECT.items()}
-    return graph_of(texts)
+    return build(texts)
 
 
 def written(point: Point) -> str:
@@ -199,13 +198,13 @@ def test_a_downstream_python_model_is_named_since_its_columns_are_not_known(shop
     assert "shop.best.score" not in {written(point) for point in found.points}
 
 
-def test_a_seeds_column_ends_in_the_file(model_of: Callable[..., Model]) -> None:
-    seed = model_of(
+def test_a_seeds_column_ends_in_the_file() -> None:
+    seed = read(
         "shop.codes",
         "MODEL (name shop.codes, kind SEED (path 'codes.csv'));",
         {"codes.csv": "code\nA\n"},
     )
-    reader = model_of("shop.upper", "SELECT UPPER(code) AS code FROM shop.codes")
+    reader = read("shop.upper", "SELECT UPPER(code) AS code FROM shop.codes")
     found = lineage_of_column(build_graph([seed, reader]), ModelName("shop", "upper"), "code")
     assert edges(found) == {"shop.codes.code > shop.upper.code"}
     assert list(found.ends.values()) == [End.SEED]

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.core.conftest import build
 from tests.depth import is_full
 from vde_dagster.core.errors import ProjectInvalid
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.graph.mixed import mixed_graph
 from vde_dagster.core.graph.selection import SelectionRefused, select
 from vde_dagster.core.names import ModelName
-
-Build = Callable[[Mapping[str, str]], Graph]
 
 
 def full(name: str, query: str, tags: str = "") -> str:
@@ -72,10 +71,8 @@ def chosen(graphs: Iterable[Graph], *selectors: str) -> set[str]:
         ([], set()),
     ],
 )  # fmt: skip
-def test_a_selector_means_these_models(
-    graph_of: Build, selectors: list[str], expected: set[str]
-) -> None:
-    assert chosen([graph_of(TEXTS)], *selectors) == expected
+def test_a_selector_means_these_models(selectors: list[str], expected: set[str]) -> None:
+    assert chosen([build(TEXTS)], *selectors) == expected
 
 
 @pytest.mark.parametrize(
@@ -102,29 +99,29 @@ def test_a_selector_means_these_models(
     ],
 )
 def test_a_selector_without_models_is_refused_with_what_could_be_meant(
-    graph_of: Build, selector: str, text: str
+    selector: str, text: str
 ) -> None:
     with pytest.raises(SelectionRefused) as refused:
-        chosen([graph_of(TEXTS)], "mart.best", selector)
+        chosen([build(TEXTS)], "mart.best", selector)
     assert text in str(refused.value)
 
 
-def test_all_wrong_selectors_are_reported_at_once(graph_of: Build) -> None:
+def test_all_wrong_selectors_are_reported_at_once() -> None:
     with pytest.raises(SelectionRefused) as refused:
-        chosen([graph_of(TEXTS)], "mart.revenu", "tag:nope", "git:x")
+        chosen([build(TEXTS)], "mart.revenu", "tag:nope", "git:x")
     assert len(str(refused.value).splitlines()) == 3
 
 
-def test_a_project_without_tags_says_only_that_there_is_none(graph_of: Build) -> None:
+def test_a_project_without_tags_says_only_that_there_is_none() -> None:
     with pytest.raises(SelectionRefused) as refused:
-        chosen([graph_of({"m.a": full("m.a", "SELECT a FROM raw.t")})], "tag:x")
+        chosen([build({"m.a": full("m.a", "SELECT a FROM raw.t")})], "tag:x")
     assert str(refused.value) == "no model has the tag 'x'."
 
 
-def test_models_of_either_graph_are_selected_and_the_first_ones_tags_count(graph_of: Build) -> None:
+def test_models_of_either_graph_are_selected_and_the_first_ones_tags_count() -> None:
     fewer = {name: text for name, text in TEXTS.items() if name != "mart.best"}
     tagged = {**fewer, "stg.people": full("stg.people", "SELECT a FROM raw.u", "now")}
-    files, shown = graph_of(tagged), graph_of(TEXTS)
+    files, shown = build(tagged), build(TEXTS)
     assert chosen([files, shown], "mart.best") == {"mart.best"}
     assert chosen([files, shown], "mart.revenue+") == {"mart.revenue", "mart.best"}
     assert chosen([files, shown], "tag:now") == {"stg.people"}
@@ -138,7 +135,6 @@ LAYERS = [[f"l{layer}.m{number}" for number in range(4)] for layer in range(4)]
 @settings(max_examples=100 if is_full() else 12)
 @given(st.data())
 def test_the_graph_around_a_model_is_what_walking_its_reads_finds(data: st.DataObject) -> None:
-    from tests.core.conftest import build
 
     reads: dict[str, list[str]] = {}
     for layer, names in enumerate(LAYERS):
@@ -177,76 +173,70 @@ def mixed(files: Graph, shown: Graph, *selected: str) -> tuple[Graph, set[str]]:
     return found.graph, {str(each) for each in found.left_out}
 
 
-def test_a_selection_of_every_change_is_the_project(graph_of: Build) -> None:
-    files, shown = graph_of(FILTERED), graph_of(TEXTS)
+def test_a_selection_of_every_change_is_the_project() -> None:
+    files, shown = build(FILTERED), build(TEXTS)
     assert mixed(files, shown, "stg.orders") == (files, set())
     assert mixed(files, files) == (files, set())
 
 
-def test_what_is_not_selected_stays_as_it_is_shown(graph_of: Build) -> None:
+def test_what_is_not_selected_stays_as_it_is_shown() -> None:
     edited = {**FILTERED, "other.alone": TEXTS["other.alone"] + " WHERE a = 2"}
-    graph, left_out = mixed(graph_of(edited), graph_of(TEXTS), "other.alone")
+    graph, left_out = mixed(build(edited), build(TEXTS), "other.alone")
     assert left_out == {"stg.orders"}
-    only = graph_of({**TEXTS, "other.alone": edited["other.alone"]})
+    only = build({**TEXTS, "other.alone": edited["other.alone"]})
     assert {n.name: n.fingerprint for n in graph} == {n.name: n.fingerprint for n in only}
 
 
-def test_what_reads_a_selected_model_is_modified_by_it_although_it_is_not_selected(
-    graph_of: Build,
-) -> None:
+def test_what_reads_a_selected_model_is_modified_by_it_although_it_is_not_selected() -> None:
     edited = {**FILTERED, "mart.revenue": TEXTS["mart.revenue"] + " WHERE b = 'x'"}
-    graph, left_out = mixed(graph_of(edited), graph_of(TEXTS), "stg.orders")
+    graph, left_out = mixed(build(edited), build(TEXTS), "stg.orders")
     assert left_out == {"mart.revenue"}
-    expected = graph_of({**TEXTS, "stg.orders": FILTERED["stg.orders"]})
+    expected = build({**TEXTS, "stg.orders": FILTERED["stg.orders"]})
     for name in ("mart.revenue", "mart.best"):
         node = graph[ModelName.parse(name)]
         assert node.fingerprint == expected[node.name].fingerprint
-        assert node.fingerprint != graph_of(TEXTS)[node.name].fingerprint
+        assert node.fingerprint != build(TEXTS)[node.name].fingerprint
 
 
-def test_a_new_model_that_is_not_selected_is_absent_and_a_removed_one_stays(
-    graph_of: Build,
-) -> None:
+def test_a_new_model_that_is_not_selected_is_absent_and_a_removed_one_stays() -> None:
     fewer = {name: text for name, text in TEXTS.items() if name != "other.alone"}
     new = {**fewer, "mart.new": full("mart.new", "SELECT a FROM stg.people")}
-    graph, left_out = mixed(graph_of(new), graph_of(TEXTS), "mart.best")
+    graph, left_out = mixed(build(new), build(TEXTS), "mart.best")
     assert left_out == {"mart.new", "other.alone"}
     assert ModelName("mart", "new") not in graph
     assert ModelName("other", "alone") in graph
-    graph, left_out = mixed(graph_of(new), graph_of(TEXTS), "other.alone")
+    graph, left_out = mixed(build(new), build(TEXTS), "other.alone")
     assert left_out == {"mart.new"}
     assert ModelName("other", "alone") not in graph
 
 
-def test_a_selected_model_that_reads_a_column_of_the_files_only_says_what_to_select(
-    graph_of: Build,
-) -> None:
+def test_a_selected_model_that_reads_a_column_of_the_files_only_says_what_to_select() -> None:
     with pytest.raises(ProjectInvalid) as refused:
-        mixed(graph_of(WIDER), graph_of(TEXTS), "mart.revenue")
+        mixed(build(WIDER), build(TEXTS), "mart.revenue")
     (problem,) = refused.value.problems
     assert str(problem.place.path) == "models/mart/revenue.sql"
     assert "mart.revenue" in problem.message
     assert "'c'" in problem.message
     assert "stays as dev shows it (stg.orders)" in problem.advice
-    assert mixed(graph_of(WIDER), graph_of(TEXTS), "mart.revenue", "stg.orders")[1] == set()
+    assert mixed(build(WIDER), build(TEXTS), "mart.revenue", "stg.orders")[1] == set()
 
 
-def test_a_selected_model_that_reads_a_new_one_says_to_select_it(graph_of: Build) -> None:
+def test_a_selected_model_that_reads_a_new_one_says_to_select_it() -> None:
     new = {
         **TEXTS,
         "stg.new": full("stg.new", "SELECT a FROM raw.t"),
         "mart.best": full("mart.best", "SELECT a FROM stg.new"),
     }
     with pytest.raises(ProjectInvalid, match=r"mart\.best reads stg\.new, which is new") as refused:
-        mixed(graph_of(new), graph_of(TEXTS), "mart.best")
+        mixed(build(new), build(TEXTS), "mart.best")
     (problem,) = refused.value.problems
     assert "--select-model +mart.best" in problem.advice
 
 
-def test_a_model_may_not_be_removed_from_under_one_that_stays(graph_of: Build) -> None:
+def test_a_model_may_not_be_removed_from_under_one_that_stays() -> None:
     fewer = {name: text for name, text in TEXTS.items() if name not in ("stg.people", "mart.best")}
     with pytest.raises(
         ProjectInvalid, match=r"mart\.best, which is not selected .* reads stg\.people, which is"
     ):
-        mixed(graph_of(fewer), graph_of(TEXTS), "stg.people")
-    assert mixed(graph_of(fewer), graph_of(TEXTS), "stg.people", "mart.best")[1] == set()
+        mixed(build(fewer), build(TEXTS), "stg.people")
+    assert mixed(build(fewer), build(TEXTS), "stg.people", "mart.best")[1] == set()

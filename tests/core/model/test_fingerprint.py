@@ -3,17 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-
 import pytest
 
-from vde_dagster.core.graph.graph import Graph
+from tests.core.conftest import build, read
 from vde_dagster.core.model.fingerprint import Fingerprint, fingerprint, view_version
-from vde_dagster.core.model.model import Model
 from vde_dagster.core.names import ModelName, TableName
-
-Build = Callable[[Mapping[str, str]], Graph]
-Read = Callable[..., Model]
 
 BASE = """MODEL (name m.x, kind FULL, owner 'me', description 'It', cron '@daily', tags (p, q), grain (a));
 SELECT t.a AS a, COUNT(*) AS n, foo(t.b) AS f, DATE_TRUNC('DAY', t.ts) AS d
@@ -22,8 +16,8 @@ WHERE t.ts BETWEEN @start_dt AND @end_dt AND (t.a > 1)
 GROUP BY t.a, foo(t.b), DATE_TRUNC('DAY', t.ts)"""
 
 
-def of(graph_of: Build, text: str, name: str = "m.x") -> Fingerprint:
-    return graph_of({name: text})[ModelName.parse(name)].fingerprint
+def of(text: str, name: str = "m.x") -> Fingerprint:
+    return build({name: text})[ModelName.parse(name)].fingerprint
 
 
 @pytest.mark.parametrize(
@@ -38,12 +32,10 @@ def of(graph_of: Build, text: str, name: str = "m.x") -> Fingerprint:
         ("name m.x", "name m.y"),
     ],
 )
-def test_what_changes_rows_or_their_storage_changes_the_data_hash(
-    graph_of: Build, old: str, new: str
-) -> None:
+def test_what_changes_rows_or_their_storage_changes_the_data_hash(old: str, new: str) -> None:
     name = "m.y" if new == "name m.y" else "m.x"
     assert old in BASE
-    assert of(graph_of, BASE.replace(old, new), name).data != of(graph_of, BASE).data
+    assert of(BASE.replace(old, new), name).data != of(BASE).data
 
 
 @pytest.mark.parametrize(
@@ -58,10 +50,8 @@ def test_what_changes_rows_or_their_storage_changes_the_data_hash(
         ("raw.t AS t", "raw.t AS t /* all of it */"),
     ],
 )
-def test_what_people_read_changes_the_metadata_hash_alone(
-    graph_of: Build, old: str, new: str
-) -> None:
-    before, after = of(graph_of, BASE), of(graph_of, BASE.replace(old, new))
+def test_what_people_read_changes_the_metadata_hash_alone(old: str, new: str) -> None:
+    before, after = of(BASE), of(BASE.replace(old, new))
     assert old in BASE
     assert after.metadata != before.metadata
     assert (after.data, after.data_version) == (before.data, before.data_version)
@@ -78,21 +68,21 @@ def test_what_people_read_changes_the_metadata_hash_alone(
     ],
 )  # fmt: skip
 def test_when_a_model_starts_and_is_due_is_metadata_where_its_rows_do_not_follow_from_it(
-    graph_of: Build, header: str, new: str
+    header: str, new: str
 ) -> None:
     # Nothing in this query depends on the range of its evaluation; an interval of the third model
     # holds the same rows whenever the model starts.
     where = " WHERE t.ts BETWEEN @start_dt AND @end_dt" if "RANGE" in header else ""
     one, two = (
-        of(graph_of, f"MODEL (name m.x, {each}); SELECT t.ts FROM raw.t AS t{where}")
+        of(f"MODEL (name m.x, {each}); SELECT t.ts FROM raw.t AS t{where}")
         for each in (header, new)
     )
     assert one.data == two.data
     assert one.metadata != two.metadata
 
 
-def test_the_order_of_tags_does_not_count(graph_of: Build) -> None:
-    assert of(graph_of, BASE.replace("(p, q)", "(q, p)")) == of(graph_of, BASE)
+def test_the_order_of_tags_does_not_count() -> None:
+    assert of(BASE.replace("(p, q)", "(q, p)")) == of(BASE)
 
 
 CHAIN = {
@@ -102,10 +92,10 @@ CHAIN = {
 }
 
 
-def test_changes_flow_down_to_every_descendant(graph_of: Build) -> None:
-    before = graph_of(CHAIN)
-    data = graph_of({**CHAIN, "m.a": "SELECT a, b FROM raw.t WHERE a > 2"})
-    metadata = graph_of({**CHAIN, "m.a": CHAIN["m.a"] + " -- why"})
+def test_changes_flow_down_to_every_descendant() -> None:
+    before = build(CHAIN)
+    data = build({**CHAIN, "m.a": "SELECT a, b FROM raw.t WHERE a > 2"})
+    metadata = build({**CHAIN, "m.a": CHAIN["m.a"] + " -- why"})
     for name in (ModelName("m", "b"), ModelName("m", "c")):
         old = before[name].fingerprint
         changed, reported = data[name].fingerprint, metadata[name].fingerprint
@@ -121,10 +111,10 @@ def test_changes_flow_down_to_every_descendant(graph_of: Build) -> None:
     assert data[raw] == before[raw]
 
 
-def test_parents_count_in_any_order(graph_of: Build, model_of: Read) -> None:
-    graph = graph_of(CHAIN)
+def test_parents_count_in_any_order() -> None:
+    graph = build(CHAIN)
     parents = [graph[ModelName.parse(each)].fingerprint for each in CHAIN]
-    model = model_of("m.s", SEED, {"s.csv": "a\n1\n"})
+    model = read("m.s", SEED, {"s.csv": "a\n1\n"})
     assert fingerprint(model, None, parents) == fingerprint(model, None, reversed(parents))
     assert fingerprint(model, None, parents) != fingerprint(model, None, parents[:2])
 
@@ -160,12 +150,10 @@ def x(context):
         ('"raw.t"))', 'u"raw.t"))'),
     ],
 )
-def test_formatting_comments_and_docstrings_of_python_do_not_count(
-    model_of: Read, old: str, new: str
-) -> None:
+def test_formatting_comments_and_docstrings_of_python_do_not_count(old: str, new: str) -> None:
     assert old in PYTHON
-    before = fingerprint(model_of("m.x", PYTHON), None, [])
-    assert fingerprint(model_of("m.x", PYTHON.replace(old, new)), None, []).data == before.data
+    before = fingerprint(read("m.x", PYTHON), None, [])
+    assert fingerprint(read("m.x", PYTHON.replace(old, new)), None, []).data == before.data
 
 
 @pytest.mark.parametrize(
@@ -186,11 +174,11 @@ def test_formatting_comments_and_docstrings_of_python_do_not_count(
     ],
 )
 def test_the_header_of_a_python_model_is_apart_from_its_code(
-    model_of: Read, old: str, new: str, data: bool, metadata: bool
+    old: str, new: str, data: bool, metadata: bool
 ) -> None:
     assert old in PYTHON
-    before = fingerprint(model_of("m.x", PYTHON), None, [])
-    after = fingerprint(model_of("m.x", PYTHON.replace(old, new)), None, [])
+    before = fingerprint(read("m.x", PYTHON), None, [])
+    after = fingerprint(read("m.x", PYTHON.replace(old, new)), None, [])
     assert (after.data != before.data, after.metadata != before.metadata) == (data, metadata)
 
 
@@ -201,11 +189,11 @@ def test_the_header_of_a_python_model_is_apart_from_its_code(
         ('context.table("raw.t")', "context.spark.sql(inspect.getdoc(x))"),
     ],
 )
-def test_docstrings_that_a_function_reads_count(model_of: Read, old: str, new: str) -> None:
+def test_docstrings_that_a_function_reads_count(old: str, new: str) -> None:
     reading = PYTHON.replace(old, new)
     edited = reading.replace("Rows.", "Others.")
     assert edited != reading
-    before, after = (fingerprint(model_of("m.x", each), None, []) for each in (reading, edited))
+    before, after = (fingerprint(read("m.x", each), None, []) for each in (reading, edited))
     assert before.data != after.data
 
 
@@ -218,20 +206,20 @@ class scaling:
 """
 
 
-def test_another_decorator_that_is_called_model_counts(model_of: Read) -> None:
+def test_another_decorator_that_is_called_model_counts() -> None:
     text = PYTHON.replace("\nLIMIT", f"\n{SCALING}LIMIT")
     two, three = (
         text.replace("def x", f"@scaling.model(factor={each})\ndef x") for each in ("2", "3")
     )
     assert two != three
-    before, after = (fingerprint(model_of("m.x", each), None, []) for each in (two, three))
+    before, after = (fingerprint(read("m.x", each), None, []) for each in (two, three))
     assert before.data != after.data
 
 
-def test_the_header_is_no_code_whatever_the_decorator_is_called(model_of: Read) -> None:
+def test_the_header_is_no_code_whatever_the_decorator_is_called() -> None:
     text = PYTHON.replace("import model", "import model as header").replace("@model", "@header")
     before, after = (
-        fingerprint(model_of("m.x", each), None, [])
+        fingerprint(read("m.x", each), None, [])
         for each in (text, text.replace('owner="me"', 'owner="you"'))
     )
     assert before.data == after.data
@@ -240,11 +228,11 @@ def test_the_header_is_no_code_whatever_the_decorator_is_called(model_of: Read) 
 SEED = "MODEL (name m.s, kind SEED (path 's.csv'))"
 
 
-def test_a_seed_counts_by_its_content_and_not_by_the_name_of_its_file(model_of: Read) -> None:
+def test_a_seed_counts_by_its_content_and_not_by_the_name_of_its_file() -> None:
     moved = SEED.replace("s.csv", "other/t.csv")
-    first = fingerprint(model_of("m.s", SEED, {"s.csv": "a\n1\n"}), None, [])
-    renamed = fingerprint(model_of("m.s", moved, {"other/t.csv": "a\n1\n"}), None, [])
-    edited = fingerprint(model_of("m.s", SEED, {"s.csv": "a\n2\n"}), None, [])
+    first = fingerprint(read("m.s", SEED, {"s.csv": "a\n1\n"}), None, [])
+    renamed = fingerprint(read("m.s", moved, {"other/t.csv": "a\n1\n"}), None, [])
+    edited = fingerprint(read("m.s", SEED, {"s.csv": "a\n2\n"}), None, [])
     assert renamed == first
     assert edited.data != first.data
 
@@ -255,7 +243,7 @@ def test_r1_a_view_has_another_version_where_it_reads_another_table() -> None:
     assert len({view_version("h", [one]), view_version("h", [two]), view_version("g", [one])}) == 3
 
 
-def test_every_hash_has_32_hexadecimal_digits(graph_of: Build) -> None:
-    found = of(graph_of, BASE)
+def test_every_hash_has_32_hexadecimal_digits() -> None:
+    found = of(BASE)
     hashes = (found.data, found.parent_data, found.metadata, found.parent_metadata, found.digest)
     assert all(len(each) == 32 and int(each, 16) >= 0 for each in (*hashes, found.data_version))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -14,7 +14,6 @@ from vde_dagster.core.planning.bounds import Bounds, since_of, unbounded_snapsho
 from vde_dagster.core.planning.resolution import Resolved, Shown, resolve_snapshots
 from vde_dagster.core.time.intervals import Interval
 
-Build = Callable[[Mapping[str, str]], Graph]
 P, V, C, D = (ModelName("m", name) for name in "pvcd")
 FIRST = datetime(2024, 1, 1, tzinfo=UTC)
 NOW = FIRST + timedelta(days=9)
@@ -88,14 +87,14 @@ def decided(
     ],
 )
 def test_a_version_is_bounded_if_rows_of_it_follow_from_what_is_left_out(
-    graph_of: Build, texts: dict[str, str], given: dict[str, object], expected: set[ModelName]
+    texts: dict[str, str], given: dict[str, object], expected: set[ModelName]
 ) -> None:
-    found = decided(graph_of(texts), **given)  # type: ignore[arg-type]
+    found = decided(build(texts), **given)  # type: ignore[arg-type]
     assert since_of(found).keys() == expected
 
 
-def test_a_bounded_version_has_a_name_of_its_own_and_so_have_views_of_it(graph_of: Build) -> None:
-    graph = graph_of({**SHOP, "m.p": model("p", BY_KEY, "raw.t", WITHIN)})
+def test_a_bounded_version_has_a_name_of_its_own_and_so_have_views_of_it() -> None:
+    graph = build({**SHOP, "m.p": model("p", BY_KEY, "raw.t", WITHIN)})
     whole = {name: each.snapshot for name, each in resolved(graph).items()}
     found = decided(graph)
     assert all(found[name].version != whole[name].version for name in (P, V, C, D))
@@ -105,9 +104,9 @@ def test_a_bounded_version_has_a_name_of_its_own_and_so_have_views_of_it(graph_o
     assert decided(graph) == found
 
 
-def test_r1_a_view_of_a_view_of_what_is_bounded_has_a_name_of_its_own_too(graph_of: Build) -> None:
+def test_r1_a_view_of_a_view_of_what_is_bounded_has_a_name_of_its_own_too() -> None:
     over = {"m.v": model("v", "VIEW", "m.p"), "m.w": model("w", "VIEW", "m.v")}
-    graph = graph_of({"m.p": model("p", BY_KEY, "raw.t", WITHIN), **over})
+    graph = build({"m.p": model("p", BY_KEY, "raw.t", WITHIN), **over})
     whole = {name: each.snapshot for name, each in resolved(graph).items()}
     found = decided(graph)
     views = (V, ModelName("m", "w"))
@@ -115,10 +114,8 @@ def test_r1_a_view_of_a_view_of_what_is_bounded_has_a_name_of_its_own_too(graph_
     assert unbounded_snapshots(graph, found) == whole
 
 
-def test_it_follows_from_the_instant_and_from_the_bounded_tables_that_are_read(
-    graph_of: Build,
-) -> None:
-    graph = graph_of(SHOP)
+def test_it_follows_from_the_instant_and_from_the_bounded_tables_that_are_read() -> None:
+    graph = build(SHOP)
     earlier = Bounded(since=FIRST + timedelta(days=1), instead_of="")
     later = Bounded(since=FIRST + timedelta(days=2), instead_of="")
     found = [
@@ -131,8 +128,8 @@ def test_it_follows_from_the_instant_and_from_the_bounded_tables_that_are_read(
     assert len({each[C].version for each in found}) == 4
 
 
-def test_in_its_graph_a_bounded_model_begins_at_the_instant(graph_of: Build) -> None:
-    graph = graph_of(SHOP)
+def test_in_its_graph_a_bounded_model_begins_at_the_instant() -> None:
+    graph = build(SHOP)
     found = bounded_graph(graph, {P: START, C: FIRST - timedelta(days=1)})
     assert [found[name].model.start for name in (P, C, D)] == [START, FIRST, FIRST]
     assert [found[name].bounded_from for name in (P, D)] == [START, None]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import timedelta
 
@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.core.conftest import build
 from tests.core.time.scheduled_models import BY_TIME, model, span, spans, utc
 from vde_dagster.core.columns import Column
 from vde_dagster.core.graph.graph import Graph, build_graph
@@ -222,10 +223,8 @@ VIEWS = {
 }
 
 
-def test_a_source_and_a_view_are_restated_in_their_readers(
-    graph_of: Callable[[Mapping[str, str]], Graph],
-) -> None:
-    graph = graph_of(VIEWS)
+def test_a_source_and_a_view_are_restated_in_their_readers() -> None:
+    graph = build(VIEWS)
     whole = spans(HELD)  # a source has no time axis of its own, so all of it is read
     for name in ("m.shown", "m.inline"):
         assert restated(graph, name, "2024-01-10 2024-01-11")[0] == {"reader": whole}
@@ -236,8 +235,8 @@ def test_a_source_and_a_view_are_restated_in_their_readers(
     }
 
 
-def test_a_view_is_looked_through(graph_of: Callable[[Mapping[str, str]], Graph]) -> None:
-    graph = graph_of(VIEWS)
+def test_a_view_is_looked_through() -> None:
+    graph = build(VIEWS)
     day, two = spans("2024-01-10 2024-01-11"), spans("2024-01-10 2024-01-12")
     assert restated(graph, "m.beside", "2024-01-10 2024-01-11")[0] == {"beside": day, "below": two}
     assert restated(graph, "m.beside_shown", "2024-01-10 2024-01-11")[0] == {"below": two}

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.core.conftest import build
 from tests.core.time.scheduled_models import span, spans, utc
 from vde_dagster.core.graph.graph import Graph, build_graph
 from vde_dagster.core.names import ModelName
@@ -34,7 +35,6 @@ from vde_dagster.core.planning.stages import (
 )
 from vde_dagster.core.time.intervals import END_OF_TIME, EPOCH, Interval
 
-Build = Callable[[Mapping[str, str]], Graph]
 ALWAYS = (Interval(EPOCH, END_OF_TIME),)
 DAILY = (
     "MODEL (name {0}, kind INCREMENTAL_BY_TIME_RANGE (time_column ts, batch_size 2));\n"
@@ -83,8 +83,8 @@ def missing(**ranges: str) -> dict[ModelName, Workload]:
     return {ModelName("m", name): Workload(missing=spans(text)) for name, text in ranges.items()}
 
 
-def test_a_first_plan_stores_fills_parents_first_and_promotes(graph_of: Build) -> None:
-    graph = graph_of(TEXTS)
+def test_a_first_plan_stores_fills_parents_first_and_promotes() -> None:
+    graph = build(TEXTS)
     work = {**missing(a=WEEK, b=WEEK, f=WEEK), V: Workload(missing=ALWAYS)}
     plan = planned(graph, work)
     versions = {name: each.version for name, each in plan.snapshots.items()}
@@ -108,15 +108,13 @@ def test_a_first_plan_stores_fills_parents_first_and_promotes(graph_of: Build) -
     )
 
 
-def test_an_empty_plan_has_no_stages(graph_of: Build) -> None:
-    graph = graph_of(TEXTS)
+def test_an_empty_plan_has_no_stages() -> None:
+    graph = build(TEXTS)
     assert stages_of(planned(graph, {}, shown=graph)) == ()
 
 
-def test_intervals_that_became_due_are_filled_and_shown_without_a_promotion(
-    graph_of: Build,
-) -> None:
-    graph = graph_of(TEXTS)
+def test_intervals_that_became_due_are_filled_and_shown_without_a_promotion() -> None:
+    graph = build(TEXTS)
     stages = stages_of(planned(graph, missing(b=WEEK), shown=graph))
     assert stages[0] == Reserve(environment="dev", base_revision=3)
     assert stages[1] == StoreSnapshots(environment="dev", models=())
@@ -124,8 +122,8 @@ def test_intervals_that_became_due_are_filled_and_shown_without_a_promotion(
     assert stages[-1] == ShowFilled(environment="dev", models=(B,))
 
 
-def test_what_is_restated_is_marked_at_once_before_anything_is_filled(graph_of: Build) -> None:
-    graph = graph_of(TEXTS)
+def test_what_is_restated_is_marked_at_once_before_anything_is_filled() -> None:
+    graph = build(TEXTS)
     second, third = spans("2024-01-02 2024-01-03"), spans("2024-01-03 2024-01-04")
     work = {A: Workload(restated=second), B: Workload(missing=third, restated=second)}
     stages = stages_of(planned(graph, work, shown=graph, restate=("m.a",)))
@@ -136,8 +134,8 @@ def test_what_is_restated_is_marked_at_once_before_anything_is_filled(graph_of: 
     ]
 
 
-def test_an_empty_backfill_records_tables_and_makes_views_and_seeds(graph_of: Build) -> None:
-    graph = graph_of(TEXTS)
+def test_an_empty_backfill_records_tables_and_makes_views_and_seeds() -> None:
+    graph = build(TEXTS)
     work = {**missing(a=WEEK, f=WEEK), V: Workload(missing=ALWAYS)}
     plan = planned(graph, work, empty_backfill=True)
     assert [type(each) for each in stages_of(plan)[2:-1]] == [
@@ -147,16 +145,16 @@ def test_an_empty_backfill_records_tables_and_makes_views_and_seeds(graph_of: Bu
     ]
 
 
-def test_a_promotion_names_the_views_that_move_and_those_that_go(graph_of: Build) -> None:
+def test_a_promotion_names_the_views_that_move_and_those_that_go() -> None:
     edited = {name: text for name, text in TEXTS.items() if name != "m.f"}
     edited["m.b"] = edited["m.b"].replace("SELECT a,", "SELECT a + 1 AS a,")
-    plan = planned(graph_of(edited), {}, shown=graph_of(TEXTS))
+    plan = planned(build(edited), {}, shown=build(TEXTS))
     assert stages_of(plan)[-1] == Promote(environment="dev", views=(B,), removed=(F,))
 
 
-def test_work_awaits_what_is_filled_upstream_and_a_promotion_what_it_moves(graph_of: Build) -> None:
+def test_work_awaits_what_is_filled_upstream_and_a_promotion_what_it_moves() -> None:
     edited = {**TEXTS, "m.b": TEXTS["m.b"].replace("SELECT a,", "SELECT a + 1 AS a,")}
-    plan = planned(graph_of(edited), missing(a=WEEK, b=WEEK, f=WEEK), shown=graph_of(TEXTS))
+    plan = planned(build(edited), missing(a=WEEK, b=WEEK, f=WEEK), shown=build(TEXTS))
     filled = filled_by(plan)
     assert filled == {A, B, F}
     found = {each: awaited(plan, each, filled) for each in stages_of(plan)[2:]}
@@ -173,12 +171,12 @@ def test_work_awaits_what_is_filled_upstream_and_a_promotion_what_it_moves(graph
     ],
 )
 def test_what_a_plan_fills_is_made_as_often_for_many_models_as_for_few(
-    graph_of: Build, monkeypatch: pytest.MonkeyPatch, asked: Callable[[Plan], object]
+    monkeypatch: pytest.MonkeyPatch, asked: Callable[[Plan], object]
 ) -> None:
     """It takes as long as the plan has models, so asking again for each one would be quadratic."""
     counts = []
     for models in (2, 20):
-        plan = chain(graph_of, models)
+        plan = chain(models)
         with monkeypatch.context() as patch:
             asks = count_backfills(patch)
             asked(plan)
@@ -186,13 +184,13 @@ def test_what_a_plan_fills_is_made_as_often_for_many_models_as_for_few(
     assert counts[0] == counts[1] > 0
 
 
-def chain(graph_of: Build, models: int) -> Plan:
+def chain(models: int) -> Plan:
     """A plan that fills so many models, of which each reads the one before."""
     texts = {
         f"m.c{at}": DAILY.format(f"m.c{at}", f"m.c{at - 1}" if at else "raw.t")
         for at in range(models)
     }
-    return planned(graph_of(texts), missing(**{f"c{at}": WEEK for at in range(models)}))
+    return planned(build(texts), missing(**{f"c{at}": WEEK for at in range(models)}))
 
 
 def count_backfills(patch: pytest.MonkeyPatch) -> list[Plan]:
@@ -208,11 +206,11 @@ def count_backfills(patch: pytest.MonkeyPatch) -> list[Plan]:
     return asks
 
 
-def test_a_session_awaits_what_its_model_depends_on_and_is_filled(graph_of: Build) -> None:
+def test_a_session_awaits_what_its_model_depends_on_and_is_filled() -> None:
     text = DAILY.format("m.s", "raw.t").replace(
         "(name m.s,", "(name m.s, late_data (mode stateless, sources (raw.t)), depends_on (m.f),"
     )
-    graph, name = graph_of({**TEXTS, "m.s": text}), ModelName("m", "s")
+    graph, name = build({**TEXTS, "m.s": text}), ModelName("m", "s")
     plan = planned(graph, missing(f=WEEK, s=WEEK), shown=graph)
     behind = Behind(intervals=spans(WEEK), session=True)
     returning = replace(
@@ -223,9 +221,9 @@ def test_a_session_awaits_what_its_model_depends_on_and_is_filled(graph_of: Buil
     assert awaited(returning, session, filled_by(returning)) == {F}
 
 
-def test_metadata_moves_no_view_and_is_promoted(graph_of: Build) -> None:
+def test_metadata_moves_no_view_and_is_promoted() -> None:
     edited = {**TEXTS, "m.b": TEXTS["m.b"].replace("(name m.b,", "(name m.b, owner 'x',")}
-    graph, shown = graph_of(edited), graph_of(TEXTS)
+    graph, shown = build(edited), build(TEXTS)
     assert compare_graphs(shown, graph)[B].category is not None
     stages = stages_of(planned(graph, {}, shown=shown))
     assert [type(each) for each in stages] == [Reserve, StoreSnapshots, Promote]
@@ -233,15 +231,15 @@ def test_metadata_moves_no_view_and_is_promoted(graph_of: Build) -> None:
 
 
 @pytest.mark.parametrize("is_new", [True, False])
-def test_hidden_models_have_no_view(graph_of: Build, is_new: bool) -> None:
-    graph = graph_of(TEXTS)
+def test_hidden_models_have_no_view(is_new: bool) -> None:
+    graph = build(TEXTS)
     plan = planned(graph, {}, shown=None if is_new else graph, hidden=frozenset({A, V}))
     closing = stages_of(plan)[-1]
     assert isinstance(closing, Promote)
     assert (closing.views, closing.removed) == (((B, F), ()) if is_new else ((), (A, V)))
 
 
-def test_stages_follow_from_the_plan_alone(graph_of: Build) -> None:
-    graph = graph_of(TEXTS)
+def test_stages_follow_from_the_plan_alone() -> None:
+    graph = build(TEXTS)
     plan = planned(graph, missing(a=WEEK, b=WEEK))
     assert stages_of(plan) == stages_of(plan)

@@ -7,14 +7,14 @@ valid for every interval, and the intervals that read a changed range.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.core.conftest import build
 from tests.depth import examples
-from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.graph.render_model import reads_of, render_tree
 from vde_dagster.core.graph.session_reads import input_axis
 from vde_dagster.core.names import ModelName
@@ -33,7 +33,6 @@ from vde_dagster.core.sql.reads.input_ranges import (
 from vde_dagster.core.time.intervals import Interval, IntervalUnit, merge
 from vde_dagster.core.time.windows import Window
 
-GraphOf = Callable[[Mapping[str, str]], Graph]
 C, H, D = ModelName("m", "c"), ModelName("m", "h"), ModelName("m", "d")
 FIRST = datetime(2024, 1, 28, tzinfo=UTC)
 HOURS = 40 * 24  # up to the eighth of March: a leap day and two ends of months
@@ -156,9 +155,9 @@ PROOF = settings(
 @PROOF
 @given(texts=models(), day=INTERVALS)
 def test_what_is_derived_without_rendering_is_what_the_rendered_query_reads(
-    graph_of: GraphOf, texts: dict[str, str], day: int
+    texts: dict[str, str], day: int
 ) -> None:
-    graph = graph_of(texts)
+    graph = build(texts)
     interval = interval_of(day, graph[C].model.unit)
     times = TimeRange.of(interval, execution_time=interval.end)
     query = render_tree(graph, C, times)
@@ -169,9 +168,9 @@ def test_what_is_derived_without_rendering_is_what_the_rendered_query_reads(
 @PROOF
 @given(texts=models(), days=st.lists(INTERVALS, min_size=3, max_size=3))
 def test_no_interval_reads_more_than_the_window_of_every_interval(
-    graph_of: GraphOf, texts: dict[str, str], days: list[int]
+    texts: dict[str, str], days: list[int]
 ) -> None:
-    graph = graph_of(texts)
+    graph = build(texts)
     reads, unit = reads_of(graph, C), graph[C].model.unit
     for parent in (H, D):
         found, every = window(reads, parent, unit), windows(reads, parent, unit)
@@ -195,9 +194,9 @@ def shifted(interval: Interval, by: Window) -> Interval:
 @PROOF
 @given(texts=models(), hours=st.tuples(st.integers(0, HOURS), st.integers(1, 60)))
 def test_affected_are_the_intervals_whose_range_meets_what_changed(
-    graph_of: GraphOf, texts: dict[str, str], hours: tuple[int, int]
+    texts: dict[str, str], hours: tuple[int, int]
 ) -> None:
-    graph = graph_of(texts)
+    graph = build(texts)
     reads, unit = reads_of(graph, C), graph[C].model.unit
     start = FIRST + timedelta(hours=hours[0])
     changed = Interval(start, start + timedelta(hours=hours[1]))
