@@ -26,8 +26,8 @@ def span(text: str) -> Interval:
 
 
 def spans(text: str) -> tuple[Interval, ...]:
-    """Intervals as `span` reads them, with commas in between; none in an empty text."""
-    return tuple(span(each) for each in text.split(",") if each)
+    """Intervals as `span` reads them, with commas in between; none in an empty text or ``-``."""
+    return tuple(span(each) for each in text.split(",") if each not in ("", "-"))
 
 
 def model(

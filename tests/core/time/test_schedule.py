@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import pytest
 
 from tests.core.tables import rows
-from tests.core.time.scheduled_models import BY_TIME, model, span, spans, utc
+from tests.core.time.scheduled_models import model, span, spans, utc
 from vde_dagster.core.model.kinds import (
     Full,
     IncrementalByPartition,
@@ -13,7 +16,6 @@ from vde_dagster.core.model.kinds import (
     IncrementalByUniqueKey,
     IncrementalUnmanaged,
     Kind,
-    ScdType2ByColumn,
     ScdType2ByTime,
 )
 from vde_dagster.core.time.schedule import (
@@ -141,29 +143,20 @@ def test_what_is_made_as_a_whole_goes_up_to_the_first_time_that_is_blocked() -> 
 # The lookback is 2. Only what is new makes the units before it missing again.
 @pytest.mark.parametrize(
     "loaded,now,expected",
-    [
-        ("", "2024-01-05", "2024-01-01 2024-01-05"),  # nothing before the start
-        ("2024-01-01 2024-01-04", "2024-01-05", "2024-01-02 2024-01-05"),
-        ("2024-01-01 2024-01-02", "2024-01-03", "2024-01-01 2024-01-03"),  # clipped to the start
-        ("2024-01-01 2024-01-05", "2024-01-05", ""),
-        ("2024-01-01 2024-01-05", "2024-01-05T23:59", ""),
-        ("2024-01-03 2024-01-05", "2024-01-05", "2024-01-01 2024-01-03"),
-        (  # a gap in the middle
-            "2024-01-01 2024-01-06,2024-01-07 2024-01-10",
-            "2024-01-10",
-            "2024-01-04 2024-01-07",
-        ),
-        (  # two gaps whose looks back do not meet
-            "2024-01-01 2024-01-04,2024-01-05 2024-01-09",
-            "2024-01-10",
-            "2024-01-02 2024-01-05,2024-01-07 2024-01-10",
-        ),
-        (  # two gaps whose looks back meet
-            "2024-01-01 2024-01-04,2024-01-05 2024-01-06",
-            "2024-01-07",
-            "2024-01-02 2024-01-07",
-        ),
-    ],
+    rows("""
+- | 2024-01-05 | 2024-01-01 2024-01-05  # nothing before the start
+2024-01-01 2024-01-04 | 2024-01-05 | 2024-01-02 2024-01-05
+2024-01-01 2024-01-02 | 2024-01-03 | 2024-01-01 2024-01-03  # clipped to the start
+2024-01-01 2024-01-05 | 2024-01-05 | -
+2024-01-01 2024-01-05 | 2024-01-05T23:59 | -
+2024-01-03 2024-01-05 | 2024-01-05 | 2024-01-01 2024-01-03
+# a gap in the middle
+2024-01-01 2024-01-06,2024-01-07 2024-01-10 | 2024-01-10 | 2024-01-04 2024-01-07
+# two gaps whose looks back do not meet, and two that do
+2024-01-01 2024-01-04,2024-01-05 2024-01-09 | 2024-01-10
+  | 2024-01-02 2024-01-05,2024-01-07 2024-01-10
+2024-01-01 2024-01-04,2024-01-05 2024-01-06 | 2024-01-07 | 2024-01-02 2024-01-07
+"""),
 )
 def test_a_look_back_follows_what_is_new(loaded: str, now: str, expected: str) -> None:
     kind = IncrementalByTimeRange(time_column="ts", lookback=2)
@@ -174,40 +167,22 @@ def test_a_look_back_follows_what_is_new(loaded: str, now: str, expected: str) -
 
 @pytest.mark.parametrize(
     "unit,cron,lookback,loaded,now,expected",
-    [
-        ("month", "@monthly", 1, "2024-01-01 2024-03-01", "2024-04-01", "2024-02-01 2024-04-01"),
-        ("month", "@monthly", 13, "2024-01-01 2024-03-01", "2024-04-01", "2024-01-01 2024-04-01"),
-        ("year", "@yearly", 1, "2024-01-01 2026-01-01", "2027-01-01", "2025-01-01 2027-01-01"),
-        (
-            "five_minute",
-            "*/5 * * * *",
-            3,
-            "2024-01-01 2024-01-02",
-            "2024-01-02T00:05",
-            "2024-01-01T23:45 2024-01-02T00:05",
-        ),
-        (  # more than all time
-            "day",
-            "@daily",
-            10**12,
-            "2024-01-01 2024-01-03",
-            "2024-01-04",
-            "2024-01-01 2024-01-04",
-        ),
-        (  # a weekly cron: two days before the new week
-            "day",
-            "@weekly",
-            2,
-            "2024-01-01 2024-01-07",
-            "2024-01-14",
-            "2024-01-05 2024-01-14",
-        ),
-    ],
+    rows("""
+month | @monthly | 1 | 2024-01-01 2024-03-01 | 2024-04-01 | 2024-02-01 2024-04-01
+month | @monthly | 13 | 2024-01-01 2024-03-01 | 2024-04-01 | 2024-01-01 2024-04-01
+year | @yearly | 1 | 2024-01-01 2026-01-01 | 2027-01-01 | 2025-01-01 2027-01-01
+five_minute | */5 * * * * | 3 | 2024-01-01 2024-01-02 | 2024-01-02T00:05
+  | 2024-01-01T23:45 2024-01-02T00:05
+# more than all time
+day | @daily | 1000000000000 | 2024-01-01 2024-01-03 | 2024-01-04 | 2024-01-01 2024-01-04
+# a weekly cron: two days before the new week
+day | @weekly | 2 | 2024-01-01 2024-01-07 | 2024-01-14 | 2024-01-05 2024-01-14
+"""),
 )
 def test_a_look_back_counts_units(
-    unit: str, cron: str, lookback: int, loaded: str, now: str, expected: str
+    unit: str, cron: str, lookback: str, loaded: str, now: str, expected: str
 ) -> None:
-    kind = IncrementalByTimeRange(time_column="ts", lookback=lookback)
+    kind = IncrementalByTimeRange(time_column="ts", lookback=int(lookback))
     assert missing(model(kind, unit=unit, cron=cron), spans(loaded), utc(now)) == spans(expected)
 
 
@@ -242,25 +217,20 @@ def test_after_the_end_gaps_are_missing_for_good() -> None:
 
 @pytest.mark.parametrize(
     "lookback,loaded,blocked,expected",
-    [
-        (0, "", "2024-01-04 9999-01-01", "2024-01-01 2024-01-04"),
-        (0, "", "2024-01-03T05:00 9999-01-01", "2024-01-01 2024-01-03"),
-        (0, "", "2024-01-02T23:00 2024-01-03T01:00", "2024-01-01 2024-01-02,2024-01-04 2024-01-06"),
-        (0, "", "2023-01-01 9999-01-01", ""),
-        # What is blocked is not new, and not looked at again.
-        (2, "2024-01-01 2024-01-04", "2024-01-04 9999-01-01", ""),
-        (
-            2,
-            "2024-01-01 2024-01-05",
-            "2024-01-04 2024-01-05",
-            "2024-01-03 2024-01-04,2024-01-05 2024-01-06",
-        ),
-    ],
+    rows("""
+0 | - | 2024-01-04 9999-01-01 | 2024-01-01 2024-01-04
+0 | - | 2024-01-03T05:00 9999-01-01 | 2024-01-01 2024-01-03
+0 | - | 2024-01-02T23:00 2024-01-03T01:00 | 2024-01-01 2024-01-02,2024-01-04 2024-01-06
+0 | - | 2023-01-01 9999-01-01 | -
+# What is blocked is not new, and not looked at again.
+2 | 2024-01-01 2024-01-04 | 2024-01-04 9999-01-01 | -
+2 | 2024-01-01 2024-01-05 | 2024-01-04 2024-01-05 | 2024-01-03 2024-01-04,2024-01-05 2024-01-06
+"""),
 )
 def test_what_is_blocked_is_not_missing(
-    lookback: int, loaded: str, blocked: str, expected: str
+    lookback: str, loaded: str, blocked: str, expected: str
 ) -> None:
-    kind = IncrementalByTimeRange(time_column="ts", lookback=lookback)
+    kind = IncrementalByTimeRange(time_column="ts", lookback=int(lookback))
     found = missing(model(kind), spans(loaded), utc("2024-01-06"), spans(blocked))
     assert found == spans(expected)
 
@@ -297,72 +267,47 @@ def test_a_blocked_unit_after_the_end_causes_no_look_back() -> None:
 
 
 @pytest.mark.parametrize(
-    "kind,unit,ranges,expected",
+    "batch_size,unit,ranges,expected",
+    rows("""
+- | day | 2024-01-01 2024-01-06 | 2024-01-01 2024-01-06
+2 | day | 2024-01-01 2024-01-06
+  | 2024-01-01 2024-01-03,2024-01-03 2024-01-05,2024-01-05 2024-01-06
+# a gap ends a batch
+3 | day | 2024-01-01 2024-01-03,2024-01-04 2024-01-08
+  | 2024-01-01 2024-01-03,2024-01-04 2024-01-07,2024-01-07 2024-01-08
+1 | month | 2024-01-01 2024-04-01
+  | 2024-01-01 2024-02-01,2024-02-01 2024-03-01,2024-03-01 2024-04-01
+# adjacent ranges are one, and ranges come in any order
+2 | hour | 2024-01-01T03:00 2024-01-01T04:00,2024-01-01T00:00 2024-01-01T03:00
+  | 2024-01-01T00:00 2024-01-01T02:00,2024-01-01T02:00 2024-01-01T04:00
+1 | day | 2024-02-28 2024-03-02
+  | 2024-02-28 2024-02-29,2024-02-29 2024-03-01,2024-03-01 2024-03-02
+1000000000000 | year | 2024-01-01 2027-01-01 | 2024-01-01 2027-01-01
+12 | month | 2023-11-01 2025-01-01 | 2023-11-01 2024-11-01,2024-11-01 2025-01-01
+4 | quarter_hour | 2024-01-01T00:15 2024-01-01T01:30
+  | 2024-01-01T00:15 2024-01-01T01:15,2024-01-01T01:15 2024-01-01T01:30
+- | day | - | -
+"""),
+)
+@pytest.mark.parametrize(
+    "kind",
     [
-        (BY_TIME, "day", "2024-01-01 2024-01-06", "2024-01-01 2024-01-06"),
-        (
-            IncrementalByTimeRange(time_column="ts", batch_size=2),
-            "day",
-            "2024-01-01 2024-01-06",
-            "2024-01-01 2024-01-03,2024-01-03 2024-01-05,2024-01-05 2024-01-06",
-        ),
-        (  # a gap ends a batch
-            IncrementalByTimeRange(time_column="ts", batch_size=3),
-            "day",
-            "2024-01-01 2024-01-03,2024-01-04 2024-01-08",
-            "2024-01-01 2024-01-03,2024-01-04 2024-01-07,2024-01-07 2024-01-08",
-        ),
-        (
-            IncrementalByUniqueKey(unique_key=("id",), batch_size=1),
-            "month",
-            "2024-01-01 2024-04-01",
-            "2024-01-01 2024-02-01,2024-02-01 2024-03-01,2024-03-01 2024-04-01",
-        ),
-        (  # adjacent ranges are one, and ranges come in any order
-            IncrementalByTimeRange(time_column="ts", batch_size=2),
-            "hour",
-            "2024-01-01T03:00 2024-01-01T04:00,2024-01-01T00:00 2024-01-01T03:00",
-            "2024-01-01T00:00 2024-01-01T02:00,2024-01-01T02:00 2024-01-01T04:00",
-        ),
-        (
-            ScdType2ByTime(unique_key=("id",), batch_size=1),
-            "day",
-            "2024-02-28 2024-03-02",
-            "2024-02-28 2024-02-29,2024-02-29 2024-03-01,2024-03-01 2024-03-02",
-        ),
-        (
-            ScdType2ByColumn(unique_key=("id",), columns=("*",)),
-            "day",
-            "2024-01-01 2024-03-01",
-            "2024-01-01 2024-03-01",
-        ),
-        (IncrementalByPartition(), "day", "2024-01-01 2024-03-01", "2024-01-01 2024-03-01"),
-        (IncrementalUnmanaged(), "day", "2024-01-01 2024-03-01", "2024-01-01 2024-03-01"),
-        (
-            IncrementalByTimeRange(time_column="ts", batch_size=10**12),
-            "year",
-            "2024-01-01 2027-01-01",
-            "2024-01-01 2027-01-01",
-        ),
-        (
-            IncrementalByTimeRange(time_column="ts", batch_size=12),
-            "month",
-            "2023-11-01 2025-01-01",
-            "2023-11-01 2024-11-01,2024-11-01 2025-01-01",
-        ),
-        (
-            IncrementalByTimeRange(time_column="ts", batch_size=4),
-            "quarter_hour",
-            "2024-01-01T00:15 2024-01-01T01:30",
-            "2024-01-01T00:15 2024-01-01T01:15,2024-01-01T01:15 2024-01-01T01:30",
-        ),
-        (BY_TIME, "day", "", ""),
+        partial(IncrementalByTimeRange, time_column="ts"),
+        partial(IncrementalByUniqueKey, unique_key=("id",)),
+        partial(ScdType2ByTime, unique_key=("id",)),
     ],
 )
 def test_batches_have_at_most_so_many_units(
-    kind: Kind, unit: str, ranges: str, expected: str
+    kind: Callable[..., Kind], batch_size: str, unit: str, ranges: str, expected: str
 ) -> None:
-    assert batches(model(kind, unit=unit), spans(ranges)) == spans(expected)
+    sized = kind(batch_size=None if batch_size == "-" else int(batch_size))
+    assert batches(model(sized, unit=unit), spans(ranges)) == spans(expected)
+
+
+@pytest.mark.parametrize("kind", [IncrementalByPartition(), IncrementalUnmanaged()])
+def test_what_has_no_batch_size_is_one_batch(kind: Kind) -> None:
+    quarter = spans("2024-01-01 2024-03-01")
+    assert batches(model(kind), quarter) == quarter
 
 
 @pytest.mark.parametrize(
