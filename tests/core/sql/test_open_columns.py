@@ -7,6 +7,7 @@ import sqlglot
 from sqlglot import exp
 
 from tests.core.conftest import external, read
+from tests.core.tables import rows
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import ProjectInvalid
 from vde_dagster.core.graph.graph import Graph, build_graph
@@ -37,75 +38,46 @@ def build(texts: dict[str, str]) -> Graph:
 
 
 BOUND = {
-    "the only table": (
-        "SELECT a, b + 1 AS c FROM raw.u WHERE d > 1",
-        "SELECT u.a AS a, u.b + 1 AS c FROM raw.u AS u WHERE u.d > 1",
-    ),
-    "numbers of columns": (
-        "SELECT a, SUM(b) AS s FROM raw.u GROUP BY 1 ORDER BY 2",
-        "SELECT u.a AS a, SUM(u.b) AS s FROM raw.u AS u GROUP BY u.a ORDER BY s",
-    ),
-    "what the known table does not have": (
-        "SELECT p, q FROM raw.u JOIN raw.k ON u.id = k.id",
-        "SELECT k.p AS p, u.q AS q FROM raw.u AS u JOIN raw.k AS k ON u.id = k.id",
-    ),
-    "two open tables, all written with their aliases": (
-        "SELECT x.a, y.b FROM raw.u AS x JOIN raw.v AS y ON x.id = y.id",
-        "SELECT x.a AS a, y.b AS b FROM raw.u AS x JOIN raw.v AS y ON x.id = y.id",
-    ),
-    "a common table of all columns": (
-        "WITH c AS (SELECT * FROM raw.u) SELECT a FROM c WHERE b = 1",
-        "WITH c AS (SELECT * FROM raw.u AS u) SELECT c.a AS a FROM c AS c WHERE c.b = 1",
-    ),
-    "all columns and one more": (
-        "WITH c AS (SELECT *, 1 AS one FROM raw.u) SELECT one, a FROM c",
-        "WITH c AS (SELECT *, 1 AS one FROM raw.u AS u) SELECT c.one AS one, c.a AS a FROM c AS c",
-    ),
-    "a sub-query that can only mean the query around it": (
-        "SELECT a FROM raw.u WHERE EXISTS (SELECT 1 AS o FROM raw.k WHERE id = b)",
-        (
-            "SELECT u.a AS a FROM raw.u AS u "
-            "WHERE EXISTS (SELECT 1 AS o FROM raw.k AS k WHERE k.id = u.b)"
-        ),
-    ),
-    "a sub-query of a known table": (
-        "SELECT a FROM raw.u WHERE b IN (SELECT id FROM raw.k)",
-        "SELECT u.a AS a FROM raw.u AS u WHERE u.b IN (SELECT k.id AS id FROM raw.k AS k)",
-    ),
-    "a lateral view": (
-        "SELECT a, e FROM raw.u LATERAL VIEW EXPLODE(b) t AS e",
-        "SELECT u.a AS a, t.e AS e FROM raw.u AS u LATERAL VIEW EXPLODE(u.b) t AS e",
-    ),
-    "a field of a struct": (
-        "SELECT s.f.g AS g, u.s.h AS h FROM raw.u",
-        "SELECT u.s.f.g AS g, u.s.h AS h FROM raw.u AS u",
-    ),
-    "a window": (
-        "SELECT ROW_NUMBER() OVER (PARTITION BY a ORDER BY b) AS r FROM raw.u",
-        "SELECT ROW_NUMBER() OVER (PARTITION BY u.a ORDER BY u.b) AS r FROM raw.u AS u",
-    ),
-    "an alias that groups": (
-        "SELECT DATE(a) AS day, SUM(b) AS s FROM raw.u GROUP BY day HAVING s > 1 ORDER BY s",
-        (
-            "SELECT CAST(u.a AS DATE) AS day, SUM(u.b) AS s FROM raw.u AS u "
-            "GROUP BY CAST(u.a AS DATE) HAVING (SUM(u.b)) > 1 ORDER BY s"
-        ),
-    ),
-    "two aliases that group": (
-        "SELECT DATE(a) AS day, HOUR(a) AS h, COUNT(*) AS n FROM raw.u GROUP BY day, h",
-        (
-            "SELECT CAST(u.a AS DATE) AS day, HOUR(u.a) AS h, COUNT(*) AS n FROM raw.u AS u "
-            "GROUP BY CAST(u.a AS DATE), HOUR(u.a)"
-        ),
-    ),
-    "an alias with the name of a column that is read": (
-        "SELECT UPPER(a) AS a, COUNT(*) AS n FROM raw.u GROUP BY a",
-        "SELECT UPPER(u.a) AS a, COUNT(*) AS n FROM raw.u AS u GROUP BY u.a",
-    ),
-    "a column of USING": (
-        "SELECT id, q FROM raw.u JOIN raw.k USING (id)",
-        ("SELECT u.id AS id, u.q AS q FROM raw.u AS u JOIN raw.k AS k ON u.id = k.id"),
-    ),
+    what: (text, expected)
+    for what, text, expected in rows("""
+the only table | SELECT a, b + 1 AS c FROM raw.u WHERE d > 1
+  | SELECT u.a AS a, u.b + 1 AS c FROM raw.u AS u WHERE u.d > 1
+numbers of columns | SELECT a, SUM(b) AS s FROM raw.u GROUP BY 1 ORDER BY 2
+  | SELECT u.a AS a, SUM(u.b) AS s FROM raw.u AS u GROUP BY u.a ORDER BY s
+what the known table does not have | SELECT p, q FROM raw.u JOIN raw.k ON u.id = k.id
+  | SELECT k.p AS p, u.q AS q FROM raw.u AS u JOIN raw.k AS k ON u.id = k.id
+two open tables, all written with their aliases
+  | SELECT x.a, y.b FROM raw.u AS x JOIN raw.v AS y ON x.id = y.id
+  | SELECT x.a AS a, y.b AS b FROM raw.u AS x JOIN raw.v AS y ON x.id = y.id
+a common table of all columns | WITH c AS (SELECT * FROM raw.u) SELECT a FROM c WHERE b = 1
+  | WITH c AS (SELECT * FROM raw.u AS u) SELECT c.a AS a FROM c AS c WHERE c.b = 1
+all columns and one more | WITH c AS (SELECT *, 1 AS one FROM raw.u) SELECT one, a FROM c
+  | WITH c AS (SELECT *, 1 AS one FROM raw.u AS u) SELECT c.one AS one, c.a AS a FROM c AS c
+a sub-query that can only mean the query around it
+  | SELECT a FROM raw.u WHERE EXISTS (SELECT 1 AS o FROM raw.k WHERE id = b)
+  | SELECT u.a AS a FROM raw.u AS u WHERE EXISTS (SELECT 1 AS o FROM raw.k AS k WHERE k.id = u.b)
+a sub-query of a known table | SELECT a FROM raw.u WHERE b IN (SELECT id FROM raw.k)
+  | SELECT u.a AS a FROM raw.u AS u WHERE u.b IN (SELECT k.id AS id FROM raw.k AS k)
+a lateral view | SELECT a, e FROM raw.u LATERAL VIEW EXPLODE(b) t AS e
+  | SELECT u.a AS a, t.e AS e FROM raw.u AS u LATERAL VIEW EXPLODE(u.b) t AS e
+a field of a struct | SELECT s.f.g AS g, u.s.h AS h FROM raw.u
+  | SELECT u.s.f.g AS g, u.s.h AS h FROM raw.u AS u
+a window | SELECT ROW_NUMBER() OVER (PARTITION BY a ORDER BY b) AS r FROM raw.u
+  | SELECT ROW_NUMBER() OVER (PARTITION BY u.a ORDER BY u.b) AS r FROM raw.u AS u
+an alias that groups
+  | SELECT DATE(a) AS day, SUM(b) AS s FROM raw.u GROUP BY day HAVING s > 1 ORDER BY s
+  | SELECT CAST(u.a AS DATE) AS day, SUM(u.b) AS s FROM raw.u AS u GROUP BY CAST(u.a AS DATE)
+    HAVING (SUM(u.b)) > 1 ORDER BY s
+two aliases that group
+  | SELECT DATE(a) AS day, HOUR(a) AS h, COUNT(*) AS n FROM raw.u GROUP BY day, h
+  | SELECT CAST(u.a AS DATE) AS day, HOUR(u.a) AS h, COUNT(*) AS n FROM raw.u AS u GROUP BY
+    CAST(u.a AS DATE), HOUR(u.a)
+an alias with the name of a column that is read
+  | SELECT UPPER(a) AS a, COUNT(*) AS n FROM raw.u GROUP BY a
+  | SELECT UPPER(u.a) AS a, COUNT(*) AS n FROM raw.u AS u GROUP BY u.a
+a column of USING | SELECT id, q FROM raw.u JOIN raw.k USING (id)
+  | SELECT u.id AS id, u.q AS q FROM raw.u AS u JOIN raw.k AS k ON u.id = k.id
+""")
 }
 
 

@@ -6,7 +6,7 @@ import string
 
 import pytest
 
-from tests.core.planning.changes.case import Project, graph_of
+from tests.core.planning.changes.case import graph_of
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.changes.comparison import compare_graphs
 from vde_dagster.core.planning.changes.reason_values import Reason, ReasonKind, sentence, sentences
@@ -70,66 +70,40 @@ def test_every_kind_has_a_name_of_its_own_and_a_sentence_of_fields_that_there_ar
 
 
 # Found
-X = ModelName("m", "x")
+X, Y = ModelName("m", "x"), ModelName("m", "y")
 BEFORE = {"m.x": "SELECT a, b FROM raw.t WHERE a > 1", "m.y": "SELECT b FROM m.x"}
-KEYED = "MODEL (kind INCREMENTAL_BY_UNIQUE_KEY (unique_key {}));\nSELECT a, b FROM raw.t"
+OTHER_B = "SELECT a, a AS b FROM raw.t WHERE a > 1"
+
+
+WHERE = BEFORE["m.x"]
+CHANGED = [
+    (WHERE.replace("> 1", "> 2"), X, Reason(kind=KIND.ROWS, clauses=("WHERE",))),
+    (WHERE.replace("> 1", "> 2"), Y, Reason(kind=KIND.UPSTREAM_ROWS, upstream=X)),
+    (OTHER_B, X, Reason(kind=KIND.READ_COLUMN_CHANGED, columns=("b",), read_by=(Y,))),
+    (OTHER_B, Y, Reason(kind=KIND.UPSTREAM_VALUES, columns=("b",), upstream=X)),
+    (f"MODEL (kind VIEW);\n{WHERE}", X, Reason(kind=KIND.MODEL_KIND, before="FULL", after="VIEW")),
+    (WHERE.replace("a, b", "b, a"), X, Reason(kind=KIND.COLUMN_ORDER, before="a, b", after="b, a")),
+]
+
+
+@pytest.mark.parametrize("after,model,reason", CHANGED)
+def test_a_reason_says_in_fields_what_changed(after: str, model: ModelName, reason: Reason) -> None:
+    found = compare_graphs(graph_of(BEFORE), graph_of({**BEFORE, "m.x": after}))
+    assert reason in found[model].reasons
 
 
 @pytest.mark.parametrize(
-    "before,after,model,reason",
+    "header,before,after,kind",
     [
-        (
-            BEFORE,
-            BEFORE | {"m.x": "SELECT a, b FROM raw.t WHERE a > 2"},
-            "m.x",
-            Reason(kind=KIND.ROWS, clauses=("WHERE",)),
-        ),
-        (
-            BEFORE,
-            BEFORE | {"m.x": "SELECT a, b FROM raw.t WHERE a > 2"},
-            "m.y",
-            Reason(kind=KIND.UPSTREAM_ROWS, upstream=X),
-        ),
-        (
-            BEFORE,
-            BEFORE | {"m.x": "SELECT a, a AS b FROM raw.t WHERE a > 1"},
-            "m.x",
-            Reason(kind=KIND.READ_COLUMN_CHANGED, columns=("b",), read_by=(ModelName("m", "y"),)),
-        ),
-        (
-            BEFORE,
-            BEFORE | {"m.x": "SELECT a, a AS b FROM raw.t WHERE a > 1"},
-            "m.y",
-            Reason(kind=KIND.UPSTREAM_VALUES, columns=("b",), upstream=X),
-        ),
-        (
-            BEFORE,
-            BEFORE | {"m.x": "MODEL (kind VIEW);\nSELECT a, b FROM raw.t WHERE a > 1"},
-            "m.x",
-            Reason(kind=KIND.MODEL_KIND, before="FULL", after="VIEW"),
-        ),
-        (
-            BEFORE,
-            BEFORE | {"m.x": "SELECT b, a FROM raw.t WHERE a > 1"},
-            "m.x",
-            Reason(kind=KIND.COLUMN_ORDER, before="a, b", after="b, a"),
-        ),
-        (
-            {"m.x": "MODEL (kind FULL, stamp 'one');\nSELECT a FROM raw.t"},
-            {"m.x": "MODEL (kind FULL, stamp 'two');\nSELECT a FROM raw.t"},
-            "m.x",
-            Reason(kind=KIND.STAMP, before="one", after="two"),
-        ),
-        (
-            {"m.x": KEYED.format("a")},
-            {"m.x": KEYED.format("(a, b)")},
-            "m.x",
-            Reason(kind=KIND.KEY_COLUMNS, before="a", after="a, b"),
-        ),
+        ("kind FULL, stamp '{}'", "one", "two", KIND.STAMP),
+        ("kind INCREMENTAL_BY_UNIQUE_KEY (unique_key ({}))", "a", "a, b", KIND.KEY_COLUMNS),
     ],
 )
-def test_a_reason_says_in_fields_what_changed(
-    before: Project, after: Project, model: str, reason: Reason
+def test_a_reason_has_what_the_header_said(
+    header: str, before: str, after: str, kind: ReasonKind
 ) -> None:
-    found = compare_graphs(graph_of(before), graph_of(after))
-    assert reason in found[ModelName.parse(model)].reasons
+    old, new = (
+        graph_of({"m.x": f"MODEL ({header.format(each)});\nSELECT a, b FROM raw.t"})
+        for each in (before, after)
+    )
+    assert Reason(kind=kind, before=before, after=after) in compare_graphs(old, new)[X].reasons
