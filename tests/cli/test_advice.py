@@ -31,7 +31,7 @@ from vde_dagster.app.evaluate.evaluation import evaluate
 from vde_dagster.app.services import Services
 from vde_dagster.cli.commands import vde
 from vde_dagster.composition import VdeProject
-from vde_dagster.core.errors import Conflict, Refused
+from vde_dagster.core.errors import Conflict
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.stages import stages_of
 from vde_dagster.core.time.intervals import Interval
@@ -213,10 +213,6 @@ MODEL (name m.after, kind INCREMENTAL_BY_TIME_RANGE (time_column at), cron '@hou
 SELECT id AS id, at AS at, amount AS amount FROM m.hours
 WHERE at BETWEEN @start_dt AND @end_dt
 """
-KEYS: Final = """
-MODEL (name m.keys, kind INCREMENTAL_BY_UNIQUE_KEY (unique_key id), cron '@hourly');
-SELECT id AS id, amount AS amount FROM raw.events WHERE at BETWEEN @start_dt AND @end_dt
-"""
 LATE: Final = """
 MODEL (name m.late, kind INCREMENTAL_BY_TIME_RANGE (time_column at), cron '@hourly',
 late_data (mode stateless, sources (raw.events), on_source_rewrite stop));
@@ -280,17 +276,6 @@ def keep(night: Night, *amounts: int) -> None:
     night.world.catalog.delete(RAW, kept)
 
 
-@pytest.mark.full
-def test_rows_go_by_the_command_that_a_refusal_names(opened: Opened) -> None:
-    night = opened(large=LARGE)
-    keep(night, 10)
-    said = refused(night, "run")
-    assert "m.large was not loaded: what it reads has no rows any more" in said
-    assert len(night.world.rows("m.large")) == 4
-    follow(night, said)
-    assert night.world.rows("m.large") == []
-
-
 def test_rows_go_by_a_promotion_and_by_a_rollback_if_that_is_said(opened: Opened) -> None:
     night = opened(large=LARGE)
     edit(night, "large", "amount AS amount", "amount + 1 AS amount")
@@ -307,55 +292,12 @@ def test_rows_go_by_a_promotion_and_by_a_rollback_if_that_is_said(opened: Opened
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("way", [pytest.param("resume", marks=pytest.mark.full), "select"])
-def test_a_paused_model_gets_its_new_version_or_keeps_the_old_one(opened: Opened, way: str) -> None:
-    night = opened(hours=HOURS, large=LARGE)
-    given(night, "pause", "m.hours", "--reason", "repair")
-    edit(night, "hours", "amount AS amount", "amount + 1 AS amount")
-    edit(night, "large", "amount AS amount", "amount + 1 AS amount")
-    said = refused(night, "plan", "prod")
-    assert "or leave the change out with --select-model" in said
-    if way == "resume":
-        follow(night, said)
-        given(night, "plan", "prod")
-        assert [row[2] for row in night.world.rows("m.hours")] == [*range(11, 21)]
-    else:
-        given(night, "plan", "prod", "--select-model", "m.large")
-        assert [row[2] for row in night.world.rows("m.hours")] == [*range(10, 20)]
-    assert [row[1] for row in night.world.rows("m.large")] == [17, 18, 19, 20]
-
-
-@pytest.mark.full
-def test_what_skip_backfill_would_lose_is_filled_without_it(opened: Opened) -> None:
-    night = opened(hours=HOURS)
-    edit(night, "hours", "amount AS amount", "amount + 1 AS amount")
-    said = refused(night, "plan", "prod", "--skip-backfill")
-    assert "Leave --skip-backfill out" in said
-    given(night, "plan", "prod")
-    assert [row[2] for row in night.world.rows("m.hours")] == [*range(11, 21)]
-
-
-@pytest.mark.full
 def test_a_shared_version_is_restated_by_the_command_for_its_owner(opened: Opened) -> None:
     night = opened(hours=HOURS)
     given(night, "plan", "dev")
     done = call("plan", "dev", "--restate-model", "m.hours", "--project", night.folder)
     assert "prod owns its version, so it is restated there" in done.stdout
     assert "To compute: 10 intervals in 1 model" in follow(night, done.stdout)
-
-
-@pytest.mark.full
-def test_what_another_environment_computes_is_computed_by_the_command_for_it(
-    opened: Opened,
-) -> None:
-    night = opened(hours=HOURS)
-    given(night, "plan", "dev")
-    keep(night, *range(11, 20))
-    night.land((0.5, 77), until=10)
-    done = call("status", "dev", "--project", night.folder)
-    (command,) = [each for each in advised(done.stdout) if each[:2] == ["run", "prod"]][:1]
-    given(night, *command)
-    assert 77 in [row[2] for row in night.world.rows("m__dev.hours")]
 
 
 def test_a_session_is_repeated_in_the_environment_that_it_is_about(opened: Opened) -> None:
@@ -374,93 +316,6 @@ def test_a_session_is_repeated_in_the_environment_that_it_is_about(opened: Opene
     assert "`vde catch-up m.late --reload`" in said
     follow(night, said)
     assert 13 not in [row[2] for row in night.world.rows("m.late")]
-
-
-@pytest.mark.full
-def test_what_is_loaded_once_is_loaded_again_by_the_command_that_is_named(
-    opened: Opened,
-) -> None:
-    night = opened(keys=KEYS)
-    keep(night, 10, 11)
-    services = night.world.services()
-    with pytest.raises(Refused) as told:
-        evaluate(services, bound(services), ModelName("m", "keys"), hour(3))
-    follow(night, str(told.value))
-    assert [row[1] for row in night.world.rows("m.keys")] == [10, 11]
-
-
-@pytest.mark.full
-def test_what_lacks_its_input_is_filled_by_the_plan_that_is_named(opened: Opened) -> None:
-    night = opened(hours=HOURS, after=AFTER)
-    night.land((10.5, 77), until=11)
-    services = night.world.services()
-    with pytest.raises(Refused, match="cannot be evaluated") as told:
-        evaluate(services, bound(services), ModelName("m", "after"), hour(10))
-    follow(night, str(told.value))
-    assert [row[2] for row in night.world.rows("m.after")][-1] == 77
-
-
-@pytest.mark.full
-def test_what_a_source_has_lost_is_computed_from_what_is_left_by_the_command(
-    opened: Opened,
-) -> None:
-    night = opened(hours=HOURS)
-    keep(night, *range(12, 20))
-    said = call("status", "--project", night.folder).stdout
-    again = [each for each in advised(said) if "--restate-model" in each]
-    assert again, said
-    given(night, *again[0])
-    assert [row[2] for row in night.world.rows("m.hours")] == [*range(12, 20)]
-
-
-@pytest.mark.full
-def test_a_new_model_is_selected_with_what_it_reads_as_advised(opened: Opened) -> None:
-    night = opened(hours=HOURS)
-    more = {"new": HOURS.replace("m.hours", "m.new"), "last": AFTER.replace("m.hours", "m.new")}
-    for name, text in more.items():
-        (night.folder / "models" / f"{name}.sql").write_text(text, encoding="utf-8")
-    said = refused(night, "plan", "prod", "--select-model", "m.after")
-    (option,) = re.findall(r"`(--select-model [^`]+)`", said)
-    given(night, "plan", "prod", *option.split())
-    assert len(night.world.rows("m.after")) == 10
-
-
-@pytest.mark.full
-def test_an_environment_that_is_not_there_is_made_by_the_plan_that_is_named(
-    opened: Opened,
-) -> None:
-    night = opened(hours=HOURS)
-    said = refused(night, "run", "dev")
-    listed, made = advised(said)
-    assert "prod" in given(night, *listed)
-    given(night, *made)
-    assert len(night.world.rows("m__dev.hours")) == 10
-
-
-@pytest.mark.full
-def test_a_shared_table_is_repaired_by_the_command_for_its_owner(opened: Opened) -> None:
-    night = opened(hours=HOURS)
-    given(night, "plan", "dev")
-    table = bound(night.world.services()).key(ModelName("m", "hours")).table
-    night.world.catalog.append(table, [])
-    said = refused(night, "repair", "m.hours", "--env", "dev")
-    assert "the same version in prod" in said
-    assert "no row is lost" in follow(night, said)
-
-
-@pytest.mark.full
-def test_a_unit_test_that_fails_is_passed_over_as_advised(opened: Opened) -> None:
-    night = opened(large=LARGE)
-    (night.folder / "tests").mkdir()
-    (night.folder / "tests" / "wrong.yaml").write_text(
-        "wrong:\n  model: m.large\n  inputs: {raw.events: [{id: 1, amount: 16}]}\n"
-        "  outputs: {query: [{id: 1, amount: 17}]}\n",
-        encoding="utf-8",
-    )
-    edit(night, "large", "amount AS amount", "amount * 1 AS amount")
-    said = refused(night, "plan", "prod")
-    assert "--skip-tests plans all the same" in said
-    given(night, "plan", "prod", "--skip-tests")
 
 
 KEPT: Final = """
@@ -558,28 +413,6 @@ def test_a_table_with_rows_of_others_is_repaired_by_the_command_that_maintenance
     assert "  vde repair m.hours" in lines, "no line of a table breaks it"
     given(night, "repair", "m.hours")
     assert "vde repair" not in given(night, "maintain", "--dry-run")
-
-
-LISTING: Final = (
-    ("environments",),
-    ("history", "prod"),
-    ("audits", "m.hours"),
-    ("intervals", "--env", "prod"),
-    ("status",),
-    ("unlock",),
-    ("late", "status"),
-    ("late", "sessions", "m.late"),
-    ("diff", "prod", "dev"),
-    ("janitor", "--dry-run"),
-)
-"""Commands that texts name to look something up."""
-
-
-@pytest.mark.full
-def test_what_is_named_to_look_something_up_says_it(opened: Opened) -> None:
-    night = opened(hours=HOURS, late=LATE)
-    given(night, "plan", "dev")
-    assert [words for words in LISTING if not given(night, *words).strip()] == []
 
 
 def hour(number: int) -> Interval:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -124,16 +123,6 @@ def test_what_was_reviewed_is_applied_whatever_became_of_the_files(sources: Path
     assert shown["plan_id"] == facts["plan_id"] == json.loads(path.read_text())["plan"]["plan_id"]
 
 
-def test_only_the_configuration_of_the_project_is_needed(sources: Path) -> None:
-    path = save(sources)
-    (sources / "external_models.yaml").unlink()
-    done = call("apply", path, "--project", sources)
-    assert done.exit_code == 0
-    assert "+ raw.orders" not in done.stdout, "sources that are new are only counted"
-    assert done.stdout.endswith("prod shows the saved plan.\n")
-    assert revision(sources) == 1
-
-
 def test_applying_a_file_again_does_nothing(sources: Path) -> None:
     path = save(sources)
     assert not applied(sources, path)["already_applied"]
@@ -142,14 +131,6 @@ def test_applying_a_file_again_does_nothing(sources: Path) -> None:
     said = call("apply", path, "--project", sources).stdout
     assert said == "This plan was applied already: prod shows what it made.\n"
     assert revision(sources) == 1
-
-
-@pytest.mark.full
-def test_a_plan_with_nothing_to_do_is_saved_and_applied_as_such(sources: Path) -> None:
-    applied(sources, save(sources))
-    path = save(sources, name="second.json")
-    done = call("apply", path, "--project", sources)
-    assert (done.exit_code, done.stdout) == (0, "Nothing to be done: prod is up to date.\n")
 
 
 def test_the_contract_of_the_json_document(sources: Path) -> None:
@@ -179,47 +160,6 @@ def test_an_environment_that_moved_is_refused(sources: Path) -> None:
     assert "plan again" in reported
 
 
-def test_a_plan_of_another_project_is_refused(sources: Path) -> None:
-    path = save(sources)
-    other = sources.parent / "farm"
-    shutil.copytree(sources, other, ignore=shutil.ignore_patterns(".vde"))
-    (other / "vde.yaml").write_text("name: farm\n")
-    reported = refused(other, path)
-    assert "is a plan of the project shop, and this is farm" in reported
-
-
-def cut(text: str) -> str:
-    return text[: len(text) // 2]
-
-
-def newer(text: str) -> str:
-    return text.replace('"format_version": 2', '"format_version": 3')
-
-
-@pytest.mark.full
-@pytest.mark.parametrize(
-    "edited,reported",
-    [
-        (lambda text: text.replace('"prod"', '"dev"'), "was edited or damaged"),
-        (lambda text: text.replace("bigint", "string"), "was edited or damaged"),
-        (cut, "is cut off or damaged"),
-        (newer, "format version 3"),
-        (lambda _: "", "no JSON"),
-        (lambda _: "{}", "no saved plan"),
-        (lambda _: "[" * 200_000, "no JSON"),
-    ],
-)
-def test_a_file_that_is_not_as_it_was_saved_is_refused(
-    sources: Path, edited: Any, reported: str
-) -> None:
-    path = save(sources)
-    path.write_text(edited(path.read_text()))
-    said = refused(sources, path)
-    assert reported in said
-    assert str(path) in said
-    assert "again" in said
-
-
 def test_what_is_no_text_or_no_file_is_refused(sources: Path) -> None:
     path = sources.parent / "plan.json"
     assert f"there is no file {path}" in refused(sources, path)
@@ -229,31 +169,6 @@ def test_what_is_no_text_or_no_file_is_refused(sources: Path) -> None:
     done = call("plan", "--project", sources, "--format", "json")
     path.write_text(done.stdout)
     assert "describes a plan and cannot be applied" in refused(sources, path)
-
-
-def test_no_secret_of_the_machine_is_in_the_file(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("SALT", "hunter2")
-    monkeypatch.setenv("CATALOG_TOKEN", "token-of-the-catalog")
-    with (project / "vde.yaml").open("a") as file:
-        file.write(
-            "\nvariables: {salt: '${SALT}', least: 5}\n"
-            "spark: {conf: {spark.hadoop.token: '${CATALOG_TOKEN}'}}\n"
-        )
-    edit(project / "models/mart/revenue.sql", "SUM(amount)", "SUM(amount) + @least")
-    edit(project / "models/mart/best_customers.sql", "customer AS", "CONCAT(customer, @salt) AS")
-    path = save(project)
-    text = path.read_text()
-    for secret in ("hunter2", "token-of-the-catalog", str(project), "lake.db"):
-        assert secret not in text
-    assert "@salt" in text
-    monkeypatch.setenv("SALT", "another")
-    assert "mart.best_customers" in refused(project, path)
-    monkeypatch.delenv("SALT")
-    done = call("apply", path, "--project", project)
-    assert (done.exit_code, done.stdout) == (1, "")
-    assert "${SALT} is not set" in done.stderr
 
 
 def test_a_plan_that_was_saved_while_the_clock_had_no_time_is_not_saved(

@@ -68,11 +68,3 @@ def test_a_model_without_audits_has_nothing_to_find(
 ) -> None:
     done = without_java("audit", "mart.plain", "--project", checked)
     assert (done.returncode, done.stderr) == (0, "mart.plain has no audits.\n")
-
-
-def test_an_unknown_environment_is_refused(checked: Path, without_java: WithoutJava) -> None:
-    done = without_java("audit", "mart.checked", "--env", "nowhere", "--project", checked)
-    assert (done.returncode, done.stderr) == (
-        1,
-        "vde: there is no environment nowhere; `vde environments` lists them.\n",
-    )

@@ -94,33 +94,10 @@ def test_a_person_sees_the_rows_and_where_all_of_them_lie(project: Path, refused
     assert f"branch_w_{refused}" in done.stdout
 
 
-@pytest.mark.full
-def test_the_newest_comes_first_and_the_limit_holds(project: Path, refused: str) -> None:
-    newer = record(project, PASSED)
-    for limit, expected in ((1, [newer]), (5, [newer, refused])):
-        done = call(
-            "audits",
-            "mart.revenue",
-            "--limit",
-            str(limit),
-            "--project",
-            project,
-            "--format",
-            "json",
-        )
-        assert [each["work_id"] for each in json.loads(done.stdout)["work"]] == expected
-
-
 def test_a_model_without_audits_so_far_says_so(project: Path) -> None:
     done = call("audits", "mart.revenue", "--project", project)
     assert done.exit_code == 0
     assert "No audit of mart.revenue was run yet" in done.stderr
-
-
-def test_an_unknown_model_is_named_with_one_of_a_similar_name(project: Path) -> None:
-    done = call("audits", "mart.revenu", "--project", project)
-    assert done.exit_code == 1
-    assert "Did you mean mart.revenue?" in done.stderr
 
 
 def test_values_and_reasons_with_brackets_are_shown_as_they_are(project: Path) -> None:

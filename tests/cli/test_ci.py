@@ -82,18 +82,6 @@ def test_a_request_is_built_summarized_promoted_and_cleaned_up(changing: InMemor
     assert not ci("clean", changing)["removed"]
 
 
-@pytest.mark.full
-def test_the_comment_is_what_the_plan_has_said(changing: InMemory) -> None:
-    said = call("ci", "plan", "42", "--project", changing.folder)
-    assert said.exit_code == 0, said.stderr
-    comment = call("ci", "comment", "42", "--project", changing.folder)
-    assert comment.exit_code == 0, comment.stderr
-    assert said.stdout.endswith(comment.stdout)
-    assert comment.stdout.startswith("## pr\\_42 is built and can be promoted to prod\n")
-    assert "changes column `shares`" in comment.stdout
-    assert "| `mart.daily` | 2 | 2 | other rows in 2 days" in comment.stdout
-
-
 @pytest.mark.parametrize("right", [True, False])
 def test_unit_tests_decide_whether_the_environment_is_built(
     changing: InMemory, right: bool
@@ -119,16 +107,6 @@ def test_unit_tests_decide_whether_the_environment_is_built(
     assert ["ci", "plan", "42"] in advised(refused.stderr)
     names = facts("environments", "--project", changing.folder)["environments"]
     assert [each["name"] for each in names] == ["prod"], "nothing was written"
-
-
-@pytest.mark.full
-def test_what_failed_earlier_leaves_nothing_that_could_be_promoted(changing: InMemory) -> None:
-    ci("plan", changing)
-    edit(changing.folder / DAILY, "ELSE '200'", "ELSE 'many'")
-    done = call("ci", "plan", "42", "--project", changing.folder)
-    assert done.exit_code == 1
-    assert call("ci", "apply", "42", "--project", changing.folder).exit_code == 1
-    assert shares(changing) == [30, 60]
 
 
 @pytest.mark.full

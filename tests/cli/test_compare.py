@@ -12,7 +12,7 @@ import pytest
 
 from tests.cli.calling import call
 from tests.cli.calling import facts as document
-from tests.project.repositories import AS_SOMEBODY, commit, git, new_repository, write
+from tests.project.repositories import AS_SOMEBODY, commit, new_repository, write
 
 REVENUE = "models/mart/revenue.sql"
 BEST = "models/mart/best_customers.sql"
@@ -62,12 +62,6 @@ def _flat(model: Mapping[str, Any]) -> dict[str, Any]:
         for part in ("fingerprint", "version"):
             flat[f"{part}_{side}"] = model[side][part] if model[side] is not None else None
     return flat
-
-
-def changes(found: Mapping[str, Mapping[str, Any]]) -> dict[str, tuple[str, str | None, bool]]:
-    return {
-        name: (each["change"], each["category"], each["rebuild"]) for name, each in found.items()
-    }
 
 
 def fingerprints(project: Path) -> dict[str, dict[str, Any]]:
@@ -129,87 +123,7 @@ def test_the_contract_of_the_json_document(project: Path, changed: Path) -> None
     ]
 
 
-def test_models_that_one_side_lacks_or_both_share_in_the_json_document(
-    project: Path, changed: Path
-) -> None:
-    write(changed, {"models/mart/few.sql": "SELECT customer FROM mart.revenue"})
-    write(changed, {BEST: None})
-    by_name = models(project, changed)
-    few, best, orders = (by_name[f] for f in ("mart.few", "mart.best_customers", "staging.orders"))
-    assert (few["change"], few["category"]) == ("added", None)
-    assert (few["fingerprint_before"], few["version_before"]) == (None, None)
-    assert (best["change"], best["category"]) == ("removed", None)
-    assert (best["fingerprint_after"], best["version_after"]) == (None, None)
-    assert (orders["change"], orders["category"], orders["rebuild"]) == ("none", None, False)
-    assert orders["fingerprint_before"] == orders["fingerprint_after"]
-    assert orders["version_before"] == orders["version_after"] is not None
-
-
-def test_a_column_reaches_what_reads_it_and_nothing_else(project: Path, changed: Path) -> None:
-    for each in (project, changed):
-        write(each, {"models/mart/days.sql": "MODEL (name mart.days, kind FULL);\n" + DAYS})
-    replaced(changed, REVENUE, "SUM(amount)", "MAX(amount)")
-    found = models(project, changed)
-    assert changes(found) == {
-        "staging.orders": ("none", None, False),
-        "mart.revenue": ("direct", "breaking", True),
-        "mart.best_customers": ("indirect", "indirect_breaking", True),
-        "mart.days": ("indirect", "indirect_non_breaking", False),
-    }
-    assert found["mart.days"]["version_before"] == found["mart.days"]["version_after"]
-    assert found["mart.revenue"]["version_before"] != found["mart.revenue"]["version_after"]
-    (reason,) = found["mart.revenue"]["reasons"]
-    assert "`revenue`" in reason["sentence"]
-    assert "mart.best_customers" in reason["sentence"]
-
-
 DAYS = "SELECT ordered_on, SUM(orders) AS orders FROM mart.revenue GROUP BY ordered_on"
-
-
-def test_versions_are_those_of_a_first_plan(project: Path, changed: Path) -> None:
-    replaced(changed, REVENUE, "SUM(amount)", "MAX(amount)")
-    done = call("plan", "--project", project, "--format", "json")
-    planned = {each["name"]: each["version"] for each in json.loads(done.stdout)["changes"]}
-    found = models(project, changed)
-    assert {name: each["version_before"] for name, each in found.items()} == planned
-
-
-def test_layout_is_no_change_and_a_description_one_of_metadata(
-    project: Path, changed: Path
-) -> None:
-    replaced(changed, REVENUE, "SELECT\n  ordered_on", "select   ordered_on")
-    replaced(changed, BEST, "Customers by revenue", "Customers by what they paid")
-    assert changes(models(project, changed)) == {
-        "staging.orders": ("none", None, False),
-        "mart.revenue": ("none", None, False),
-        "mart.best_customers": ("metadata", "metadata", False),
-    }
-
-
-@pytest.mark.full
-def test_revisions_of_a_project_in_a_folder_of_a_repository(tmp_path: Path) -> None:
-    top = new_repository(tmp_path / "mono")
-    shop = top / "data" / "shop"
-    assert call("init", shop).exit_code == 0
-    first = commit(top)
-    git(top, "tag", "v1")
-    replaced(shop, REVENUE, "SUM(amount)", "MAX(amount)")
-    second = commit(top)
-    replaced(shop, REVENUE, "MAX(amount)", "MIN(amount)")  # not committed
-    found = facts("v1", "HEAD", "--project", shop)
-    assert found["before"] == {"name": "v1", "commit": first}
-    assert found["after"] == {"name": "HEAD", "commit": second}
-    versions = [
-        {each["difference"]["name"]: _flat(each) for each in found["models"]}["mart.revenue"][
-            "version_after"
-        ],
-        models("v1", "--project", shop)["mart.revenue"]["version_after"],
-        models("HEAD", shop, "--project", shop)["mart.revenue"]["version_after"],
-    ]
-    assert versions[0] != versions[1] == versions[2]
-    assert models("v1", "v1", "--project", shop)["mart.revenue"]["change"] == "none"
-    assert git(top, "status", "--porcelain") == " M data/shop/models/mart/revenue.sql"
-    assert [each.name for each in (shop / ".vde").iterdir()] == ["parsed_models.sqlite"]
 
 
 def test_the_project_of_the_present_folder_is_meant_by_default(
@@ -353,13 +267,3 @@ def test_warnings_of_files_are_not_reported(project: Path) -> None:
     write(project, {"models/mart/checked.sql": text})
     assert "warning" in call("plan", "--no-apply", "--project", project).stderr
     assert call("compare", project, project).stderr == ""
-
-
-def test_it_needs_something_to_compare_with(project: Path) -> None:
-    assert call("compare", "--project", project).exit_code == 2
-
-
-def test_help_says_what_is_compared() -> None:
-    reported = call("compare", "--help").stdout
-    for word in ("git:NAME", "Definitions are compared", "--strict-columns"):
-        assert word in reported

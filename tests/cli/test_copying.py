@@ -56,14 +56,6 @@ def test_a_newer_file_replaces_an_untouched_one_from_any_earlier_release(
         assert (target / "models" / "a.sql").read_text() == text
 
 
-def test_an_interrupted_copy_is_finished(source: Path, tmp_path: Path) -> None:
-    target = tmp_path / "target"
-    copy_project(source, target)
-    (target / "models" / "a.sql").unlink()
-    (target / "vde.yaml").unlink()
-    assert len(copy_project(source, target).written) == 2
-
-
 def test_a_folder_of_somebody_else_is_refused(source: Path, tmp_path: Path) -> None:
     target = tmp_path / "target"
     target.mkdir()

@@ -15,11 +15,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import dagster as dg
 import expected
 import landing
 import pytest
-from dagster_graphql.schema import create_schema
 from demo_story import EARLY_IS_NO_DELAY, SCHEDULED_HOUR
 
 from tests.cli.calling import NO_JAVA, call, run_vde
@@ -27,25 +25,13 @@ from tests.cli.conftest import WithoutJava
 from tests.cli.telling import call_demo, run_demo
 from tests.depth import is_full
 from tests.lakehouse.interpreted import interpreted_in_short_form
-from tests.orchestration.served import served
-from vde_dagster import build_definitions
 from vde_dagster.cli.copying import copy_project
 from vde_dagster.cli.printing import as_json
 from vde_dagster.composition import VdeProject
-from vde_dagster.core.names import ModelName, physical_table
-from vde_dagster.orchestration.home import dagster_home
+from vde_dagster.core.names import physical_table
 
 pytestmark = pytest.mark.spark
 
-NODES = "{ assetNodes { assetKey { path } isMaterializable partitionKeys } }"
-STALE = """query ($key: AssetKeyInput!, $partitioned: Boolean!) {
-  assetNodeOrError(assetKey: $key) {
-    ... on AssetNode {
-      staleStatus @skip(if: $partitioned)
-      staleStatusByPartition @include(if: $partitioned)
-    }
-  }
-}"""
 FIRST_DAY = datetime(2013, 1, 1, tzinfo=UTC)
 
 
@@ -115,35 +101,6 @@ def test_every_query_result_equals_the_computation_over_the_csv_files(demo: Demo
         assert not each["more"]
 
 
-@pytest.mark.full
-def test_every_models_rows_equal_the_computation_over_the_csv_files(demo: Demo) -> None:
-    wanted = expected.model_rows(demo.until)
-    catalog = VdeProject.load(demo.folder).iceberg_catalog()
-    built = {each["model"]: each for each in demo.facts["models"]}
-    assert set(built) == set(wanted)
-    for name, model in built.items():
-        if model["kind"] == "VIEW":
-            continue
-        table = physical_table(ModelName.parse(name), model["version"])
-        rows = catalog.load_table((table.namespace, table.name)).scan().to_arrow()
-        assert rows.column_names == list(wanted[name].columns)
-        assert model["rows"] == rows.num_rows == len(wanted[name].rows)
-        found = zip(*(column.to_pylist() for column in rows.columns), strict=True)
-        assert unordered(found) == unordered(wanted[name].rows), name
-
-
-@pytest.mark.full  # a query of the demo reads the view, too
-def test_the_view_shows_the_same_rows_to_a_person(demo: Demo) -> None:
-    wanted = expected.model_rows(demo.until)["mart.delays_by_airline"]
-    sql = "SELECT * FROM mart.delays_by_airline"
-    done = run_vde("query", sql, "--limit", "1000", "--format", "json", "--project", demo.folder)
-    assert done.returncode == 0, done.stderr
-    facts = json.loads(done.stdout)
-    assert facts["columns"] == list(wanted.columns)
-    assert unordered(facts["rows"]) == unordered(wanted.rows)
-    assert not facts["more"]
-
-
 def test_it_sums_up_what_was_built(demo: Demo) -> None:
     assert demo.facts["version"] == 1
     built = {each["model"]: each for each in demo.facts["models"]}
@@ -158,47 +115,6 @@ def test_it_sums_up_what_was_built(demo: Demo) -> None:
         assert each["seconds"] is not None
     assert demo.facts["ui"]["address"] == "http://127.0.0.1:3000"
     assert demo.facts["ui"]["command"] == f"vde ui --project {demo.folder}"
-
-
-@pytest.mark.full  # the same on a small project: tests/orchestration/test_provenance.py
-def test_dagster_calls_nothing_of_the_demo_stale_or_missing(
-    demo: Demo, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("DAGSTER_HOME", raising=False)
-    home = dagster_home(VdeProject.load(demo.folder).configuration)
-    schema = create_schema()
-    with (
-        dg.DagsterInstance.from_config(str(home)) as instance,
-        served(build_definitions(demo.folder, environment="prod"), instance) as process,
-    ):
-        request = process.create_request_context()
-
-        def asked(query: str, **variables: object) -> Any:
-            found = schema.execute(query, context_value=request, variable_values=variables)
-            assert not found.errors
-            return found.data
-
-        statuses = {}
-        for node in asked(NODES)["assetNodes"]:
-            if not node["isMaterializable"]:
-                continue
-            key, partitioned = node["assetKey"], bool(node["partitionKeys"])
-            found = asked(STALE, key=key, partitioned=partitioned)["assetNodeOrError"]
-            (found,) = found.values()
-            statuses["/".join(key["path"])] = set(found) if partitioned else {found}
-    assert len(statuses) >= 8
-    assert {key: each for key, each in statuses.items() if each != {"FRESH"}} == {}
-
-
-@pytest.mark.full
-def test_progress_is_one_line_for_each_unit_of_work(demo: Demo) -> None:
-    lines = [line for line in demo.progress.splitlines() if line.startswith("built ")]
-    assert [line.split()[1] for line in lines] == [
-        f"model={each['model']}" for each in demo.facts["models"]
-    ]
-    rows = len(expected.model_rows(demo.until)["staging.departures"].rows)
-    (line,) = (each for each in lines if "model=staging.departures " in each)
-    assert f"intervals={demo.hours} rows={rows} " in f"{line} "
 
 
 def test_a_second_plan_has_nothing_to_do_and_needs_no_java(
@@ -219,27 +135,6 @@ def test_catch_up_has_nothing_to_load_and_says_why(demo: Demo, without_java: Wit
     }
 
 
-@pytest.mark.full
-def test_an_edit_is_kept_and_planned(demo: Demo) -> None:
-    model = demo.folder / "models" / "mart" / "punctuality.py"
-    edited = model.read_text().replace("on_time_minutes = 15", "on_time_minutes = 10")
-    view = demo.folder / "models" / "mart" / "airport_delays.sql"
-    layout = view.read_text().replace("FROM core.flights", "from   core.flights")
-    try:
-        model.write_text(edited)
-        view.write_text(layout)
-        done = call("plan", "--project", demo.folder, "--format", "json")
-        changes = {each["name"]: each for each in json.loads(done.stdout)["changes"]}
-    finally:
-        model.write_text(edited.replace("on_time_minutes = 10", "on_time_minutes = 15"))
-        view.write_text(layout.replace("from   core.flights", "FROM core.flights"))
-    changed = {name for name, each in changes.items() if each["change"] != "none"}
-    assert changed == {"mart.punctuality"}
-    punctuality = changes["mart.punctuality"]
-    assert (punctuality["change"], punctuality["category"]) == ("direct", "breaking")
-    assert punctuality["previous_version"] != punctuality["version"]
-
-
 def test_the_readme_shows_true_output(demo: Demo) -> None:
     """It shows three days; of one day only the versions are those."""
     readme = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
@@ -252,13 +147,6 @@ def test_the_readme_shows_true_output(demo: Demo) -> None:
         assert shown in [line[: len(shown)] for line in table]
 
 
-@pytest.mark.full  # what the last test says of a demo that goes on
-def test_a_second_demo_builds_nothing_and_shows_the_same(demo: Demo) -> None:
-    again, progress = told(demo.folder, "--no-story")
-    assert "Nothing to be done: prod is up to date." in progress
-    assert (again["models"], again["queries"]) == (demo.facts["models"], demo.facts["queries"])
-
-
 @pytest.mark.full  # what it writes loads and plans: tests/cli/test_init.py
 def test_a_project_of_init_builds_at_once(tmp_path: Path) -> None:
     folder = tmp_path / "shop"
@@ -269,31 +157,6 @@ def test_a_project_of_init_builds_at_once(tmp_path: Path) -> None:
     assert facts["applied"]
     rows = {each["model"]: each["rows"] for each in facts["built"]}
     assert rows == {"staging.orders": 6, "mart.revenue": 6, "mart.best_customers": None}
-
-
-@pytest.mark.full
-def test_catch_up_explains_what_landed_since_without_java(
-    demo: Demo, without_java: WithoutJava
-) -> None:
-    """It lands another hour, so it comes after those about whole days."""
-    later = demo.until + timedelta(hours=1)
-    landing.land(VdeProject.load(demo.folder).iceberg_catalog(), until=later)
-    landed = {
-        name: len(expected.landed_rows(later)[name].rows)
-        - len(expected.landed_rows(demo.until)[name].rows)
-        for name in ("raw.departures", "raw.arrivals")
-    }
-    options = ("--explain", "--format", "json")
-    done = without_java("catch-up", *options, "--project", demo.folder)
-    assert done.returncode == 0, done.stderr
-    sessions = json.loads(done.stdout)["sessions"]
-    decisions = [each["decision"] for each in sessions]
-    [sources] = zip(*(each["sources"] for each in decisions), strict=True)
-    assert {each["after"]["source"]: each["evidence"][0]["rows"] for each in sources} == landed
-    for session, decision in zip(sessions, decisions, strict=True):
-        assert decision["is"] == "Load"
-        assert decision["fill"] == [{"start": demo.until.isoformat(), "end": later.isoformat()}]
-        assert "rows" not in session
 
 
 @pytest.fixture(scope="module")

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import landing
 import pytest
 from demo_story import EARLY_IS_NO_DELAY, SCHEDULED_HOUR, Edit
 
-from tests.cli.calling import facts
 from vde_dagster.cli.copying import copy_project
 
 EXAMPLE = Path(landing.__file__).parent
@@ -47,31 +45,3 @@ def test_a_file_that_the_user_changed_stays_as_it_is(folder: Path, edit: Edit) -
     assert not edit.make(folder)
     edit.take_back(folder)
     assert not path.exists()
-
-
-@pytest.mark.full
-def test_the_first_edit_changes_one_column_that_one_view_reads(folder: Path) -> None:
-    changes = compared(folder, EARLY_IS_NO_DELAY)
-    assert set(changes) == {"mart.carrier_delays", "mart.delays_by_airline"}
-    assert changes["mart.carrier_delays"]["columns_changed"] == ["mean_departure_delay_minutes"]
-    assert changes["mart.delays_by_airline"]["category"] == "indirect_breaking"
-
-
-@pytest.mark.full
-def test_that_the_second_edit_changes_no_row_is_not_seen_in_the_text(folder: Path) -> None:
-    changes = compared(folder, SCHEDULED_HOUR)
-    assert changes["core.flights"]["category"] == "breaking"
-    rebuilt = {name for name, each in changes.items() if each["category"] == "indirect_breaking"}
-    assert rebuilt == {
-        "mart.airport_delays",
-        "mart.carrier_delays",
-        "mart.delays_by_airline",
-        "mart.punctuality",
-    }
-
-
-def compared(folder: Path, edit: Edit) -> dict[str, Any]:
-    """What `vde compare` says of the models that an edit changes."""
-    assert edit.make(folder)
-    found = [each["difference"] for each in facts("compare", EXAMPLE, folder)["models"]]
-    return {each["name"]: each for each in found if each["change"] != "none"}

@@ -63,20 +63,6 @@ def test_no_option_is_made_up() -> None:
     assert set(re.findall(r"`(--[a-z-]+)", CLI)) <= known
 
 
-@pytest.mark.full
-def test_no_text_names_a_command_that_does_not_exist() -> None:
-    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")]
-    code = [*(ROOT / "vde_dagster").rglob("*.py"), *(ROOT / "examples").rglob("*.py")]
-    written = re.compile(r"(?:`|run )vde ([a-z][a-z-]*)|\bvde\(\s*[\"']([a-z-]+)[\"']")
-    named = {
-        (first or second, path.name)
-        for path in (*pages, *code)
-        for first, second in written.findall(path.read_text("utf-8"))
-    }
-    assert {"plan", "init", "ui"} <= {name for name, _ in named}
-    assert [each for each in sorted(named) if each[0] not in COMMANDS] == []
-
-
 FENCED = re.compile(r"^ *```.*?\n(.*?)^ *```", flags=re.MULTILINE | re.DOTALL)
 WRITTEN = re.compile(r"^ *(?:- |\$ |\./run )?(?:run: )?(vde .*)$", flags=re.MULTILINE)
 

@@ -175,12 +175,6 @@ def test_a_file_that_cannot_be_edited_stays_as_it_is(undeclared: Path, text: str
     assert file_of(undeclared).read_text() == text
 
 
-def test_a_project_without_sources_has_nothing_to_declare(project: Path) -> None:
-    done = call("create-external-models", "--project", project)
-    assert (done.exit_code, done.stdout) == (0, "external_models.yaml stays as it is.\n")
-    assert not file_of(project).exists()
-
-
 def test_no_java_is_needed(undeclared: Path, without_java: WithoutJava) -> None:
     done = without_java("create-external-models", "--project", undeclared)
     assert done.returncode == 0, done.stderr

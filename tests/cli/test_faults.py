@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import socket
 import subprocess
@@ -34,17 +33,6 @@ def settings(project: Path, text: str) -> None:
 
 def no_traceback(text: str) -> bool:
     return not any(each in text for each in ("Traceback", "This is a bug", "unexpected", "\tat "))
-
-
-def test_a_type_of_catalog_that_there_is_not_is_said(project: Path) -> None:
-    settings(project, "catalog: {name: lake, properties: {type: sqll, warehouse: w}}")
-    done = call("plan", "--project", project)
-    assert done.exit_code == 1
-    assert "vde.yaml:2: there is no type of catalog named 'sqll'" in done.stderr
-    assert "Write one of" in done.stderr
-    assert no_traceback(done.stderr)
-    settings(project, "")
-    assert call("plan", "--project", project).exit_code == 0  # as is advised
 
 
 @pytest.mark.parametrize(
@@ -178,27 +166,6 @@ def small_disk(folder: Path, size: str = "300k") -> Iterator[None]:
         yield
     finally:
         subprocess.run(["umount", "--lazy", str(folder)], check=True)
-
-
-@pytest.mark.full
-def test_a_full_disk_is_said_and_the_same_command_works_once_there_is_room(project: Path) -> None:
-    disk = project / "small"
-    with small_disk(disk):
-        filler = disk / "filler"
-        database = disk / "lake.db"
-        uri = f"sqlite:///{database}"
-        settings(
-            project,
-            f"catalog: {{name: lake, properties: {{type: sql, uri: '{uri}', warehouse: w}}}}",
-        )
-        filler.write_bytes(b"0" * os.statvfs(disk).f_bavail * os.statvfs(disk).f_frsize)
-        done = run_vde("plan", "--project", project)
-        assert done.returncode == 1
-        assert "a disk is full" in done.stderr
-        assert no_traceback(done.stderr)
-        filler.unlink()
-        done = run_vde("plan", "--project", project)
-        assert done.returncode == 0, done.stderr
 
 
 MANY_ROWS: Final = """\

@@ -8,7 +8,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-import shlex
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,7 +20,7 @@ import pytest
 from tests.app.faults.arrow_engine import ArrowEngine
 from tests.app.faults.clean_up_driver import planned
 from tests.cli.calling import call
-from tests.cli.test_status import advised, group
+from tests.cli.test_status import advised
 from tests.kept_folder import KeptFolder
 from vde_dagster.composition import VdeProject
 from vde_dagster.core.names import TableName
@@ -114,25 +113,7 @@ def delete(folder: Path, model: str, files: str) -> None:
         path.unlink()
 
 
-TOTAL: Final = "SELECT x FROM kept.total"
 READING: Final = ("query", "SELECT x FROM kept.pair", "--engine", "duckdb")
-
-
-@pytest.mark.full
-def test_the_rows_of_a_lost_data_file_come_back_by_the_commands_that_are_named(
-    folder: Path,
-) -> None:
-    before = rows(folder)
-    delete(folder, "kept.pair", "data/*.parquet")
-    said = refused(folder, *READING)
-    assert "a data file is not in storage any more" in said
-    (repair,) = advised(said)
-    assert repair == ["repair", "kept.pair"]
-    (again,) = advised(refused(folder, *repair))
-    assert again == [*shlex.split("plan prod --restate-model kept.pair --project"), str(folder)]
-    assert call(*again, "--auto-apply").exit_code == 0
-    assert rows(folder) == before
-    given(folder, *repair)
 
 
 @pytest.mark.parametrize(
@@ -166,17 +147,6 @@ def test_a_view_whose_metadata_is_lost_is_missed_and_made_again_by_the_next_plan
     assert "kept.pair" in given(folder, "plan", "prod", "--auto-apply")
     assert rows(folder) == before
     assert "up to date" in given(folder, "status")
-
-
-@pytest.mark.full
-def test_a_promotion_makes_a_view_whose_metadata_is_lost_again_with_the_others(
-    folder: Path,
-) -> None:
-    before = rows(folder)
-    planned(str(folder), "dev", "kept.pair")
-    shutil.rmtree(VdeProject.load(folder).configuration.warehouse / "kept" / "total")
-    given(folder, "promote", "dev", "--auto-apply")
-    assert rows(folder) == before
 
 
 def test_maintenance_names_the_command_that_says_what_a_table_lacks(folder: Path) -> None:
@@ -305,29 +275,3 @@ def test_a_folder_with_the_files_of_another_table_is_left_until_that_is_copied_a
     catalog = VdeProject.load(folder).iceberg_catalog()
     copied = catalog.load_table(("backup", "copy")).scan().to_arrow()
     assert sorted(copied.column("x").to_pylist()) == [1, 2]
-
-
-@pytest.mark.full
-@pytest.mark.parametrize(
-    "files", ["data/*.parquet", pytest.param("metadata/snap-*.avro", marks=pytest.mark.full)]
-)
-def test_an_evaluation_that_lacks_files_is_known_to_the_status_until_the_advice_is_carried_out(
-    folder: Path, files: str
-) -> None:
-    name = table_of(folder, "kept.pair")
-    total = folder / "models" / "total.sql"
-    total.write_text(total.read_text().replace("SUM(x)", "SUM(x + 1)"))
-    delete(folder, "kept.pair", files)
-    given(folder, "status", "--check")
-    said = refused(folder, "plan", "prod", "--auto-apply")
-    assert f"kept.pair: its table {name}" in said
-    assert "kept.total was not computed" in said
-    status = refused(folder, "status", "--check")
-    assert "Not as recorded\n  kept.pair" in status
-    assert told(folder, TOTAL) == ["3", "x"]
-    (again,) = advised(group(status, "Not as recorded"))
-    if files.startswith("metadata"):
-        VdeProject.load(folder).iceberg_catalog().drop_table((name.namespace, name.name))
-    assert call(*again, "--auto-apply").exit_code == 0
-    given(folder, "status", "--check")
-    assert told(folder, TOTAL) == ["5", "x"]

@@ -13,9 +13,7 @@ import pytest
 
 from tests.cli.calling import call
 from tests.cli.calling import facts as document
-from tests.cli.conftest import WithoutJava
 
-REVENUE = Path("models", "mart", "revenue.sql")
 MESSY = """MODEL(name mart.messy,   kind full, owner  'me',
   tags (b,a)); -- the header's end
 /* before */ select   customer AS Customer, -- who
@@ -127,14 +125,6 @@ def test_line_ends_byte_order_mark_and_permissions_stay(messy: Path) -> None:
     assert call("format", "--check", "--project", messy).exit_code == 0
 
 
-@pytest.mark.full
-def test_models_are_formatted_also_where_the_project_cannot_be_loaded(messy: Path) -> None:
-    (messy / "models" / "mart" / "lost.sql").write_text("select x from raw.undeclared")
-    assert call("plan", "--project", messy).exit_code == 1
-    assert call("format", "--project", messy).exit_code == 0
-    assert (messy / "models" / "mart" / "messy.sql").read_text() != MESSY
-
-
 def test_nothing_is_written_where_a_file_is_no_model(messy: Path) -> None:
     (messy / "models" / "a.sql").write_text("SELECT FROM\n")
     (messy / "models" / "b.sql").write_text("MODEL (name b, kind FUL);\nSELECT 1 AS x\n")
@@ -165,11 +155,3 @@ def test_a_project_without_models_says_so(tmp_path: Path) -> None:
     done = call("format", "--project", tmp_path)
     assert (done.exit_code, done.stdout) == (0, "")
     assert done.stderr == "There is no SQL model to format.\n"
-
-
-@pytest.mark.full
-def test_neither_java_nor_the_state_is_needed(messy: Path, without_java: WithoutJava) -> None:
-    shutil.rmtree(messy / ".vde", ignore_errors=True)
-    done = without_java("format", "--project", messy)
-    assert done.returncode == 0, done.stderr
-    assert not (messy / ".vde").exists()

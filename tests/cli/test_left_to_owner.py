@@ -60,23 +60,6 @@ def carried_out(changing: InMemory, text: str, wanted: list[str]) -> None:
         assert vde(changing, *wanted, "--auto-apply").exit_code == 0
 
 
-@pytest.mark.full
-def test_a_request_that_waits_for_production_is_not_built(changing: InMemory) -> None:
-    done = vde(changing, "ci", "plan", "7")
-    assert done.exit_code == 1
-    assert f"mart.daily: {FILLS} (the audit accepted_range refused its rows there" in done.stderr
-    assert "mart.best" in done.stderr
-    assert "staging.events" not in done.stderr, "production shows what it has of that"
-    comment = vde(changing, "ci", "comment", "7").stdout
-    assert comment.startswith("## pr\\_7 is not built\n")
-    assert "can be promoted to" not in comment
-    assert FILLS in comment
-    refused = vde(changing, "ci", "apply", "7")
-    assert refused.exit_code == 1
-    assert "pr_7 is not built" in refused.stderr
-    assert shares(changing) == [30, 60], "production shows what it showed"
-
-
 def test_the_documents_of_a_request_that_waits_say_so(changing: InMemory) -> None:
     planned = document(changing, "ci", "plan", "7", exit_code=1)
     assert planned == document(changing, "ci", "comment", "7")
@@ -86,16 +69,6 @@ def test_the_documents_of_a_request_that_waits_say_so(changing: InMemory) -> Non
     assert waits.keys() == {"mart.daily", "mart.best"}
     assert waits["mart.daily"]["environment"] == "prod"
     assert waits["mart.daily"]["command"] == "vde plan prod"
-
-
-@pytest.mark.full
-def test_a_model_of_the_request_itself_waits_for_what_it_reads(changing: InMemory) -> None:
-    edit(changing.folder / "models" / "best.sql", "MAX(shares)", "MAX(shares) + 1")
-    planned = document(changing, "ci", "plan", "7", exit_code=1)
-    waits = {each["model"]: each for each in planned["waits"]}
-    assert waits.keys() == {"mart.daily", "mart.best"}
-    assert waits["mart.best"]["why"].startswith("mart.daily ")
-    assert (waits["mart.best"]["environment"], waits["mart.best"]["command"]) == ("", "")
 
 
 def test_what_production_is_behind_with_keeps_no_request_back(changing: InMemory) -> None:
@@ -159,19 +132,6 @@ def test_nothing_is_up_to_date_that_waits(changing: InMemory, command: str) -> N
 
 
 @pytest.mark.full
-def test_a_run_of_the_owner_fills_what_it_shows(changing: InMemory) -> None:
-    assert vde(changing, "plan", "prod", "--auto-apply").exit_code == 0
-    assert vde(changing, "plan", "dev", "--auto-apply").exit_code == 0
-    changing.land((50.5, 10), until=72)
-    text = vde(changing, "run", "dev").stdout
-    assert "up to date" not in text
-    assert "the environment prod fills this version, with `vde run prod`" in text
-    carried_out(changing, text, ["run", "prod"])
-    assert "dev is up to date." in vde(changing, "run", "dev").stdout
-    assert "dev is up to date." in vde(changing, "plan", "dev").stdout
-
-
-@pytest.mark.full
 def test_a_request_waits_for_another_one_that_came_first(changing: InMemory) -> None:
     edit(changing.folder / DAILY, "ELSE '200'", "ELSE '300'")
     document(changing, "ci", "plan", "8")
@@ -185,14 +145,3 @@ def test_a_request_waits_for_another_one_that_came_first(changing: InMemory) -> 
     carried_out(changing, done.stderr, ["run", "pr_8"])
     assert document(changing, "ci", "plan", "7")["waits"] == []
     assert shares(changing, "mart__pr_7") == [90, 180, 30]
-
-
-@pytest.mark.full
-def test_a_request_waits_for_another_one_that_was_refused(changing: InMemory) -> None:
-    edit(changing.folder / DAILY, "ELSE '200'", "ELSE '900'")
-    assert vde(changing, "ci", "plan", "8").exit_code == 1
-    edit(changing.folder / DAILY, audit(500), audit(1000))
-    refused = vde(changing, "ci", "plan", "7").stderr
-    assert "the environment pr_8 fills this version and does not show it (the audit" in refused
-    carried_out(changing, refused, ["plan", "pr_8"])
-    assert document(changing, "ci", "plan", "7")["waits"] == []

@@ -7,18 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.calling import call, facts
+from tests.cli.calling import facts
 from tests.cli.conftest import WithoutJava
 from tests.cli.promoted import promote
 from tests.cli.test_docs import CLI
 from vde_dagster.composition import VdeProject
 from vde_dagster.project.configuration import read_configuration
 from vde_dagster.project.written_settings import MaintainSettings
-
-AT_ONCE = (
-    "clean_up: {history: 0 seconds}\nmaintain: {snapshots: 0 seconds, small_files: 2}\n"
-    "catalog: {name: maintained}\n"
-)
 
 
 def test_tables_that_do_not_say_whose_they_are_are_listed_and_left_and_views_maintained(
@@ -57,17 +52,6 @@ def test_what_its_json_has_is_in_the_table_of_the_docs(project: Path) -> None:
 
 
 @pytest.mark.full
-def test_a_model_that_has_no_table_is_refused_with_the_nearest_name(project: Path) -> None:
-    promote(project, loaded=True)
-    done = call("maintain", "mart.revenu", "--project", project)
-    assert done.exit_code == 1
-    assert "there is no table or view of mart.revenu" in done.stderr
-    assert "Did you mean mart.revenue?" in done.stderr
-    chosen = facts("maintain", "MART.rev*", "--dry-run", "--project", project)
-    assert {each["model"] for each in chosen["tables"]} == {"mart.revenue"}
-
-
-@pytest.mark.full
 def test_settings_are_read(project: Path) -> None:
     assert read_configuration(project).maintain == MaintainSettings()
     settings = project / "vde.yaml"
@@ -76,33 +60,3 @@ def test_settings_are_read(project: Path) -> None:
     found = read_configuration(project).maintain
     assert (found.snapshots.days, found.orphans.days) == (1, 2)
     assert (found.small_files, found.file_size) == (3, 1_000_000_000)
-
-
-@pytest.mark.spark
-@pytest.mark.full  # the parts: tests/app/clean_up, tests/lakehouse/test_compacting.py
-@pytest.mark.usefixtures("spark")
-def test_what_a_look_lists_is_done_and_queries_answer_as_before(project: Path) -> None:
-    settings = project / "vde.yaml"
-    settings.write_text(settings.read_text() + AT_ONCE)
-
-    def planned(*options: str) -> None:
-        done = call("plan", "prod", "--auto-apply", *options, "--project", project)
-        assert done.exit_code == 0, done.output
-
-    planned()
-    for _ in range(2):
-        planned("--restate-model", "mart.revenue")
-    query = ("query", "SELECT SUM(revenue) FROM mart.best_customers", "--project", project)
-    rows = facts(*query)["rows"]
-    seen = facts("maintain", "--dry-run", "--project", project)
-    expired = {each["table"]: each["expired"] for each in seen["tables"] if each["expired"]}
-    assert len(expired) >= 1
-    assert "would be free now" in call("maintain", "--dry-run", "--project", project).stdout
-    done = facts("maintain", "--project", project)
-    assert {each["table"]: each["expired"] for each in done["tables"] if each["expired"]} == expired
-    files = {each["table"]: each["expired_files"] for each in seen["tables"]}
-    assert {each["table"]: each["expired_files"] for each in done["tables"]} == files
-    assert facts(*query)["rows"] == rows
-    after = call("plan", "prod", "--no-apply", "--project", project)
-    assert after.stdout == "Nothing to be done: prod is up to date.\n"
-    assert "0 of" in call("maintain", "--project", project).stdout

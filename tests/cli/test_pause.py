@@ -43,10 +43,3 @@ def test_what_is_paused_is_in_the_json_of_both_and_of_plans(shown: Path) -> None
         "all that is due is loaded, so that nothing waits"
     )
     assert json.loads(call("resume", *words).stdout)["resumed"] == [paused]
-
-
-@pytest.mark.full
-def test_a_model_that_is_not_there_is_refused(shown: Path) -> None:
-    done = call("pause", "mart.none", "--project", shown)
-    assert done.exit_code == 1
-    assert "prod has no model mart.none" in done.stderr

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,16 +11,12 @@ import pytest
 
 from tests.cli.calling import call
 from tests.cli.calling import facts as document
-from tests.cli.conftest import WithoutJava, without_java_in_a_process
 from tests.cli.terminal import on_terminal
-from vde_dagster import composition
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.composition import VdeProject
-from vde_dagster.project.configuration import Configuration, read_configuration
 
 ROOT = Path(__file__).parents[2]
-REVENUE = Path("models", "mart", "revenue.sql")
 ADDED: dict[str, object] = {
     "kind": "model_added",
     "columns": [],
@@ -39,10 +33,6 @@ ADDED: dict[str, object] = {
 
 def planned(project: Path, *arguments: str) -> dict[str, Any]:
     return document("plan", *arguments, "--project", project)
-
-
-def versions(project: Path) -> dict[str, str]:
-    return {each["name"]: each["version"] for each in planned(project)["changes"]}
 
 
 @pytest.fixture
@@ -89,22 +79,6 @@ def test_a_plan_without_an_environment_goes_where_the_project_says(
         assert "there is no environment prod" in call(command, "--project", project).stderr
     bounded = ("plan", "--empty-backfill", "--no-apply", "--project", project)
     assert "Plan for dev_ana" in call(*bounded).stdout, "in production that is wrong usage"
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("arguments", [(), ("prod",)])
-def test_a_plan_reads_the_projects_configuration_once(
-    up_to_date: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
-) -> None:
-    read: list[Path] = []
-
-    def count(folder: Path, settings: Mapping[str, object] | None = None) -> Configuration:
-        read.append(folder)
-        return read_configuration(folder, settings)
-
-    monkeypatch.setattr(composition, "read_configuration", count)
-    assert call("plan", *arguments, "--project", up_to_date).exit_code == 0
-    assert read == [up_to_date]
 
 
 @pytest.mark.full
@@ -161,33 +135,6 @@ def test_the_contract_of_the_json_document(project: Path) -> None:
     assert seed == NEW_SEED | told
 
 
-@pytest.mark.full
-@pytest.mark.parametrize(
-    "old,new",
-    [
-        ("SELECT\n  ordered_on", "select   ordered_on"),
-        ("GROUP BY\n  ordered_on,\n  customer", "group by ordered_on, customer"),
-        ("SUM(amount)", "sum( amount )"),
-        ("FROM staging.orders", "FROM\n\n    STAGING.ORDERS"),
-    ],
-)
-def test_whitespace_and_keyword_case_change_no_version(project: Path, old: str, new: str) -> None:
-    before = versions(project)
-    text = (project / REVENUE).read_text()
-    assert old in text
-    (project / REVENUE).write_text(text.replace(old, new))
-    assert versions(project) == before
-
-
-def test_a_filter_makes_new_versions_of_the_model_and_of_what_reads_it(project: Path) -> None:
-    before = versions(project)
-    text = (project / REVENUE).read_text()
-    (project / REVENUE).write_text(text.replace("GROUP BY", "WHERE amount > 5\nGROUP BY"))
-    after = versions(project)
-    changed = {name for name in before if before[name] != after[name]}
-    assert changed == {"mart.revenue", "mart.best_customers"}
-
-
 def test_a_clock_without_time_names_its_sources_and_applies_nothing(flights: Path) -> None:
     facts = planned(flights)
     assert facts["now"] is None
@@ -207,35 +154,6 @@ def test_sources_are_not_counted_among_the_models_of_an_environment(up_to_date: 
     shown = call("environments", "--project", up_to_date).stdout.splitlines()
     (row,) = (line.split() for line in shown if "prod" in line)
     assert row[-2:] == ["0", "never"], "how many models it shows, and when it expires"
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("cron,noun,length", [("@hourly", "hours", 24), ("@daily", "days", 1)])
-def test_missing_intervals_are_counted_ranges(
-    flights: Path, cron: str, noun: str, length: int
-) -> None:
-    settings = (flights / "vde.yaml").read_text().split("clock:")[0]
-    (flights / "vde.yaml").write_text(settings)
-    weather = flights / "models" / "staging" / "weather.sql"
-    weather.write_text(weather.read_text().replace("@hourly", cron))
-    changes = {each["name"]: each for each in planned(flights)["changes"]}
-    (missing,) = changes["staging.weather"]["missing"]
-    assert missing["start"] == "2013-01-01T00:00:00+00:00"
-    days = datetime.fromisoformat(missing["end"]) - datetime(2013, 1, 1, tzinfo=UTC)
-    count = changes["staging.weather"]["intervals"]
-    assert days // timedelta(days=1) == count // length > 4000
-    text = call("plan", "--no-apply", "--project", flights).stdout
-    assert f"{count:,} {noun}, 2013-01-01 to " in text
-
-
-@pytest.mark.full
-@without_java_in_a_process
-def test_nothing_to_be_done_is_said_without_java(
-    up_to_date: Path, without_java: WithoutJava
-) -> None:
-    done = without_java("plan", "prod", "--auto-apply", "--project", up_to_date)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == "Nothing to be done: prod is up to date.\n"
 
 
 def test_environments_lists_what_was_promoted(up_to_date: Path) -> None:

@@ -91,19 +91,3 @@ def test_another_number_of_models_is_wrong_usage(
     done = call(*words, "--concurrency", models, "--project", tmp_path)
     assert done.exit_code == 2
     assert "Invalid value for '--concurrency'" in done.stderr
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("words", [("promote", "dev"), ("rollback", "prod")])
-def test_a_promotion_and_a_rollback_let_rows_go_if_that_is_said(
-    project: Path, words: tuple[str, ...]
-) -> None:
-    promote(project)
-    edit(project / "models" / "mart" / "revenue.sql", "SUM(amount)", "SUM(amount * 2)")
-    promote(project, "dev")
-    promote(project)
-    edit(project / "models" / "mart" / "revenue.sql", "SUM(amount * 2)", "SUM(amount * 3)")
-    promote(project, "dev")
-    done = call(*words, "--allow-empty", "--project", project)
-    assert done.exit_code == 0, done.stderr
-    assert "--allow-empty --auto-apply" in done.stdout.splitlines()[-1]

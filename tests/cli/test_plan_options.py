@@ -19,10 +19,6 @@ def planned(project: Path, *arguments: str, exit_code: int = 0) -> dict[str, Any
     return document("plan", *arguments, "--project", project, exit_code=exit_code)
 
 
-def changed(facts: dict[str, Any]) -> set[str]:
-    return {each["name"] for each in facts["changes"] if each["change"] != "none"}
-
-
 @pytest.mark.parametrize(
     "arguments,text",
     [
@@ -55,69 +51,6 @@ def test_every_contradiction_is_reported_at_once(tmp_path: Path) -> None:
     assert done.exit_code == 2
     for option in ("--no-gaps", "--empty-backfill records", "--no-include-unmodified"):
         assert option in done.stderr
-
-
-@pytest.mark.parametrize("option", ["--select-model", "--restate-model"])
-def test_an_unknown_model_is_refused_with_one_of_a_similar_name(project: Path, option: str) -> None:
-    done = call("plan", "dev", option, "mart.revenu", "--project", project)
-    assert done.exit_code == 1
-    assert "there is no model mart.revenu. Did you mean mart.revenue?" in done.stderr
-
-
-@pytest.mark.full
-def test_a_plan_of_selected_models_says_what_it_leaves_out(project: Path) -> None:
-    promote(project)
-    edit(project / REVENUE, "SUM(amount)", "SUM(amount * 2)")
-    edit(project / BEST, "SUM(orders)", "SUM(orders) + 1")
-    facts = planned(project, "--select-model", "mart.best_customers")
-    assert (changed(facts), facts["left_out"]) == ({"mart.best_customers"}, ["mart.revenue"])
-    assert facts["options"]["select"] == ["mart.best_customers"]
-    both = planned(project, "--select-model", "mart.revenue+")
-    assert (changed(both), both["left_out"]) == ({"mart.revenue", "mart.best_customers"}, [])
-    text = call("plan", "--select-model", "mart.best_customers", "--project", project).stdout
-    assert "Left as they are, since they are not selected: mart.revenue." in text
-
-
-@pytest.mark.full
-def test_a_selected_model_that_needs_one_of_the_files_names_it_with_its_place(
-    project: Path,
-) -> None:
-    promote(project)
-    edit(project / REVENUE, "COUNT(*) AS orders,", "COUNT(*) AS orders, 1 AS one,")
-    edit(project / BEST, "SUM(orders)", "SUM(one)")
-    done = call("plan", "--select-model", "mart.best_customers", "--project", project)
-    assert done.exit_code == 1
-    assert "models/mart/best_customers.sql:" in done.stderr
-    assert "What is not selected stays as prod shows it (mart.revenue)" in done.stderr
-
-
-@pytest.mark.full
-def test_unmodified_models_can_be_left_without_a_view(project: Path) -> None:
-    promote(project)
-    edit(project / BEST, "SUM(orders)", "SUM(orders) + 1")
-    facts = planned(project, "dev", "--no-include-unmodified")
-    assert facts["views"] == ["mart.best_customers"]
-    assert facts["hidden"] == ["mart.revenue", "staging.orders"]
-    assert len(planned(project, "dev", "--include-unmodified")["views"]) == 3
-
-
-def test_forward_only_keeps_every_version(project: Path) -> None:
-    promote(project)
-    edit(project / REVENUE, "SUM(amount)", "SUM(amount * 2)")
-    facts = planned(project, "--forward-only")
-    changes = {each["name"]: each for each in facts["changes"]}
-    assert changes["mart.revenue"]["category"] == "forward_only"
-    assert changes["mart.revenue"]["version"] == changes["mart.revenue"]["previous_version"]
-
-
-@pytest.mark.full
-def test_what_cannot_be_restated_is_said_where_nothing_is_to_be_done(project: Path) -> None:
-    promote(project)
-    promote(project, "dev")
-    facts = planned(project, "dev", "--restate-model", "mart.revenue", "--no-gaps")
-    assert {each["name"] for each in facts["not_restated"]} == {"mart.revenue"}
-    text = call("plan", "dev", "--restate-model", "mart.revenue", "--project", project).stdout
-    assert "Not computed again: mart.revenue: it holds nothing yet" in text
 
 
 def test_skipping_computes_nothing_and_says_so(project: Path) -> None:

@@ -255,17 +255,6 @@ def test_long_lists_are_cut_and_say_so(kind: Change) -> None:
     assert "--format json lists all" in text
 
 
-@pytest.mark.full
-def test_unaffected_models_are_not_listed_however_many_they_are() -> None:
-    wide = {f"mart.reader_{number:04}": "core.base" for number in range(500)}
-    graph = graph_of({"core.base": "", **wide})
-    changes = [change("core.base", Change.DIRECT, Category.NON_BREAKING, "adds column `x`")]
-    changes += [change(name, Change.INDIRECT, UNAFFECTED, "reads no `x`") for name in wide]
-    text = printed(plan_of(graph, changes))
-    assert "mart.reader" not in text
-    assert "└─ 500 downstream keep their versions" in text
-
-
 @pytest.mark.parametrize("width", [40, 80, 120])
 def test_no_line_is_longer_than_the_terminal(width: int) -> None:
     long = "mart." + "very_long_name_" * 6 + "indeed"

@@ -71,16 +71,6 @@ def test_a_plan_says_every_few_looks_what_the_engine_does_and_what_it_waits_for(
     assert engine.answers == []
 
 
-@pytest.mark.full
-def test_a_plan_that_moves_views_alone_asks_no_engine(engine: AtWork, tmp_path: Path) -> None:
-    assert call("plan", "prod", "--auto-apply", "--project", tmp_path).exit_code == 0
-    while engine.asked.acquire(blocking=False):
-        pass
-    done = call("plan", "dev", "--auto-apply", "--project", tmp_path)
-    assert done.exit_code == 0, done.stderr
-    assert not engine.asked.acquire(blocking=False)
-
-
 def test_what_an_audit_only_warns_of_is_said(engine: AtWork, tmp_path: Path) -> None:
     (total,) = tmp_path.glob("models/**/total.sql")
     audit = "audits (number_of_rows (threshold := 5, blocking := false))"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -10,41 +9,14 @@ import pytest
 from tests.app.memory_world import MemoryWorld
 from tests.cli.calling import call, facts
 from tests.cli.changing import InMemory, write_files
-from tests.cli.promoted import edit, promote
-from tests.cli.test_audits import FAILED, PASSED, record
-from vde_dagster.composition import VdeProject
+from tests.cli.promoted import edit
 
 ALLOWED = "cron '@daily', audits (accepted_range (column := shares, max_v := 50))"
-
-
-@pytest.fixture
-def refused(project: Path) -> str:
-    promote(project, loaded=True)
-    return record(project, PASSED, FAILED)
 
 
 def test_work_and_audits_and_a_reason_have_to_be_given(project: Path) -> None:
     for words in (["w"], ["w", "--accept", "a"], ["w", "--reason", "b"]):
         assert call("publish", *words, "--project", project).exit_code == 2
-
-
-@pytest.mark.full
-def test_a_unit_of_work_that_nobody_knows_is_refused(project: Path, refused: str) -> None:
-    done = call("publish", "w9", "--accept", "x", "--reason", "y", "--project", project)
-    assert done.exit_code == 1
-    assert "no unit of work w9 is recorded" in done.stderr
-
-
-@pytest.mark.full
-def test_the_audits_of_refused_rows_name_the_command(project: Path, refused: str) -> None:
-    done = call("audits", "mart.revenue", "--project", project)
-    wanted = f"vde publish {refused} --accept accepted_range --reason TEXT"
-    assert wanted in " ".join(done.stdout.split())
-    facts = json.loads(
-        call("audits", "mart.revenue", "--project", project, "--format", "json").stdout
-    )
-    assert facts["work"][0]["accepted"] is None
-    assert VdeProject.load(project).services.state.work(refused) is not None
 
 
 def test_audits_whose_rows_a_person_accepted_say_that_these_are_published(

@@ -99,14 +99,6 @@ def test_csv_has_nulls_texts_and_times_that_programs_tell_apart(
     assert done.stderr == "The first 2 rows; --limit shows more.\nAnswered by DuckDB.\n"
 
 
-@pytest.mark.full
-def test_what_is_not_certain_goes_to_spark(plain: Path, without_java: WithoutJava) -> None:
-    done = without_java("query", "SELECT words FROM raw.plain", "--project", plain)
-    assert done.returncode == 1
-    assert "no model or table" not in done.stderr
-    assert "Java" in done.stderr or "asks for a Spark session" in done.stderr
-
-
 def test_a_value_that_engines_take_for_another_goes_to_spark(
     plain: Path, without_java: WithoutJava
 ) -> None:
@@ -152,15 +144,6 @@ def test_settings_that_decide_what_expressions_are_leave_everything_to_spark(
         done = without_java("query", sql, "--engine", "duckdb", "--project", plain)
         assert done.returncode == (1 if is_left else 0), (key, done.stderr)
         assert (f"would: vde.yaml sets {key}" in done.stderr) == is_left
-
-
-@pytest.mark.full
-def test_spark_answers_where_it_is_asked_to(plain: Path, without_java: WithoutJava) -> None:
-    done = without_java(
-        "query", "SELECT id FROM raw.plain", "--engine", "spark", "--project", plain
-    )
-    assert done.returncode == 1
-    assert "Java" in done.stderr or "asks for a Spark session" in done.stderr
 
 
 def test_rows_that_are_too_many_for_memory_go_to_spark(

@@ -97,9 +97,3 @@ def test_what_needs_a_plan_is_named_with_its_command(days: Path, world: MemoryWo
     assert planned.exit_code == 0
     assert "Dropped by somebody, and computed again: the tables of staging.days." in planned.stdout
     assert call("repair", "staging.days", "--project", days).exit_code == 0
-
-
-def test_an_environment_that_is_not_there_is_refused(days: Path) -> None:
-    done = call("repair", "staging.days", "--env", "dev", "--project", days)
-    assert done.exit_code == 1
-    assert "there is no environment dev; `vde environments` lists them." in done.stderr

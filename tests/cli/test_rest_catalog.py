@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import signal
-import subprocess
-import threading
 from collections.abc import Iterator
-from itertools import count
 from pathlib import Path
 
 import pytest
 
-from tests.cli.calling import call, vde_in_a_process
+from tests.cli.calling import call
 from tests.cli.conftest import WithoutJava
 from tests.cli.promoted import edit, promote
-from tests.worlds.rest_server import LoseAnswer, LoseRequest, RestServer, rest_server
+from tests.worlds.rest_server import LoseRequest, RestServer, rest_server
 from vde_dagster.composition import VdeProject
 from vde_dagster.core.names import TableName
 
@@ -100,42 +96,3 @@ def test_the_next_command_finishes_a_promotion_that_was_cut(
     done = call("plan", "--no-apply", "--project", edited)
     assert done.exit_code == 0, done.stderr
     assert shown(edited) == promoted(edited)
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("change", [1, 2], ids=["the first view", "the second view"])
-@pytest.mark.parametrize("is_done", [False, True], ids=["before", "after"])
-def test_the_next_command_finishes_the_promotion_of_a_killed_process(
-    edited: Path, server: RestServer, change: int, is_done: bool
-) -> None:
-    """It dies before or after a view is changed, and never hears the answer."""
-    server.before = server.after = lambda _method, _path: None
-    started, changes = list[subprocess.Popen[bytes]](), count(1)
-    lock = threading.Lock()
-
-    def kill(method: str, path: str) -> None:
-        with lock:
-            if method == "POST" and "/views/" in path and next(changes) >= change:
-                started[0].kill()
-                started[0].wait()
-                raise LoseAnswer if is_done else LoseRequest
-
-    setattr(server, "after" if is_done else "before", kill)
-    command = vde_in_a_process("promote", "dev", "--auto-apply", "--project", edited)
-    started.append(subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
-    assert started[0].wait(300) == -signal.SIGKILL
-    server.before = server.after = lambda _method, _path: None
-    done = call("plan", "--no-apply", "--project", edited)
-    assert done.exit_code == 0, done.stderr
-    assert shown(edited) == promoted(edited)
-
-
-@pytest.mark.full
-def test_the_janitor_and_the_environments_are_listed(
-    edited: Path, without_java: WithoutJava
-) -> None:
-    done = without_java("janitor", "--dry-run", "--project", edited)
-    assert done.returncode == 0, done.stderr
-    done = without_java("environments", "--project", edited)
-    assert done.returncode == 0, done.stderr
-    assert "dev" in done.stdout

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import shutil
-import sqlite3
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -14,15 +12,13 @@ import pytest
 from tests.app.memory_world import MemoryWorld
 from tests.cli.calling import call, facts, new_project
 from tests.cli.changing import Changing, InMemory, OnSpark, write_files
-from tests.cli.conftest import WithoutJava
 from tests.cli.promoted import promote
 from tests.kept_folder import KeptFolder
 from vde_dagster.app.apply import running
 from vde_dagster.app.services import Services
 from vde_dagster.composition import VdeProject
-from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.plan import Plan
-from vde_dagster.ports.state import environment_resource, version_resource
+from vde_dagster.ports.state import environment_resource
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -114,22 +110,6 @@ def built(folder: Path, *arguments: str) -> dict[str, int]:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize(
-    "command",
-    [("run",), pytest.param(("run", "--explain"), marks=pytest.mark.full), ("status",)],
-)
-def test_nothing_to_be_done_is_said_without_java(
-    loaded: Path, without_java: WithoutJava, command: tuple[str, ...]
-) -> None:
-    done = without_java(*command, "--project", loaded)
-    assert (done.returncode, done.stderr) == (0, "")
-    if command == ("status",):
-        assert done.stdout.startswith(UP_TO_DATE)
-    else:
-        assert done.stdout == "prod is up to date.\n"
-
-
-@pytest.mark.full
 def test_the_document_of_an_environment_that_is_up_to_date(loaded: Path) -> None:
     before = datetime.now(UTC)
     found = status(loaded)
@@ -157,13 +137,6 @@ def test_the_document_of_an_environment_that_is_up_to_date(loaded: Path) -> None
     assert call("status", "--check", "--project", loaded).exit_code == 0
 
 
-@pytest.mark.parametrize("command", ["run", "status"])
-def test_an_environment_that_is_not_there_is_refused(project: Path, command: str) -> None:
-    done = call(command, "nowhere", "--project", project)
-    assert (done.exit_code, done.stdout) == (1, "")
-    assert "there is no environment nowhere: `vde environments` lists them" in done.stderr
-
-
 def test_what_excludes_each_other_is_wrong_usage(loaded: Path) -> None:
     done = call("run", "--no-stale", "--only-stale", "--project", loaded)
     assert done.exit_code == 2
@@ -176,39 +149,6 @@ def test_what_excludes_each_other_is_wrong_usage(loaded: Path) -> None:
     ):
         done = call("run", *words, "--project", loaded)
         assert (done.exit_code, said in " ".join(done.stderr.split())) == (2, True), done.stderr
-
-
-@pytest.mark.full
-def test_a_view_that_another_program_replaced_is_known_as_long_as_it_is_there(
-    loaded: Path,
-) -> None:
-    lake, file = sqlite3.connect(loaded / ".vde" / "lake.db"), loaded / "theirs.metadata.json"
-    view = "table_namespace = 'staging' AND table_name = 'orders'"
-    (kept,) = lake.execute(f"SELECT metadata_location FROM iceberg_tables WHERE {view}").fetchone()
-    metadata = json.loads(Path(kept.removeprefix("file://")).read_text("utf-8"))
-    (version,) = metadata["versions"]
-    version["summary"] = {"engine-name": "spark"}  # as CREATE OR REPLACE VIEW leaves it
-    version["representations"][0]["sql"] = "SELECT 7 AS id"
-    file.write_text(json.dumps(metadata), encoding="utf-8")
-    assert call("status", "--check", "--project", loaded).exit_code == 0
-    with lake:
-        lake.execute(f"UPDATE iceberg_tables SET metadata_location = 'file://{file}' WHERE {view}")
-    checked = call("status", "--check", "--project", loaded)
-    assert checked.exit_code != 0
-    assert "Missing or replaced views" in checked.stdout
-    assert "has to be dropped before" in checked.stdout
-    assert "the view of staging.orders in prod is missing, or another program replaced it" in (
-        call("doctor", "--no-spark", "--project", loaded).stdout
-    )
-    assert "staging.orders" in call("plan", "--no-apply", "--project", loaded).stdout
-    done = call("run", "--project", loaded)
-    assert done.exit_code == 1
-    assert "staging.orders is a view of somebody else's, so no view can be put there" in done.stderr
-    assert "Drop what stands there" in done.stderr
-    with lake:
-        lake.execute(f"UPDATE iceberg_tables SET metadata_location = '{kept}' WHERE {view}")
-    lake.close()
-    assert call("status", "--check", "--project", loaded).stdout.startswith(UP_TO_DATE)
 
 
 def assert_one_late_hour_is_told(changing: Changing, *, after: datetime) -> None:
@@ -292,34 +232,6 @@ def test_late_rows_are_reported_and_exactly_what_reads_them_is_computed(changing
 
 @pytest.mark.full
 @pytest.mark.spark
-@with_dagster
-def test_what_fails_is_reported_and_leaves_what_reads_it_stale_and_the_rest_goes_on(
-    changing: Changing,
-) -> None:
-    changing.land((5.25, 0), until=48)
-    failed = call("run", "--project", changing.folder)
-    assert failed.exit_code == 1
-    assert "mart.daily" in failed.stderr
-    assert changing.rows("mart.total") == [[5, 10]]
-    assert changing.rows("mart.daily") == [
-        ["2024-01-01", 30],
-        ["2024-01-02", 60],
-    ]
-    left = behind(changing.folder)
-    assert left.keys() == {"mart.daily", "mart.best"}
-    assert left["mart.daily"]["staleness"]["intervals"] == stretch(0, 24)
-    assert left["mart.daily"]["staleness"]["since"] is not None
-    assert left["mart.best"]["staleness"]["reason"] == "it is downstream of mart.daily"
-
-    changing.remove(0)
-    again = built(changing.folder)
-    assert again == {"staging.events": 1, "mart.daily": 0, "mart.total": 1, "mart.best": 0}
-    assert status(changing.folder)["is_up_to_date"]
-    assert changing.rows("mart.total") == [[4, 10]]
-
-
-@pytest.mark.full
-@pytest.mark.spark
 def test_where_somebody_is_at_work_a_run_does_nothing_and_says_so(changing: Changing) -> None:
     changing.land((5.25, 4), until=48)
     state = VdeProject.load(changing.folder).services.state
@@ -333,27 +245,6 @@ def test_where_somebody_is_at_work_a_run_does_nothing_and_says_so(changing: Chan
     assert found["built"] == []
     state.release_lease(lease)
     assert built(changing.folder)["staging.events"] == 1
-
-
-@pytest.mark.full
-@pytest.mark.spark
-@with_dagster
-def test_a_model_that_another_process_writes_fails_a_run_that_computes_the_others(
-    changing: Changing,
-) -> None:
-    changing.land((5.25, 4), until=48)
-    state = VdeProject.load(changing.folder).services.state
-    shown = state.environment("prod")
-    assert shown is not None
-    resource = version_resource(shown.snapshots[ModelName("mart", "total")].key)
-    lease = state.acquire_lease(resource, holder="somebody", ttl=timedelta(hours=1))
-    failed = call("run", "--project", changing.folder)
-    assert failed.exit_code == 1
-    assert "somebody" in failed.stderr
-    assert behind(changing.folder).keys() == {"mart.total"}
-    state.release_lease(lease)
-    assert built(changing.folder) == {"mart.total": 1}
-    assert status(changing.folder)["is_up_to_date"]
 
 
 @pytest.mark.full
@@ -378,24 +269,3 @@ def test_a_run_whose_environment_has_changed_since_it_was_planned_does_nothing_a
     assert done.exit_code == 3, done.stderr
     assert "prod was changed since this plan was made" in done.stderr
     assert "`vde run prod`" in done.stderr
-
-
-@pytest.mark.full
-@pytest.mark.spark
-def test_a_table_that_somebody_dropped_is_computed_again_by_the_run_that_the_status_names(
-    changing: Changing,
-) -> None:
-    before = changing.rows("mart.daily")
-    project = VdeProject.load(changing.folder)
-    shown = project.services.state.environment("prod")
-    assert shown is not None
-    dropped = shown.snapshots[ModelName("mart", "daily")].key.table
-    changing.drop(dropped)
-    said = " ".join(call("status", "--project", changing.folder).stdout.split())
-    run_it = f"`vde run prod --project {changing.folder}`"
-    assert f"its table {dropped} is not there: {run_it} computes its rows again" in said
-    assert behind(changing.folder)["mart.daily"]["lost"]["table"] == str(dropped)
-    done = call("run", "prod", "--project", changing.folder)
-    assert done.exit_code == 0, done.stderr
-    assert changing.rows("mart.daily") == before
-    assert status(changing.folder)["is_up_to_date"]

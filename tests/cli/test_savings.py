@@ -79,12 +79,6 @@ def test_what_is_no_time_is_wrong_usage(text: str, built: Path) -> None:
     assert "is no date or time; write it like 2013-01-04 or '2 days ago'" in done.stderr
 
 
-def test_an_environment_that_nobody_knows_is_refused(built: Path) -> None:
-    done = call("savings", "tset", "--project", built)
-    assert done.exit_code == 1
-    assert "there is no environment tset" in done.stderr
-
-
 def test_no_java_is_needed(built: Path, without_java: WithoutJava) -> None:
     promote(built, "dev")
     done = without_java("savings", "--project", str(built))

@@ -19,7 +19,6 @@ from vde_dagster.composition import VdeProject
 from vde_dagster.core.model.snapshot import ModelSnapshot
 from vde_dagster.core.names import ModelName
 from vde_dagster.state import schema
-from vde_dagster.version import __version__
 
 
 @pytest.fixture
@@ -122,27 +121,6 @@ def test_a_project_goes_on_with_what_was_imported(built: Path, tmp_path: Path) -
     again = call("state", "import", file, "--project", built)
     assert again.exit_code == 1
     assert "is not empty" in again.stderr
-
-
-@pytest.mark.full
-def test_an_export_of_an_earlier_release_is_imported_and_moved_forward_as_advised(
-    built: Path, tmp_path: Path
-) -> None:
-    file, before, earlier = tmp_path / "state.jsonl", shown(built), schema.VERSION
-    assert call("state", "export", file, "--project", built).exit_code == 0
-    moved = elsewhere(built)
-    with next_release():
-        refused = call("state", "import", file, "--project", moved)
-    assert refused.exit_code == 1
-    assert f"has schema version {earlier}, and this release works with" in refused.stderr
-    assert f"Import it with release {__version__}, which wrote it" in refused.stderr
-    assert not (moved / "moved.db").exists()
-    assert call("state", "import", file, "--project", moved).exit_code == 0  # that release does
-    (advice,) = re.findall(r"`vde ([^`]+)`", refused.stderr)
-    with next_release():
-        done = call(*advice.split(), "--project", moved)
-        assert done.exit_code == 0, done.stderr
-        assert shown(moved) == before
 
 
 @pytest.mark.full

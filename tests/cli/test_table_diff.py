@@ -74,12 +74,3 @@ def test_an_environment_with_itself_is_equal(two: Path, without_java: WithoutJav
     assert done.stdout.splitlines()[-1] == (
         "Equal rows and columns: both show one table. Nothing was read."
     )
-
-
-@pytest.mark.full
-def test_a_model_that_is_misspelt_is_refused(two: Path, without_java: WithoutJava) -> None:
-    done = without_java("table-diff", "prod", "dev", "mart.revenu", "--project", two)
-    assert (done.returncode, done.stderr) == (
-        1,
-        "vde: prod has no model mart.revenu; `vde diff prod dev`.\n",
-    )

@@ -12,11 +12,8 @@ import pytest
 
 from tests.cli.calling import call
 from tests.cli.calling import facts as document
-from tests.cli.conftest import WithoutJava
 from tests.cli.promoted import edit, promote
-from vde_dagster.app.apply.saved_plans import load_plan
 from vde_dagster.composition import VdeProject
-from vde_dagster.core.model.snapshot import Revision
 from vde_dagster.project.machine import author
 
 REVENUE = Path("models", "mart", "revenue.sql")
@@ -53,16 +50,6 @@ def test_a_person_sees_what_is_taken_and_how_to_apply_it(edited: Path) -> None:
 
 
 @pytest.mark.full
-def test_what_is_taken_is_in_the_json(edited: Path) -> None:
-    found = facts("promote", "dev", "--no-apply", project=edited)
-    assert found["taken"] == {"environment": "dev", "number": 1}
-    assert found["applied"] is False
-    changed = {each["name"]: each["version"] for each in found["changes"]}
-    assert changed == versions(edited, "dev")
-    assert facts("plan", "--no-apply", project=edited)["taken"] is None
-
-
-@pytest.mark.full
 def test_a_person_sees_where_a_rollback_goes(edited: Path) -> None:
     first = versions(edited, "prod")
     promote(edited)
@@ -72,18 +59,6 @@ def test_a_person_sees_where_a_rollback_goes(edited: Path) -> None:
     assert "To apply it: vde rollback prod --to 1 --auto-apply" in done.stdout
     found = facts("rollback", "prod", "--no-apply", project=edited)
     assert {each["name"]: each["version"] for each in found["changes"]} == first
-
-
-@pytest.mark.full
-def test_a_promotion_can_be_saved_for_a_review(edited: Path, tmp_path: Path) -> None:
-    file = tmp_path / "promotion.json"
-    done = call("promote", "dev", "--save", file, "--project", edited)
-    assert done.exit_code == 0, done.stderr
-    plan = load_plan(VdeProject.load(edited).configuration, file)
-    assert plan.taken == Revision("dev", 1)
-    assert {str(name): each.version for name, each in plan.snapshots.items()} == versions(
-        edited, "dev"
-    )
 
 
 @pytest.mark.full
@@ -116,64 +91,12 @@ def test_two_environments_are_compared(edited: Path) -> None:
     }
 
 
-@pytest.mark.full
-def test_a_promotion_a_rollback_and_a_revert_of_what_is_loaded_need_no_java(
-    tmp_path: Path, without_java: WithoutJava
-) -> None:
-    project = tmp_path / "loaded"
-    (project / "models").mkdir(parents=True)
-    (project / "vde.yaml").write_text("name: loaded\n")
-    models = [project / "models" / f"m{number}.sql" for number in range(3)]
-    for each in models:
-        each.write_text(f"MODEL (name mart.{each.stem}, kind FULL);\nSELECT 1 AS x\n")
-    promote(project, loaded=True)
-    for each in models:
-        edit(each, "SELECT 1", "SELECT 2")
-    promote(project, "dev", loaded=True)
-    old, new = versions(project, "prod"), versions(project, "dev")
-    assert not set(old.values()) & set(new.values())
-
-    def shown_after(*words: str) -> dict[str, str]:
-        done = without_java(*words, "--auto-apply", "--project", project)
-        assert done.returncode == 0, done.stderr
-        return versions(project, "prod")
-
-    assert shown_after("promote", "dev", "prod") == new
-    assert shown_after("rollback", "prod") == old
-    assert shown_after("rollback", "prod") == new
-    for each in models:
-        edit(each, "SELECT 2", "SELECT 1")
-    assert shown_after("plan", "prod") == old
-
-
 @pytest.mark.parametrize("given", ["ann@ci", ""])
 def test_who_promotes_is_the_user_on_this_machine_or_given(
     given: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("VDE_AUTHOR", given)
     assert author() == (given or f"{getpass.getuser()}@{socket.gethostname()}")
-
-
-@pytest.mark.full
-@pytest.mark.parametrize(
-    "words,said",
-    [
-        (("promote", "nobody"), "there is no environment nobody"),
-        (("promote", "dev", "dev"), "cannot be promoted to itself"),
-        (("rollback", "prod"), "never showed anything else"),
-        (("rollback", "prod", "--to", "9"), "revision 9 of prod does not exist"),
-        (("rollback", "nobody"), "there is no environment nobody"),
-        (("history", "nobody"), "There are: dev, prod."),
-        (("diff", "dev", "nobody"), "there is no environment nobody"),
-    ],
-)
-def test_what_is_not_there_is_refused_in_one_sentence(
-    edited: Path, words: tuple[str, ...], said: str
-) -> None:
-    done = call(*words, "--project", edited)
-    assert done.exit_code == 1
-    assert said in done.stderr
-    assert "Traceback" not in done.stderr
 
 
 def test_a_begun_promotion_is_given_up(project: Path) -> None:

@@ -62,17 +62,6 @@ def test_a_test_runs_without_java(tested: Path, without_java: WithoutJava) -> No
 
 
 @pytest.mark.full
-def test_where_settings_decide_what_expressions_are_no_test_runs_on_duckdb(
-    tested: Path, without_java: WithoutJava
-) -> None:
-    with (tested / "vde.yaml").open("a", encoding="utf-8") as settings:
-        settings.write("spark: {conf: {spark.sql.ansi.enabled: 'false'}}\n")
-    done = without_java("test", "--engine", "duckdb", "--project", tested, "--format", "json")
-    found = json.loads(done.stdout)
-    assert (done.returncode, found["outcomes"]) == (5, {"not run": 1})
-
-
-@pytest.mark.full
 def test_the_tests_of_the_example_pass_and_only_the_python_model_needs_spark(
     flights: Path, without_java: WithoutJava
 ) -> None:
@@ -87,15 +76,6 @@ def test_the_tests_of_the_example_pass_and_only_the_python_model_needs_spark(
         "core.flights": "duckdb",
         "mart.punctuality": "none",
     }
-
-
-@pytest.mark.full
-@pytest.mark.spark
-@pytest.mark.usefixtures("spark")
-def test_spark_gives_the_example_what_duckdb_gives(flights: Path) -> None:
-    done = call("test", "--engine", "spark", "--project", flights)
-    assert done.exit_code == 0, done.stdout
-    assert "4 unit tests: 4 passed (4 on Spark)." in done.stdout
 
 
 @pytest.mark.full
@@ -163,18 +143,6 @@ def test_a_run_in_which_every_test_waits_for_spark_has_not_passed(
 
 
 @pytest.mark.full
-def test_a_plan_says_that_tests_were_run(tested: Path, without_java: WithoutJava) -> None:
-    done = without_java("plan", "--no-apply", "--project", tested)
-    assert done.stdout.startswith("1 unit test: 1 passed (1 on DuckDB).\n")
-    asked = without_java("plan", "--no-apply", "--format", "json", "--project", tested)
-    assert json.loads(asked.stdout)["tests"]["outcomes"] == {"passed": 1}
-    skipped = without_java(
-        *("plan", "--no-apply", "--skip-tests", "--format", "json", "--project", tested)
-    )
-    assert json.loads(skipped.stdout)["tests"] is None
-
-
-@pytest.mark.full
 @pytest.mark.parametrize("acting", ["--auto-apply", "--save"])
 def test_where_a_test_fails_nothing_is_applied_or_saved(
     tested: Path, without_java: WithoutJava, acting: str
@@ -194,18 +162,6 @@ def test_where_a_test_fails_nothing_is_applied_or_saved(
     assert opened.services.state.environments() == ()
     assert opened.iceberg_catalog().list_namespaces() == []
     assert not saved.exists()
-
-
-@pytest.mark.full
-def test_a_plan_that_is_only_shown_says_which_tests_fail(
-    tested: Path, without_java: WithoutJava
-) -> None:
-    broken(tested)
-    done = without_java("plan", "--no-apply", "--project", tested)
-    assert done.returncode == 0
-    assert done.stdout.startswith("FAILED  tests/revenue.yaml::orders_of_a_day")
-    assert "1 unit test: 1 failed (1 on DuckDB)." in done.stdout
-    assert "mart.revenue" in done.stdout.partition("Plan for prod")[2]
 
 
 @pytest.mark.spark

@@ -224,33 +224,6 @@ def test_rows_that_are_gone_are_found_and_the_advice_brings_them_back(
 
 
 @pytest.mark.full
-def test_a_table_that_is_gone_is_reported_with_what_to_do(project: Path) -> None:
-    """The ledger says what every version holds, and somebody dropped all tables."""
-    promote(project, loaded=True)
-    catalog = VdeProject.load(project).iceberg_catalog()
-    dropped = [
-        table
-        for (namespace,) in catalog.list_namespaces()
-        if namespace.startswith("vde__")
-        for table in catalog.list_tables(namespace)
-    ]
-    for table in dropped:
-        catalog.drop_table(table)
-    done = call("plan", "prod", "--project", project)
-    assert "up to date" not in done.stdout.replace("not up to date", "")
-    assert "Dropped by somebody, and computed again: the tables of" in " ".join(done.stdout.split())
-    done = verify(project)
-    assert done.exit_code == 1
-    gone = [line for line in done.stdout.splitlines() if "its table does not exist" in line]
-    assert "mart.revenue" in " ".join(gone)
-    assert (
-        f"`vde plan prod --project {project}` computes its rows again, or says why" in done.stdout
-    )
-    (first, *_) = facts(project)["models"]
-    assert (first["holds"], first["missing_table"], first["rows"]) == (False, True, 0)
-
-
-@pytest.mark.full
 def test_where_nothing_is_loaded_nothing_is_started(
     project: Path, without_java: WithoutJava
 ) -> None:
@@ -260,22 +233,3 @@ def test_where_nothing_is_loaded_nothing_is_started(
     fills = f"`vde plan prod --project {project}` fills it."
     assert f"No model that stores rows has any yet. {fills}" in done.stderr
     assert facts(project) == {"version": 1, "environment": "prod", "holds": True, "models": []}
-
-
-@pytest.mark.full
-@pytest.mark.parametrize(
-    "arguments, reported",
-    [
-        (("--env", "dev"), "there is no environment dev; `vde environments` lists them."),
-        (("mart.revenu",), "prod has no model mart.revenu. Did you mean mart.revenue?"),
-        (("a.b.c.d",), "'a.b.c.d' is no name of a model"),
-    ],
-)
-def test_what_does_not_exist_is_refused(
-    project: Path, arguments: tuple[str, ...], reported: str
-) -> None:
-    promote(project)
-    done = verify(project, *arguments)
-    assert (done.exit_code, done.stdout) == (1, "")
-    assert reported in done.stderr
-    assert "Traceback" not in done.stderr

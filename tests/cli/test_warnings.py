@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from pathlib import Path
 
@@ -35,25 +34,6 @@ def test_every_command_that_reads_the_files_prints_their_warnings(
     expected = f"{warned / 'models' / 'a.sql'}:4: warning: {MESSAGE}\n    Take it out.\n"
     assert done.stderr.count(expected) == 1
     assert "warning" not in done.stdout
-
-
-@pytest.mark.full
-def test_json_on_standard_output_stays_json(warned: Path) -> None:
-    done = call("plan", "--no-apply", "--format", "json", "--project", warned)
-    assert done.exit_code == 0, done.stderr
-    assert json.loads(done.stdout)["version"] == 1
-    assert f":4: warning: {MESSAGE}" in done.stderr
-
-
-@pytest.mark.full
-def test_files_without_warnings_print_none(project: Path) -> None:
-    assert "warning" not in call("plan", "--no-apply", "--project", project).stderr
-
-
-@pytest.mark.full
-def test_a_disabled_models_warnings_are_not_reported(warned: Path) -> None:
-    (warned / "models" / "a.sql").write_text(MODEL.replace("kind FULL", "enabled false"))
-    assert "warning" not in call("plan", "--no-apply", "--project", warned).stderr
 
 
 @pytest.mark.full

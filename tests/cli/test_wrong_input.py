@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -10,7 +11,14 @@ import click
 import pytest
 
 from tests.cli.calling import call
+from tests.cli.promoted import promote
 from vde_dagster.cli import commands, options
+
+
+@pytest.fixture
+def shown(project: Path) -> Path:
+    promote(project)
+    return project
 
 
 def test_help_lists_every_command() -> None:
@@ -124,11 +132,67 @@ def test_a_bug_is_one_message_and_a_traceback_on_request(monkeypatch: pytest.Mon
     assert "Traceback" in call("broken").stderr
 
 
-def test_an_environment_that_is_not_there(project: Path) -> None:
-    for arguments in (["query", "SELECT 1 AS x", "--env", "dev"], ["catch-up", "--env", "dev"]):
-        done = call(*arguments, "--project", project)
-        assert done.exit_code == 1
-        assert "there is no environment dev" in done.stderr
+@pytest.mark.parametrize(
+    "command",
+    [
+        "audit mart.revenue --env dev",
+        "catch-up --env dev",
+        "diff prod dev",
+        "history dev",
+        "invalidate dev",
+        "promote dev",
+        "query 'SELECT 1' --env dev",
+        "repair mart.revenue --env dev",
+        "rollback dev",
+        "run dev",
+        "savings dev",
+        "status dev",
+        "verify --env dev",
+    ],
+)
+def test_an_environment_that_is_not_there_is_refused(shown: Path, command: str) -> None:
+    done = call(*shlex.split(command), "--project", shown)
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "there is no environment dev" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "audit mart.revenu",
+        "audits mart.revenu",
+        "fingerprint mart.revenu",
+        "intervals mart.revenu",
+        "lineage mart.revenu",
+        "plan dev --restate-model mart.revenu",
+        "plan dev --select-model mart.revenu",
+        "render mart.revenu",
+        "repair mart.revenu",
+        "verify mart.revenu",
+    ],
+)
+def test_a_model_that_is_not_there_is_refused(shown: Path, command: str) -> None:
+    done = call(*command.split(), "--project", shown)
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "Did you mean mart.revenue?" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "command,said",
+    [
+        ("maintain mart.none", "there is no table or view of mart.none"),
+        ("pause mart.none", "prod has no model mart.none"),
+        ("promote prod prod", "prod cannot be promoted to itself"),
+        ("publish w9 --accept x --reason y", "no unit of work w9 is recorded"),
+        ("rollback prod", "prod never showed anything else than now"),
+        ("rollback prod --to 9", "revision 9 of prod does not exist"),
+        ("table-diff prod prod mart.none", "prod has no model mart.none"),
+    ],
+)
+def test_what_else_is_not_there_is_refused(shown: Path, command: str, said: str) -> None:
+    done = call(*command.split(), "--project", shown)
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert said in done.stderr
 
 
 @pytest.mark.parametrize(
