@@ -11,7 +11,7 @@ import pytest
 from tests.cli.calling import call, new_project
 from tests.cli.calling import facts as document
 from tests.cli.promoted import edit, promote
-from tests.cli.terminal import on_terminal
+from tests.cli.terminal import Said, on_terminal
 from tests.kept_folder import KeptFolder
 from vde_dagster.composition import VdeProject
 from vde_dagster.core.model.snapshot import Category, DecidedBy
@@ -65,6 +65,14 @@ def categories(found: dict[str, Any]) -> dict[str, tuple[str, str]]:
     }
 
 
+def asked(shop: Path, *words: str | Path, answers: tuple[tuple[str, str], ...]) -> Said:
+    """What a person who answers is asked and told."""
+    return on_terminal("plan", *words, "--project", shop, answers=answers)
+
+
+NOT_APPLIED = ("Apply this plan to prod?", "n\n")
+
+
 # Automatic
 @pytest.mark.full
 def test_by_default_what_is_not_known_is_breaking(shop: Path) -> None:
@@ -80,7 +88,7 @@ def test_by_default_what_is_not_known_is_breaking(shop: Path) -> None:
 
 # The command line decides
 def test_a_decision_is_taken_and_followed_below(shop: Path) -> None:
-    found = facts(shop, "--decide", "mart.scores=non_breaking")
+    found = facts(shop, "--decide", "lake.Mart.Scores=Non-Breaking")
     assert categories(found) == {
         "mart.scores": ("non_breaking", "person"),
         "mart.best": ("indirect_non_breaking", "automatic"),
@@ -88,17 +96,6 @@ def test_a_decision_is_taken_and_followed_below(shop: Path) -> None:
     best = found["by_name"]["mart.best"]
     assert best["version"] == best["previous_version"]
     assert found["options"]["decisions"] == {"mart.scores": "non_breaking"}
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("written", ["Mart.Scores=Forward-Only", "lake.mart.scores=forward_only"])
-def test_a_decision_is_read_in_any_case_and_with_the_projects_catalog(
-    shop: Path, written: str
-) -> None:
-    found = facts(shop, "--decide", written)
-    scores = found["by_name"]["mart.scores"]
-    assert (scores["category"], scores["decided_by"]) == ("forward_only", "person")
-    assert scores["version"] == scores["previous_version"]
 
 
 @pytest.mark.parametrize(
@@ -224,32 +221,18 @@ def test_what_is_decided_for_one_environment_holds_for_the_next_and_is_not_asked
     assert (stored.category, stored.decided_by) == (Category.NON_BREAKING, DecidedBy.PERSON)
 
 
-@pytest.mark.full
-def test_what_is_stored_is_not_asked_for_nor_decided_otherwise(shop: Path) -> None:
-    store(shop)
-    assert facts(shop, "--categorize", "always")["undecided"] == []
-    done = call("plan", "--decide", "mart.scores=non_breaking", "--project", shop)
-    assert done.exit_code == 1
-    assert "stored already, decided automatically to be breaking" in done.stderr
-    assert "`stamp`" in done.stderr
-
-
 # On a terminal
 @pytest.mark.full
 def test_a_person_is_asked_with_what_follows_from_each_answer(shop: Path) -> None:
     said = on_terminal(
-        "plan",
-        "--categorize",
-        "ask",
-        "--project",
-        shop,
-        answers=(("forward_only [breaking]: ", "non\n"), ("Apply this plan to prod?", "n\n")),
+        *("plan", "--categorize=ask", "--project", shop),
+        answers=(("forward_only [breaking]: ", "non\n"), NOT_APPLIED),
         in_a_process=True,
     )
     assert said.code == 0
-    asked = said.text.split("Plan for prod")[0]
-    assert "mart.scores (1 of 1): what this edit means is not known" in asked
-    reported = dict(line.split(maxsplit=1) for line in asked.splitlines() if " computes " in line)
+    before = said.text.split("Plan for prod")[0]
+    assert "mart.scores (1 of 1): what this edit means is not known" in before
+    reported = dict(line.split(maxsplit=1) for line in before.splitlines() if " computes " in line)
     assert reported == {
         "breaking": "computes 2 intervals of mart.scores, mart.best",
         "non_breaking": "computes 1 interval of mart.scores",
@@ -264,30 +247,14 @@ def test_a_person_is_asked_with_what_follows_from_each_answer(shop: Path) -> Non
 def test_an_answer_that_changes_the_table_in_place_says_so(shop: Path) -> None:
     edit(shop / SCORES, "range(4)", "range(3)")
     edit(shop / REVENUE, "AS revenue -- Their sum", "AS revenue, -- Their sum\n  1 AS one")
-    said = on_terminal(
-        "plan",
-        "--categorize=always",
-        "--project",
-        shop,
-        answers=(("[non_breaking]: ", "\n"), ("Apply this plan to prod?", "n\n")),
-    )
-    assert (
-        "forward_only  computes nothing of it or downstream; adds one (int) in place" in said.text
-    )
+    answers = (("[non_breaking]: ", "\n"), NOT_APPLIED)
+    text = asked(shop, "--categorize=always", answers=answers).text
+    assert "forward_only  computes nothing of it or downstream; adds one (int) in place" in text
 
 
 def test_a_wrong_answer_is_asked_again_and_return_takes_what_is_offered(shop: Path) -> None:
-    said = on_terminal(
-        "plan",
-        "--categorize=ask",
-        "--project",
-        shop,
-        answers=(
-            ("[breaking]: ", "perhaps\n"),
-            ("[breaking]: ", "\n"),
-            ("Apply this plan to prod?", "n\n"),
-        ),
-    )
+    answers = (("[breaking]: ", "perhaps\n"), ("[breaking]: ", "\n"), NOT_APPLIED)
+    said = asked(shop, "--categorize=ask", answers=answers)
     assert said.code == 0
     assert "'perhaps' is none of breaking, non_breaking, forward_only" in said.text
     assert "mart.scores  changed, breaking (decided by a person)" in said.text
@@ -295,49 +262,20 @@ def test_a_wrong_answer_is_asked_again_and_return_takes_what_is_offered(shop: Pa
 
 @pytest.mark.full
 def test_each_edited_model_is_asked_for_in_turn(shop: Path) -> None:
-    both_edited(shop)
-    said = on_terminal(
-        "plan",
-        "--categorize=always",
-        "--save",
-        shop / "p.json",
-        "--project",
-        shop,
-        answers=(("(1 of 2)", "n\n"), ("(2 of 2)", "f\n")),
-    )
+    saved = both_edited(shop) / "p.json"
+    answers = (("(1 of 2)", "n\n"), ("(2 of 2)", "f\n"))
+    said = asked(shop, "--categorize=always", "--save", saved, answers=answers)
     assert said.code == 0, said.text
-    written = json.loads((shop / "p.json").read_text())["plan"]["options"]["decisions"]
+    written = json.loads(saved.read_text())["plan"]["options"]["decisions"]
     assert sorted(written) == ["mart.revenue", "mart.scores"]
     assert sorted(written.values()) == ["forward_only", "non_breaking"]
     assert "Saved." in said.text
 
 
 def test_who_stops_at_a_question_has_written_nothing(shop: Path) -> None:
-    said = on_terminal(
-        "plan",
-        "--categorize=ask",
-        "--save",
-        shop / "p.json",
-        "--project",
-        shop,
-        answers=(("[breaking]: ", "\x04"),),
-    )
+    saved = shop / "p.json"
+    answers = (("[breaking]: ", "\x04"),)
+    said = asked(shop, "--categorize=ask", "--save", saved, answers=answers)
     assert said.code == 1
     assert "Aborted!" in said.text
-    assert not (shop / "p.json").exists()
-
-
-@pytest.mark.full  # where nobody can be asked, too, such a decision leaves no open question
-def test_a_decision_on_the_command_line_is_not_asked_for(shop: Path) -> None:
-    said = on_terminal(
-        "plan",
-        "--categorize=always",
-        "--decide",
-        "mart.scores=forward_only",
-        "--project",
-        shop,
-        answers=(("Apply this plan to prod?", "n\n"),),
-    )
-    assert said.code == 0
-    assert "(1 of" not in said.text
-    assert "mart.scores  changed, forward-only (decided by a person)" in said.text
+    assert not saved.exists()
