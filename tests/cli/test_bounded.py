@@ -106,16 +106,6 @@ def test_status_names_a_preview_and_the_command_that_promotes_its_change(preview
     assert (sales["difference"]["change"], sales["rows"]) == ("none", "equal rows")
 
 
-@pytest.mark.full
-def test_a_preview_is_in_history_and_in_a_comparison(previewed: Path) -> None:
-    found = facts("history", "dev", "--project", previewed)["revisions"][0]
-    assert (found["bounded"], found["previews"]) == ([], ["mart.sales"])
-    text = " ".join(call("history", "dev", "--project", previewed).stdout.split())
-    assert "preview of mart.sales" in text
-    text = call("diff", "prod", "dev", "--project", previewed).stdout
-    assert f"dev: {PREVIEW}, and never promoted" in text
-
-
 def test_what_is_bounded_is_in_history_and_in_a_comparison(bounded: Path) -> None:
     found = facts("history", "dev", "--project", bounded)["revisions"][0]
     assert (found["bounded"], found["previews"]) == (["mart.total"], [])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,6 @@ import pytest
 from sqlglot import exp
 
 from tests.cli.calling import call
-from tests.depth import is_full
 from tests.project.cache.test_entries import DAMAGE
 from tests.project.cache.test_models import BASE, EVERY, both, found_again
 from tests.project.repositories import AS_SOMEBODY, commit, new_repository, write
@@ -22,7 +21,6 @@ from vde_dagster.core.model.model import Model, ModelSource
 from vde_dagster.core.sql.canonical import CanonicalQuery, canonicalize
 from vde_dagster.project import source_files
 from vde_dagster.project.cache.models import FILE_NAME
-from vde_dagster.project.loading import load_for_comparison, models_kept_in
 from vde_dagster.project.model_files import read_model
 
 TOP, UNUSED = "models/m/top.sql", "macros/unused.py"
@@ -98,37 +96,15 @@ def test_the_second_time_no_model_is_read_or_resolved(
 
 
 @pytest.mark.full
-def test_of_an_edit_only_the_model_is_read(shop: Path) -> None:
-    call("compare", "HEAD", "--project", shop)
-    write(shop, {TOP: BASE[TOP].replace("@twice(id)", "(id * 4)")})
-    for arguments in (("compare", "HEAD"), ("fingerprint",)):
-        with noting_what_is_read() as noted:
-            call(*arguments, "--project", shop)
-        edited = arguments[0] == "compare"
-        assert [each for each in noted if each.startswith("read")] == [f"read {TOP}"] * edited
-
-
-@pytest.mark.full
 @pytest.mark.parametrize("arguments", COMMANDS.values(), ids=COMMANDS)
 def test_a_command_says_the_same_whatever_is_kept(shop: Path, arguments: tuple[str, ...]) -> None:
     plain = without_kept(shop, *arguments)
     assert not (shop / ".vde").exists()
-    # That each damage is repaired is shown below.
-    for damage in (None, None, *(DAMAGE if is_full() else list(DAMAGE)[:1])):
+    for damage in (None, None, *DAMAGE):
         if damage is not None:
             damage(shop / KEPT)
         assert shown(shop, *arguments) == plain
         assert (shop / KEPT).is_file()
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("damage", DAMAGE, ids=[each.__name__ for each in DAMAGE])
-def test_a_damaged_file_is_rebuilt(shop: Path, damage: Callable[[Path], None]) -> None:
-    shown(shop, "fingerprint")
-    damage(shop / KEPT)
-    shown(shop, "fingerprint")
-    found = load_for_comparison(shop, models_kept_in(shop))
-    assert found_again(found.graph) == both(EVERY)
 
 
 def test_what_one_command_has_read_no_other_reads_again(shop: Path) -> None:
@@ -137,16 +113,6 @@ def test_what_one_command_has_read_no_other_reads_again(shop: Path) -> None:
     with noting_what_is_read() as noted:
         call("compare", shop, "--project", shop)
     assert noted == []
-
-
-@pytest.mark.full
-def test_what_is_wrong_is_reported_each_time(shop: Path) -> None:
-    shown(shop, "fingerprint")
-    write(shop, {"models/m/wrong.sql": "MODEL (name m.wrong);\nSELECT nothing FROM m.top"})
-    reported = [call("fingerprint", "--project", shop) for _ in range(2)]
-    reported += [call("compare", "HEAD", "--project", shop) for _ in range(2)]
-    assert [each.exit_code for each in reported] == [1] * 4
-    assert all("models/m/wrong.sql:2: " in each.stderr for each in reported)
 
 
 @pytest.mark.full

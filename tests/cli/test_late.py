@@ -178,10 +178,3 @@ def test_none_of_these_commands_starts_java(life: Path, without_java: WithoutJav
     ):
         done = without_java("late", *words, "--project", life)
         assert done.returncode == 0, (words, done.stderr)
-
-
-def test_a_session_that_does_not_exist_is_refused_with_where_they_are_listed(life: Path) -> None:
-    done = call("late", "explain", "lifecycle.signups", "--session", "w9", "--project", life)
-    assert done.exit_code == 1
-    assert "lifecycle.signups has no session w9 here" in done.stderr
-    assert "vde late sessions lifecycle.signups" in done.stderr

@@ -55,21 +55,6 @@ def test_the_contract_of_a_column(project: Path) -> None:
     assert (scores["column"], scores["end"], scores["columns_known"]) == (None, None, False)
 
 
-def test_the_contract_of_models(project: Path) -> None:
-    every = facts(project)
-    assert (every["model"], every["column"]) == (None, None)
-    assert [each["id"] for each in every["nodes"]] == [
-        "staging.orders",
-        "mart.revenue",
-        "mart.best_customers",
-    ]
-    downstream = {
-        ("staging.orders", "mart.revenue"),
-        ("mart.revenue", "mart.best_customers"),
-    }
-    assert edges(every) == downstream == edges(facts(project, "staging.orders"))
-
-
 def test_trees_for_people(project: Path) -> None:
     (project / "models" / "mart" / "scores.py").write_text(SCORES)
     model = call("lineage", "mart.revenue", "--project", project).stdout
@@ -99,23 +84,6 @@ def test_trees_for_people(project: Path) -> None:
 def test_every_way_to_write_a_name_is_understood(project: Path, of: str) -> None:
     assert facts(project, of)["model"] == "mart.revenue"
     assert facts(project, f"{of.strip()}.customer")["column"] == "customer"
-
-
-def test_a_column_of_a_python_model_says_that_nothing_is_known(project: Path) -> None:
-    (project / "models" / "mart" / "scores.py").write_text(SCORES)
-    shown = call("lineage", "mart.scores.customer", "--project", project).stdout
-    assert "computed from: not known: a Python model" in shown
-    assert "used in: nothing" in shown
-
-
-def test_what_is_met_twice_is_shown_once(project: Path) -> None:
-    for name, reads in (("a", "mart.revenue"), ("b", "mart.revenue"), ("c", "mart.a, mart.b")):
-        text = f"SELECT {reads.split(', ')[0]}.customer FROM {reads.replace(', ', ' CROSS JOIN ')}"
-        (project / "models" / "mart" / f"{name}.sql").write_text(text)
-    shown = call("lineage", "mart.c", "--project", project).stdout
-    assert shown.count("mart.revenue FULL\n") == 1
-    assert shown.count("mart.revenue FULL (see above)") == 1
-    assert shown.count("staging.orders") == 1
 
 
 @pytest.mark.parametrize(

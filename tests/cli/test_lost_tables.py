@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from tests.app.memory_world import bound
-from tests.app.recover.test_changed_tables import CASES, Case
 from tests.app.shop_world import AMOUNTS, SALES_NAME, SHOP
 from tests.cli.calling import call
 from tests.cli.changing import serve
@@ -36,16 +35,6 @@ class Shop(Night):
     def check(self) -> int:
         return call("status", "--check", "--project", self.folder).exit_code
 
-    def ended(self, case: Case, text: str) -> None:
-        """What a text advises about a damaged table, as a person does it."""
-        if not case.repaired:
-            table = bound(self.world.services()).key(SALES_NAME).table
-            assert f"rop {table}" in text, text
-            self.world.catalog.drop_table(table)
-            self.world.catalog.lost_metadata.clear()
-        commands = advised(text)
-        carry_out([[*e, *(["--auto-apply"] if e[0] == "plan" else [])] for e in commands])
-
 
 def named(text: str) -> set[tuple[str, ...]]:
     """The commands of a text; errors do not name the project."""
@@ -60,25 +49,6 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shop:
     made = Shop(tmp_path / "shop")
     serve(made.world, monkeypatch)
     return made
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("name", CASES)
-def test_the_rest_is_applied_and_the_advice_of_each_command_ends_it(shop: Shop, name: str) -> None:
-    case = CASES[name]
-    case.does(shop.world)
-    shop.edit("count", COUNT.replace("COUNT(*)", "COUNT(*) * 2"))
-    code, told = shop.plan()
-    assert (code, case.says in told, "What reads it waits" in told) == (1, True, True)
-    assert shop.world.rows("mart.count") == [(len(shop.world.rows("raw.events")) * 2,)]
-    assert shop.check() == 1
-    status = group(shop.text(), "Not as recorded")
-    ran = call("run", "--project", shop.folder)
-    assert (ran.exit_code, case.says in ran.stderr) == (1, True)
-    assert named(told) == named(ran.stderr) == named(status)
-    shop.ended(case, status)
-    assert (shop.check(), shop.plan()[0]) == (0, 0)
-    assert shop.world.rows("mart.sales") == SALES
 
 
 def test_lost_files_are_found_where_they_are_read_and_all_commands_know_them_then(
@@ -134,27 +104,3 @@ def test_rows_that_are_never_computed_again_have_another_advice(shop: Shop) -> N
     carry_out([[*e, "--auto-apply"] for e in advised(found)])
     assert call("repair", "mart.sales", "--project", shop.folder).exit_code == 0
     assert shop.world.rows("mart.sales") == SALES
-
-
-@pytest.mark.full
-def test_a_state_that_was_put_back_to_an_older_copy_goes_on_in_both_ways_that_are_advised(
-    shop: Shop,
-) -> None:
-    newer, kept = shop.world.state, shop.world.copied()
-    shop.land((80, 5), until=96)
-    shop.run()
-    expected = {each: shop.world.rows(each) for each in ("mart.sales", "mart.total", "mart.count")}
-    shop.world.state = kept.state
-    assert shop.check() == 1
-    status = group(shop.text(), "Not as recorded")
-    assert status.count("this state is an older copy, and nothing is built") == 4
-    assert status.count("If this state is an older copy, put the newer one back instead.") == 4
-
-    shop.world.state = newer
-    assert (shop.check(), shop.plan()[0]) == (0, 0)
-
-    shop.world.state = kept.state
-    carry_out(advised(status))
-    assert call("run", "--project", shop.folder).exit_code == 0
-    assert (shop.check(), shop.plan()[0]) == (0, 0)
-    assert {each: shop.world.rows(each) for each in expected} == expected

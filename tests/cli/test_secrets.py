@@ -168,52 +168,39 @@ def test_a_catalog_that_repeats_our_token_is_quoted_with_stars(
     assert seen(shown_by(done)) == [], shown_by(done)
 
 
+SPARKS: Final = """\
+variables: {salt: '${CANARY_VARIABLE}'}
+spark:
+  conf:
+    spark.sql.ansi.enabled: 'false'
+    spark.sql.custom.place: '${CANARY_SPARK}'
+    spark.sql.custom.more: 'at ${CANARY_S3}'
+    spark.sql.custom.url: 'jdbc:x://host?password=${CANARY_JDBC}'
+"""
+
+
 @pytest.mark.full
-def test_plan_files_and_the_cache_have_no_value_of_an_environment_variable(tmp_path: Path) -> None:
-    settings = "variables: {salt: '${CANARY_VARIABLE}'}\n"
+@pytest.mark.parametrize(
+    "settings, kept",
+    [("variables: {salt: '${CANARY_VARIABLE}'}\n", "salt"), (SPARKS, "spark.sql.custom.place")],
+)
+def test_plan_files_and_the_cache_have_no_value_of_an_environment_variable(
+    tmp_path: Path, settings: str, kept: str
+) -> None:
     plain = "MODEL (name a.plain, start '2024-01-01'); SELECT 1 AS n"
     files = {"models/a/signed.sql": MODEL, "models/a/plain.sql": plain}
     folder, saved = written(tmp_path / "shop", settings, files), tmp_path / "plan.json"
-    for _ in range(2):
+    for _ in range(2):  # the second time, models are found in the cache
         done = called("plan", "dev", "--save", saved, "--project", folder)
         assert done.returncode == 0, shown_by(done)
         assert seen(shown_by(done)) == []
+        assert kept in saved.read_text()
         assert files_with_secrets(folder, saved) == {}
     cache = folder / ".vde" / "parsed_models.sqlite"
     assert b"a.plain" in cache.read_bytes(), "it keeps what has no secret"
     modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (folder / ".vde").glob("*.*")}
     assert {"parsed_models.sqlite", "lake.db"} <= set(modes)
     assert set(modes.values()) == {0o600}
-
-
-@pytest.mark.full
-def test_plan_files_and_the_cache_have_no_setting_of_spark_of_an_environment_variable(
-    tmp_path: Path,
-) -> None:
-    settings = (
-        "spark: {conf: {spark.sql.ansi.enabled: 'false', "
-        "spark.sql.custom.place: '${CANARY_SPARK}', spark.sql.custom.more: 'at ${CANARY_S3}'}}\n"
-    )
-    files = {"models/a/b.sql": "MODEL (name a.b, start '2024-01-01'); SELECT 1 AS n"}
-    folder, saved = written(tmp_path / "shop", settings, files), tmp_path / "plan.json"
-    for _ in range(2):  # the second time, models are found in the cache
-        assert called("plan", "dev", "--save", saved, "--project", folder).returncode == 0
-        assert "spark.sql.custom.place" in saved.read_text()
-        assert files_with_secrets(folder, saved) == {}
-    assert b"a.b" in (folder / ".vde" / "parsed_models.sqlite").read_bytes()
-
-
-@pytest.mark.full
-def test_no_plan_file_has_the_password_in_an_address_among_sparks_settings(tmp_path: Path) -> None:
-    settings = (
-        "spark: {conf: {spark.sql.ansi.enabled: 'false', "
-        "spark.sql.custom.url: 'jdbc:x://host?password=${CANARY_JDBC}'}}\n"
-    )
-    files = {"models/a/b.sql": "MODEL (name a.b, start '2024-01-01'); SELECT 1 AS n"}
-    folder, saved = written(tmp_path / "shop", settings, files), tmp_path / "plan.json"
-    assert called("plan", "dev", "--save", saved, "--project", folder).returncode == 0
-    assert "spark.sql.ansi.enabled" in saved.read_text()
-    assert files_with_secrets(folder, saved) == {}
 
 
 def test_a_variable_that_is_a_secret_by_its_name_is_hidden_in_texts_of_others(
@@ -224,18 +211,6 @@ def test_a_variable_that_is_a_secret_by_its_name_is_hidden_in_texts_of_others(
     settings = "variables: {api_token: '${API_TOKEN}', region: '${REGION}'}\n"
     read_configuration(written(tmp_path, settings, {}))
     assert without_secrets("canary-of-a-variable, eu-north-4711") == f"{STARS}, eu-north-4711"
-
-
-@pytest.mark.full
-def test_a_cache_of_an_earlier_release_is_closed_to_others(tmp_path: Path) -> None:
-    files = {"models/a/b.sql": "MODEL (name a.b, start '2024-01-01'); SELECT 1 AS n"}
-    folder = written(tmp_path, "", files)
-    assert called("plan", "dev", "--save", tmp_path / "p", "--project", folder).returncode == 0
-    cache = folder / ".vde" / "parsed_models.sqlite"
-    cache.chmod(0o644)
-    (folder / "models/a/c.sql").write_text("MODEL (name a.c, start '2024-01-01'); SELECT 1 AS n")
-    assert called("plan", "dev", "--save", tmp_path / "p", "--project", folder).returncode == 0
-    assert stat.S_IMODE(cache.stat().st_mode) == 0o600
 
 
 SPARK: Final = """
