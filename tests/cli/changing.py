@@ -1,32 +1,26 @@
-"""A project over one source, in memory or on the shared session: rows land, late ones too."""
+"""A project over one source, in memory: rows land, late ones too."""
 
 from __future__ import annotations
 
 import uuid
-from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-import pyarrow as pa
 import pytest
-from pyiceberg.catalog import Catalog
-from pyiceberg.schema import Schema
-from pyiceberg.types import IntegerType, LongType, NestedField, TimestamptzType
 
-from tests.app.memory_world import RAW, MemoryWorld
-from tests.cli.calling import facts
+from tests.app.memory_world import MemoryWorld
 from tests.depth import is_full
 from vde_dagster.app.apply.applying import Report, apply_plan
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.evaluate.evaluated import Evaluated
-from vde_dagster.app.services import VALID_TO, Services
+from vde_dagster.app.services import Services
 from vde_dagster.cli.printing import as_json
 from vde_dagster.composition import VdeProject
 from vde_dagster.core.ledger.late.decision import NothingToLoad
-from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.planning.scheduling import ONE_AT_A_TIME, Concurrency
 from vde_dagster.orchestration import jobs
@@ -59,105 +53,25 @@ SELECT COUNT(*) AS events, MAX(amount) AS highest FROM staging.events
 
 
 @dataclass(frozen=True)
-class Changing(ABC):
-    """The project's folder, and what others do to its tables."""
+class InMemory:
+    """The project's folder, and a world in memory with its state, catalog and engine."""
 
     folder: Path
-
-    @abstractmethod
-    def land(self, *events: tuple[float, int], until: float) -> None:
-        """Rows of (hour of the event, amount) arrive; the source is complete to ``until`` hours."""
-
-    @abstractmethod
-    def remove(self, amount: int) -> None:
-        """Somebody deletes the rows of the source that have this amount."""
-
-    @abstractmethod
-    def drop(self, table: TableName) -> None:
-        """Somebody drops a table."""
-
-    @abstractmethod
-    def rows(self, view: str) -> list[list[Any]]:
-        """What a reader of a view finds, in order."""
-
-
-@dataclass(frozen=True)
-class OnSpark(Changing):
-    """Its catalog is real; queries are run by the shared session."""
-
-    def land(self, *events: tuple[float, int], until: float) -> None:
-        """See `Changing`."""
-        table = self._catalog().load_table("raw.events")
-        rows = [
-            {"id": number, "at": START + timedelta(hours=hour), "amount": amount}
-            for number, (hour, amount) in enumerate(events)
-        ]
-        complete = (START + timedelta(hours=until)).isoformat()
-        with table.transaction() as change:
-            change.append(pa.Table.from_pylist(rows, schema=table.schema().as_arrow()))
-            change.set_properties({VALID_TO: complete})
-
-    def remove(self, amount: int) -> None:
-        """See `Changing`."""
-        self._catalog().load_table("raw.events").delete(f"amount = {amount}")
-
-    def drop(self, table: TableName) -> None:
-        """See `Changing`."""
-        self._catalog().drop_table((table.namespace, table.name))
-
-    def rows(self, view: str) -> list[list[Any]]:
-        """See `Changing`."""
-        query = f"SELECT * FROM {view} ORDER BY 1"
-        found: list[list[Any]] = facts("query", query, "--project", self.folder)["rows"]
-        return found
-
-    def create_source(self) -> None:
-        """Create the source without rows."""
-        schema = Schema(
-            NestedField(1, "id", LongType()),
-            NestedField(2, "at", TimestamptzType()),
-            NestedField(3, "amount", IntegerType()),
-        )
-        self._catalog().create_namespace("raw")
-        self._catalog().create_table("raw.events", schema)
-
-    def _catalog(self) -> Catalog:
-        return VdeProject.load(self.folder).iceberg_catalog()
-
-
-@dataclass(frozen=True)
-class InMemory(Changing):
-    """Its state, catalog and engine are in memory."""
-
     world: MemoryWorld
 
     def land(self, *events: tuple[float, int], until: float) -> None:
-        """See `Changing`."""
-        self._wait_until_now()
+        """Rows of (hour of the event, amount) arrive; the source is complete to ``until`` hours."""
+        self.world.clock.advance(datetime.now(UTC) - self.world.clock.now())
         self.world.land(*events, until=until)
 
-    def remove(self, amount: int) -> None:
-        """See `Changing`."""
-        self._wait_until_now()
-        table = self.world.catalog.tables[RAW]
-        kept = [each for each in table.rows_at(table.head) if each[2] != amount]
-        self.world.catalog.delete(RAW, kept)
-
-    def drop(self, table: TableName) -> None:
-        """See `Changing`."""
-        self.world.catalog.drop_table(table)
-
     def rows(self, view: str) -> list[list[Any]]:
-        """See `Changing`."""
+        """What a reader of a view finds, in order."""
         return [[as_json(value) for value in row] for row in self.world.rows(view)]
 
     def serve(self, patch: pytest.MonkeyPatch, *, with_dagster: bool = False) -> InMemory:
         """Let commands that open a project work with this world; see `serve`."""
         serve(self.world, patch, with_dagster=with_dagster)
         return self
-
-    def _wait_until_now(self) -> None:
-        self.world.clock.advance(datetime.now(UTC) - self.world.clock.now())
 
 
 def serve(world: MemoryWorld, patch: pytest.MonkeyPatch, *, with_dagster: bool = False) -> None:

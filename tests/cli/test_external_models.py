@@ -11,7 +11,6 @@ from pyiceberg.types import NestedField, StringType
 
 from tests.cli.calling import call
 from tests.cli.calling import facts as document
-from tests.cli.conftest import WithoutJava
 from tests.cli.landed import make_source, write_project
 from vde_dagster.composition import VdeProject
 
@@ -173,9 +172,3 @@ def test_a_file_that_cannot_be_edited_stays_as_it_is(undeclared: Path, text: str
     assert "external_models.yaml" in done.stderr
     assert "unexpected" not in done.stderr
     assert file_of(undeclared).read_text() == text
-
-
-def test_no_java_is_needed(undeclared: Path, without_java: WithoutJava) -> None:
-    done = without_java("create-external-models", "--project", undeclared)
-    assert done.returncode == 0, done.stderr
-    assert file_of(undeclared).read_text().endswith(DECLARED)

@@ -9,7 +9,6 @@ import pytest
 
 from tests.cli.calling import call
 from tests.cli.calling import facts as document
-from tests.cli.conftest import WithoutJava
 from tests.cli.landed import build_project, complete_until, make_source, write_project
 from tests.kept_folder import KeptFolder
 
@@ -226,8 +225,3 @@ def test_wrong_input(landed: Path, arguments: list[str], code: int, said: str) -
     done = call("intervals", *arguments, "--project", landed)
     assert (done.exit_code, done.stdout) == (code, "")
     assert said in " ".join(done.stderr.split())
-
-
-def test_no_java_is_needed(landed: Path, without_java: WithoutJava) -> None:
-    done = without_java("intervals", "--project", landed)
-    assert done.returncode == 0, done.stderr

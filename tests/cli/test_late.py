@@ -11,7 +11,6 @@ import pytest
 
 from tests.cli.calling import call
 from tests.cli.calling import facts as document
-from tests.cli.conftest import WithoutJava
 from tests.cli.promoted import promote
 from tests.orchestration.lifecycle_landing import EXAMPLE, landing
 from vde_dagster.app.binding import bind_environment
@@ -165,16 +164,3 @@ def test_a_past_session_is_explained_from_the_store(life: Path) -> None:
     assert (found["decision"]["is"], found["work"]["intent"]["work_id"]) == ("Load", "w1")
     done = call("late", "explain", "lifecycle.signups", "--session", "w1", "--project", life)
     assert "session w1, begun" in done.stdout
-
-
-def test_none_of_these_commands_starts_java(life: Path, without_java: WithoutJava) -> None:
-    session = recorded_session(life)
-    for words in (
-        ("status",),
-        ("sessions", str(SIGNUPS)),
-        ("explain", str(SIGNUPS)),
-        ("explain", str(SIGNUPS), "--session", session),
-        ("explain", str(STATE)),
-    ):
-        done = without_java("late", *words, "--project", life)
-        assert done.returncode == 0, (words, done.stderr)

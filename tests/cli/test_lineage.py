@@ -12,7 +12,6 @@ import pytest
 
 from tests.cli.calling import call
 from tests.cli.calling import facts as document
-from tests.cli.conftest import WithoutJava
 
 SCORES = """from vde_dagster import model
 
@@ -103,12 +102,6 @@ def test_what_is_not_there_is_refused_with_a_suggestion(project: Path, of: str, 
     assert (done.exit_code, done.stdout) == (1, "")
     assert said in done.stderr
     assert "unexpected" not in done.stderr
-
-
-def test_no_java_is_needed_and_nothing_is_written(project: Path, without_java: WithoutJava) -> None:
-    done = without_java("lineage", "mart.revenue.customer", "--project", project)
-    assert done.returncode == 0, done.stderr
-    assert not (project / ".vde").exists()
 
 
 @pytest.mark.full

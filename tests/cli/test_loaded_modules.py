@@ -61,29 +61,24 @@ def test_help_comparisons_and_what_finds_nothing_to_do_load_no_more_than_they_ne
     (sources / "external_models.yaml").write_text("- name: raw.orders\n  columns: {id: bigint}\n")
     assert call("plan", "--auto-apply", "--project", sources).exit_code == 0
     files, shown = ["--project", str(project)], ["--project", str(seed)]
-    found = loaded(
+    commands: list[tuple[list[str], tuple[str, ...]]] = [
         (["--help"], OF_ANY),
         (["compare", "main", *files], OF_CATALOGS),
         (["fingerprint", *files], OF_CATALOGS),
+        (["lineage", *files], OF_CATALOGS),
         (["history", *shown], OF_TABLES),
         (["environments", *shown], OF_TABLES),
+        (["savings", *shown], OF_TABLES),
+        (["audits", "staging.orders", *shown], OF_ROWS),
+        (["intervals", *shown], OF_ROWS),
+        (["render", "staging.orders", *shown], OF_ROWS),
+        (["late", "status", *shown], OF_ROWS),
+        (["create-external-models", *shown], OF_ROWS),
         (["run", *shown], OF_ROWS),
         (["status", *shown], OF_ROWS),
         (["plan", "--auto-apply", "--project", str(sources)], OF_ROWS),
-    )
-    assert found == {
-        name: []
-        for name in (
-            "--help",
-            "compare",
-            "fingerprint",
-            "history",
-            "environments",
-            "run",
-            "status",
-            "plan",
-        )
-    }
+    ]
+    assert loaded(*commands) == {words[0]: [] for words, _ in commands}
     assert [each.name for each in (project / ".vde").iterdir()] == ["parsed_models.sqlite"]
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any
 
 import pytest
 
 from tests.app.memory_world import MemoryWorld
 from tests.cli.calling import call, facts, new_project
-from tests.cli.changing import Changing, InMemory, OnSpark, write_files
+from tests.cli.changing import InMemory, write_files
 from tests.cli.promoted import promote
 from tests.kept_folder import KeptFolder
 from vde_dagster.app.apply import running
@@ -19,11 +19,6 @@ from vde_dagster.app.services import Services
 from vde_dagster.composition import VdeProject
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.ports.state import environment_resource
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-UP_TO_DATE = "prod is up to date: nothing due, nothing stale (looked at "
 
 
 @pytest.fixture(scope="module")
@@ -40,47 +35,22 @@ def loaded(seed: KeptFolder) -> Path:
     return seed.put_back()
 
 
-def build_two_days(changing: Changing) -> None:
-    changing.land((0.5, 10), (5.5, 5), (30.5, 10), (40.5, 2), until=48)
-    done = call("plan", "--auto-apply", "--project", changing.folder)
-    assert done.exit_code == 0, done.stderr
-
-
 @pytest.fixture(scope="module")
-def two_days_on_spark(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> KeptFolder:
-    changing = OnSpark(write_files(tmp_path_factory.mktemp("days") / "changing"))
-    changing.create_source()
-    build_two_days(changing)
-    return KeptFolder.of(changing.folder)
-
-
-@pytest.fixture(scope="module")
-def two_days_in_memory(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> tuple[KeptFolder, MemoryWorld]:
+def two_days(tmp_path_factory: pytest.TempPathFactory) -> tuple[KeptFolder, MemoryWorld]:
     folder = write_files(tmp_path_factory.mktemp("days") / "changing")
     with pytest.MonkeyPatch.context() as patch:
         changing = InMemory(folder, MemoryWorld()).serve(patch)
-        build_two_days(changing)
+        changing.land((0.5, 10), (5.5, 5), (30.5, 10), (40.5, 2), until=48)
+        done = call("plan", "--auto-apply", "--project", folder)
+        assert done.exit_code == 0, done.stderr
     return KeptFolder.of(folder), changing.world
 
 
-ON_SPARK: Final = "on Spark"
-WITH_DAGSTER: Final = "in memory, runs of Dagster"
-_ON_SPARK: Final = pytest.param(ON_SPARK, marks=pytest.mark.full)
-with_dagster: Final = pytest.mark.parametrize("changing", [WITH_DAGSTER, _ON_SPARK], indirect=True)
-"""For a test whose commands are runs of Dagster in the short form, too."""
-
-
-@pytest.fixture(params=["in memory", _ON_SPARK])
-def changing(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Changing:
+@pytest.fixture
+def changing(two_days: tuple[KeptFolder, MemoryWorld], monkeypatch: pytest.MonkeyPatch) -> InMemory:
     """Two days, built; the amounts are 10 but for one hour of each day."""
-    if request.param == ON_SPARK:
-        kept: KeptFolder = request.getfixturevalue("two_days_on_spark")
-        return OnSpark(kept.put_back())
-    kept, world = request.getfixturevalue("two_days_in_memory")
-    made = InMemory(kept.put_back(), world.copied())
-    return made.serve(monkeypatch, with_dagster=request.param == WITH_DAGSTER)
+    kept, world = two_days
+    return InMemory(kept.put_back(), world.copied()).serve(monkeypatch)
 
 
 def at(hours: float) -> str:
@@ -151,7 +121,7 @@ def test_what_excludes_each_other_is_wrong_usage(loaded: Path) -> None:
         assert (done.exit_code, said in " ".join(done.stderr.split())) == (2, True), done.stderr
 
 
-def assert_one_late_hour_is_told(changing: Changing, *, after: datetime) -> None:
+def assert_one_late_hour_is_told(changing: InMemory, *, after: datetime) -> None:
     """A third day is due, and the sixth hour of the first one was changed ``after`` a time."""
     found = behind(changing.folder)
     since = found["staging.events"]["staleness"].pop("since")
@@ -185,8 +155,7 @@ def assert_one_late_hour_is_told(changing: Changing, *, after: datetime) -> None
 
 
 @pytest.mark.full
-@pytest.mark.spark
-def test_late_rows_are_reported_and_exactly_what_reads_them_is_computed(changing: Changing) -> None:
+def test_late_rows_are_reported_and_exactly_what_reads_them_is_computed(changing: InMemory) -> None:
     assert status(changing.folder)["is_up_to_date"]
     changing.land((50.5, 10), until=72)
     before = datetime.now(UTC).replace(microsecond=0)
@@ -231,8 +200,7 @@ def test_late_rows_are_reported_and_exactly_what_reads_them_is_computed(changing
 
 
 @pytest.mark.full
-@pytest.mark.spark
-def test_where_somebody_is_at_work_a_run_does_nothing_and_says_so(changing: Changing) -> None:
+def test_where_somebody_is_at_work_a_run_does_nothing_and_says_so(changing: InMemory) -> None:
     changing.land((5.25, 4), until=48)
     state = VdeProject.load(changing.folder).services.state
     resource, hour = environment_resource("prod"), timedelta(hours=1)
@@ -248,9 +216,8 @@ def test_where_somebody_is_at_work_a_run_does_nothing_and_says_so(changing: Chan
 
 
 @pytest.mark.full
-@pytest.mark.spark
 def test_a_run_whose_environment_has_changed_since_it_was_planned_does_nothing_and_says_so(
-    changing: Changing, monkeypatch: pytest.MonkeyPatch
+    changing: InMemory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     changing.land((5.25, 4), until=48)
     plan_run = running.plan_run

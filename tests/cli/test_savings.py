@@ -11,7 +11,6 @@ import pytest
 
 from tests.cli.calling import call
 from tests.cli.calling import facts as document
-from tests.cli.conftest import WithoutJava
 from tests.cli.landed import build_project, make_source, write_project
 from tests.cli.promoted import promote
 from tests.cli.test_docs import CLI
@@ -77,10 +76,3 @@ def test_what_is_no_time_is_wrong_usage(text: str, built: Path) -> None:
     done = call("savings", "--since", text, "--project", built)
     assert done.exit_code == 2
     assert "is no date or time; write it like 2013-01-04 or '2 days ago'" in done.stderr
-
-
-def test_no_java_is_needed(built: Path, without_java: WithoutJava) -> None:
-    promote(built, "dev")
-    done = without_java("savings", "--project", str(built))
-    assert done.returncode == 0, done.stderr
-    assert "mart.daily" in done.stdout

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-import uuid
-from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pytest
 from click.testing import Result
@@ -24,9 +23,6 @@ from vde_dagster.core.ledger.unit_of_work import Intent, Publication
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 DAYS = """MODEL (
   name staging.days,
   kind INCREMENTAL_BY_TIME_RANGE (time_column day),
@@ -41,11 +37,10 @@ DAYS_NAME = ModelName("staging", "days")
 
 @pytest.fixture
 def days(tmp_path: Path) -> Path:
-    """A project of one model, whose catalog no other test has in the shared session."""
+    """A project of one model."""
     folder = tmp_path / "days"
     (folder / "models").mkdir(parents=True)
-    catalog = f"lake_{uuid.uuid4().hex[:8]}"
-    (folder / "vde.yaml").write_text(f"name: days\ncatalog: {{name: {catalog}}}\n")
+    (folder / "vde.yaml").write_text("name: days\n")
     (folder / "models" / "days.sql").write_text(DAYS)
     return folder
 
@@ -65,66 +60,31 @@ def key_of(folder: Path) -> VersionKey:
     return binding.key(DAYS_NAME)
 
 
-class Tables(ABC):
-    """What others do to the tables of a project."""
+@dataclass(frozen=True)
+class Tables:
+    """What others do to the tables of a project in memory."""
 
-    @abstractmethod
+    world: MemoryWorld
+
     def remove(self, folder: Path, number: int) -> int:
         """Take a row out without asking anybody; the Iceberg snapshot after that."""
+        name = key_of(folder).table
+        table = self.world.catalog.tables[name]
+        kept = [each for each in table.rows_at(table.head) if each[1] != number]
+        return self.world.catalog.delete(name, kept)
 
-    @abstractmethod
     def roll_back(self, folder: Path) -> None:
         """Roll the table back to the Iceberg snapshot before its current one."""
-
-
-class OnSpark(Tables):
-    """In a real catalog and the shared session."""
-
-    def __init__(self, spark: SparkSession) -> None:
-        self._spark = spark
-
-    def roll_back(self, folder: Path) -> None:
-        project, name = VdeProject.load(folder), key_of(folder).table
-        before = project.services.catalog.line(name)[1]
-        project.open_spark()
-        catalog = project.configuration.catalog.name
-        self._spark.sql(f"CALL {catalog}.system.rollback_to_snapshot('{name}', {before})")
-
-    def remove(self, folder: Path, number: int) -> int:
         name = key_of(folder).table
-        table = VdeProject.load(folder).iceberg_catalog().load_table((name.namespace, name.name))
-        table.delete(f"number = {number}")
-        head = table.refresh().current_snapshot()
-        assert head is not None
-        return head.snapshot_id
+        self.world.catalog.roll_back(name, self.world.catalog.line(name)[1])
 
 
-class InMemory(Tables):
-    """In a world in memory."""
-
-    def __init__(self, world: MemoryWorld) -> None:
-        self._world = world
-
-    def remove(self, folder: Path, number: int) -> int:
-        name = key_of(folder).table
-        table = self._world.catalog.tables[name]
-        kept = [each for each in table.rows_at(table.head) if each[1] != number]
-        return self._world.catalog.delete(name, kept)
-
-    def roll_back(self, folder: Path) -> None:
-        name = key_of(folder).table
-        self._world.catalog.roll_back(name, self._world.catalog.line(name)[1])
-
-
-@pytest.fixture(params=["in memory", pytest.param("on Spark", marks=pytest.mark.full)])
-def tables(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Tables:
-    """Projects are in memory, or on the shared session."""
-    if request.param == "on Spark":
-        return OnSpark(request.getfixturevalue("spark"))
+@pytest.fixture
+def tables(monkeypatch: pytest.MonkeyPatch) -> Tables:
     world = MemoryWorld()
     world.land(until=48)  # its clock has passed both days
     serve(world, monkeypatch)
-    return InMemory(world)
+    return Tables(world)
 
 
 def record(folder: Path, snapshot: int) -> None:
@@ -161,10 +121,7 @@ A_ROW_OF_A_DAY_IS_GONE: Final = {
     "entries": 2,
     "mismatches": [
         {
-            "interval": {
-                "start": "2024-01-01T00:00:00+00:00",
-                "end": "2024-01-02T00:00:00+00:00",
-            },
+            "interval": {"start": "2024-01-01T00:00:00+00:00", "end": "2024-01-02T00:00:00+00:00"},
             "recorded": {"rows": 2},
             "found": {"rows": 1},
         }
@@ -175,7 +132,6 @@ A_ROW_OF_A_DAY_IS_GONE: Final = {
 }
 
 
-@pytest.mark.spark
 def test_rows_that_are_gone_are_found_and_the_advice_brings_them_back(
     tables: Tables, days: Path
 ) -> None:
