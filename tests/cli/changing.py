@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -28,7 +29,7 @@ from vde_dagster.orchestration import jobs
 START: Final = datetime(2024, 1, 1, tzinfo=UTC)
 SOURCES: Final = """\
 - name: raw.events
-  columns: {id: bigint, at: timestamp, amount: int}
+  columns: {id: bigint, at: timestamp, amount: bigint}
 """
 EVENTS: Final = """\
 MODEL (name staging.events, kind INCREMENTAL_BY_TIME_RANGE (time_column at), cron '@hourly');
@@ -121,12 +122,17 @@ def catch_up_here(
 def write_files(folder: Path) -> Path:
     """The project's files, with a catalog that no other test has."""
     models = {"events": EVENTS, "daily": DAILY, "best": BEST, "total": TOTAL}
+    return write_models(folder, models, f"catalog: {{name: lake_{uuid.uuid4().hex[:8]}}}\n")
+
+
+def write_models(folder: Path, texts: Mapping[str, str], settings: str = "") -> Path:
+    """Models by the names of their files, over one source that has the project's clock."""
     (folder / "models").mkdir(parents=True)
-    for name, text in models.items():
-        (folder / "models" / f"{name}.sql").write_text(text)
-    (folder / "external_models.yaml").write_text(SOURCES)
     (folder / "vde.yaml").write_text(
-        f"name: changing\ncatalog: {{name: lake_{uuid.uuid4().hex[:8]}}}\n"
-        "defaults: {start: 2024-01-01}\nclock: {valid_to: [raw.events]}\n"
+        "name: changing\ndefaults: {start: 2024-01-01}\nclock: {valid_to: [raw.events]}\n"
+        + settings
     )
+    (folder / "external_models.yaml").write_text(SOURCES)
+    for name, text in texts.items():
+        (folder / "models" / f"{name}.sql").write_text(text)
     return folder

@@ -11,26 +11,12 @@ import pytest
 from tests.app.memory_world import MemoryWorld, build, graph_of
 from tests.app.shop_world import EDITED, SALES, SHOP, day, done, shop_in_production
 from tests.cli.calling import call, facts
-from tests.cli.changing import serve
+from tests.cli.changing import serve, write_models
 
 KEPT = {**SHOP, "sales": SALES.replace("time_column day)", "time_column day, forward_only true)")}
 DAY = "2024-01-02T00:00:00+00:00"
 BOUNDED = "bounded from 2024-01-02"
 PREVIEW = "preview from 2024-01-02"
-
-
-def written(folder: Path, texts: dict[str, str]) -> Path:
-    """The files of a project."""
-    (folder / "models").mkdir(parents=True)
-    (folder / "vde.yaml").write_text(
-        "name: shop\ndefaults: {start: 2024-01-01}\nclock: {valid_to: [raw.events]}\n"
-    )
-    (folder / "external_models.yaml").write_text(
-        "- name: raw.events\n  columns: {id: bigint, at: timestamp, amount: bigint}\n"
-    )
-    for name, text in texts.items():
-        (folder / "models" / f"{name}.sql").write_text(text)
-    return folder
 
 
 @pytest.fixture
@@ -39,7 +25,7 @@ def bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     world = shop_in_production()
     done(world.services(), graph_of(EDITED), start=day(2).start)
     serve(world, monkeypatch)
-    return written(tmp_path / "shop", EDITED)
+    return write_models(tmp_path / "shop", EDITED)
 
 
 @pytest.fixture
@@ -51,7 +37,7 @@ def previewed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     changed = {**KEPT, "sales": KEPT["sales"].replace("SUM(amount)", "SUM(amount * 10)")}
     done(world.services(), graph_of(changed), effective_from=day(2).start)
     serve(world, monkeypatch)
-    return written(tmp_path / "shop", changed)
+    return write_models(tmp_path / "shop", changed)
 
 
 def advised(text: str) -> list[str]:

@@ -18,7 +18,7 @@ import pytest
 
 from tests.app.memory_world import RAW, Fuse, MemoryWorld, bound, build, graph_of
 from tests.cli.calling import call
-from tests.cli.changing import serve
+from tests.cli.changing import serve, write_models
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.running import plan_run
 from vde_dagster.app.catch_up.sessions import catch_up
@@ -58,15 +58,7 @@ class Night:
 
     def __init__(self, folder: Path, texts: dict[str, str]) -> None:
         self.folder, self.world, self.texts = folder, MemoryWorld(), texts
-        (folder / "models").mkdir(parents=True)
-        (folder / "vde.yaml").write_text(
-            "name: night\ndefaults: {start: 2024-01-01}\nclock: {valid_to: [raw.events]}\n"
-        )
-        (folder / "external_models.yaml").write_text(
-            "- name: raw.events\n  columns: {id: bigint, at: timestamp, amount: bigint}\n"
-        )
-        for name, text in texts.items():
-            (folder / "models" / f"{name}.sql").write_text(text)
+        write_models(folder, texts)
         self.land(*((hour + 0.5, 10 + hour) for hour in range(10)), until=10)
         build(self.world.services(), graph_of(texts))
 
