@@ -5,11 +5,11 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 from subprocess import CompletedProcess
-from typing import Final, NoReturn, Protocol
+from typing import NoReturn, Protocol
 
 import pytest
 
-from tests.cli.calling import NO_JAVA, call, new_project, run_vde
+from tests.cli.calling import NO_JAVA, call, new_project
 from vde_dagster.lakehouse import session
 
 
@@ -25,16 +25,12 @@ class WithoutJava(Protocol):
     def __call__(self, *arguments: str | Path) -> CompletedProcess[str]: ...
 
 
-_IN_A_PROCESS: Final = "in a process"
-
-
-@pytest.fixture(params=["in this process", pytest.param(_IN_A_PROCESS, marks=pytest.mark.full)])
-def without_java(
-    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> WithoutJava:
+@pytest.fixture
+def without_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> WithoutJava:
     """Runs a command where no `java` is found.
 
-    This process may have a session already, so here a command that asks for one fails.
+    This process may have a session already, so a command that asks for one fails. That commands
+    do not load Spark at all is in test_loaded_modules.py.
     """
     programs = tmp_path / "programs"
     programs.mkdir()
@@ -43,10 +39,7 @@ def without_java(
     def nothing_to_start(*_: object, **__: object) -> NoReturn:
         raise AssertionError("this command asks for a Spark session")
 
-    def in_a_process(*arguments: str | Path) -> CompletedProcess[str]:
-        return run_vde(*arguments, **{**NO_JAVA, "PATH": str(programs)})
-
-    def in_this_process(*arguments: str | Path) -> CompletedProcess[str]:
+    def run(*arguments: str | Path) -> CompletedProcess[str]:
         with monkeypatch.context() as patch:
             patch.setenv("PATH", str(programs))
             patch.setenv("JAVA_HOME", NO_JAVA["JAVA_HOME"])
@@ -54,10 +47,4 @@ def without_java(
             done = call(*arguments)
         return CompletedProcess(arguments, done.exit_code, done.stdout, done.stderr)
 
-    return in_a_process if request.param == _IN_A_PROCESS else in_this_process
-
-
-without_java_in_a_process: Final = pytest.mark.parametrize(
-    "without_java", [_IN_A_PROCESS], indirect=True
-)
-"""For a test whose process the short form, too, starts."""
+    return run

@@ -6,7 +6,6 @@ import os
 import pty
 import re
 import select
-import subprocess
 import sys
 import threading
 import time
@@ -19,7 +18,7 @@ from typing import Final
 import pytest
 
 from tests.cli.calling import OURS
-from tests.depth import is_full
+from vde_dagster.cli.commands import vde
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _WINDOW: Final = {"COLUMNS": "100", "TERM": "xterm"}
@@ -31,20 +30,6 @@ class Said:
 
     text: str
     code: int
-
-
-def on_terminal(
-    *arguments: str | Path, answers: tuple[tuple[str, str], ...], in_a_process: bool = False
-) -> Said:
-    """Run `vde` on a terminal of 100 columns: in this process in the short form, else in another.
-
-    Args:
-        arguments: Of `vde`.
-        answers: Each with the text that is waited for before it is typed.
-        in_a_process: Whether the short form, too, has a process.
-    """
-    run = _in_a_process if in_a_process or is_full() else _in_this_process
-    return run(*map(str, arguments), person=_Person(list(answers)))
 
 
 @dataclass
@@ -82,32 +67,14 @@ class _Person:
         assert not self.waiting, f"nobody asked for {self.waiting[0][0]!r}:\n{self.screen}"
 
 
-def _in_a_process(*arguments: str, person: _Person) -> Said:
-    main, side = pty.openpty()
-    code = "from vde_dagster.cli import main; main()"
-    env = {key: each for key, each in os.environ.items() if key not in OURS}
-    process = subprocess.Popen(
-        [sys.executable, "-c", code, *arguments],
-        env=env | _WINDOW,
-        stdin=side,
-        stdout=side,
-        stderr=side,
-        start_new_session=True,
-    )
-    os.close(side)
-    try:
-        person.sit_at(main, lambda: process.poll() is not None)
-        return Said(text=person.screen, code=process.wait(timeout=600))
-    finally:
-        process.kill()
-        process.wait()
-        os.close(main)
-        person.leave()
+def on_terminal(*arguments: str | Path, answers: tuple[tuple[str, str], ...]) -> Said:
+    """Run `vde` on a terminal of 100 columns.
 
-
-def _in_this_process(*arguments: str, person: _Person) -> Said:
-    from vde_dagster.cli.commands import vde
-
+    Args:
+        arguments: Of `vde`.
+        answers: Each with the text that is waited for before it is typed.
+    """
+    person = _Person(list(answers))
     main, side = pty.openpty()
     ended = threading.Event()
 
@@ -129,7 +96,7 @@ def _in_this_process(*arguments: str, person: _Person) -> Said:
         for each, value in _WINDOW.items():
             patch.setenv(each, value)
         try:
-            vde([*arguments], prog_name="vde")
+            vde([*map(str, arguments)], prog_name="vde")
         except SystemExit as end:
             code = end.code
         sys.stdout.flush()

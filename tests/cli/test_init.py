@@ -26,18 +26,6 @@ from vde_dagster.cli.examples import EXAMPLES
 from vde_dagster.core.names import InvalidName
 
 
-@pytest.mark.full
-def test_the_new_project_plans_three_models(project: Path) -> None:
-    done = call("plan", "prod", "--project", project, "--format", "json")
-    assert done.exit_code == 0, done.stderr
-    kinds = {each["name"]: each["kind"] for each in json.loads(done.stdout)["changes"]}
-    assert kinds == {
-        "staging.orders": "SEED",
-        "mart.revenue": "FULL",
-        "mart.best_customers": "VIEW",
-    }
-
-
 def test_it_has_everything_that_dagster_needs(project: Path) -> None:
     locations = yaml.safe_load((project / "workspace.yaml").read_text())["load_from"]
     attributes = [each["python_file"]["attribute"] for each in locations]
@@ -162,10 +150,6 @@ def test_a_folder_that_is_not_empty_is_refused(tmp_path: Path) -> None:
     assert done.exit_code == 1
     assert "not empty" in done.stderr
     assert [each.name for each in tmp_path.iterdir()] == ["notes.txt"]
-
-
-def test_an_empty_folder_is_fine(tmp_path: Path) -> None:
-    assert call("init", tmp_path).exit_code == 0
 
 
 def test_an_environment_with_an_empty_name_is_not_production(project: Path) -> None:

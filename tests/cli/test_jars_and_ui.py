@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from tests.cli.calling import call
-from vde_dagster.cli.ui import address
 
 
 def test_given_jars_are_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -35,11 +34,6 @@ def test_the_ui_needs_a_workspace(project: Path) -> None:
     done = call("ui", "--project", project)
     assert done.exit_code == 1
     assert "no workspace.yaml" in done.stderr
-
-
-def test_the_address_names_the_port() -> None:
-    assert address() == "http://127.0.0.1:3000"
-    assert address(3100) == "http://127.0.0.1:3100"
 
 
 def test_the_ui_says_where_sensors_are_switched_on(

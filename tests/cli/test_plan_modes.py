@@ -224,11 +224,8 @@ def test_what_is_decided_for_one_environment_holds_for_the_next_and_is_not_asked
 # On a terminal
 @pytest.mark.full
 def test_a_person_is_asked_with_what_follows_from_each_answer(shop: Path) -> None:
-    said = on_terminal(
-        *("plan", "--categorize=ask", "--project", shop),
-        answers=(("forward_only [breaking]: ", "non\n"), NOT_APPLIED),
-        in_a_process=True,
-    )
+    answers = (("forward_only [breaking]: ", "non\n"), NOT_APPLIED)
+    said = asked(shop, "--categorize=ask", answers=answers)
     assert said.code == 0
     before = said.text.split("Plan for prod")[0]
     assert "mart.scores (1 of 1): what this edit means is not known" in before

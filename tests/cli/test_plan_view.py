@@ -160,6 +160,9 @@ def test_an_edit_stands_with_its_reasons_above_all_that_it_reaches() -> None:
         "│     00000000 -> 11111111  the whole table",
         "└─ 1 downstream keeps its version: nothing that it reads changed",
     ]
+    assert "raw.orders\n" not in text
+    assert "1 changed, 3 changed upstream, 1 unchanged; 0 sources." in text
+    assert "To compute: 3 intervals in 3 models." in text
 
 
 def test_a_kept_version_has_the_reason_that_json_has() -> None:
@@ -187,13 +190,6 @@ def test_a_kept_version_has_the_reason_that_json_has() -> None:
     assert "forward-only: it keeps its rows" in lines
     assert "2 downstream keep their versions; of each: nothing that it reads changed" in lines
     assert "1 downstream keeps its version: what it reads has equal rows" in lines
-
-
-def test_unchanged_models_are_only_counted() -> None:
-    text = printed(plan_of(graph_of(ORDERS), edited()))
-    assert "raw.orders\n" not in text
-    assert "1 changed, 3 changed upstream, 1 unchanged; 0 sources." in text
-    assert "To compute: 3 intervals in 3 models." in text
 
 
 def test_a_model_below_two_edits_stands_once_below_the_nearer_one() -> None:
@@ -228,9 +224,8 @@ def test_new_removed_and_metadata_models_have_lists_of_their_own() -> None:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("models", [200, pytest.param(2000, marks=pytest.mark.full)])
-def test_one_change_of_very_many_models_fits_a_few_screens_and_json_has_all(models: int) -> None:
-    readers = models - 1
+def test_one_change_of_very_many_models_fits_a_few_screens_and_json_has_all() -> None:
+    readers = 199
     wide = {f"mart.reader_{number:04}": "core.base" for number in range(readers)}
     graph = graph_of({"core.base": "", **wide})
     changes = [change("core.base", Change.DIRECT, Category.BREAKING, "adds a filter")]
@@ -240,7 +235,7 @@ def test_one_change_of_very_many_models_fits_a_few_screens_and_json_has_all(mode
     assert len(text.splitlines()) < 90
     assert f"└─ ... and {readers - MOST:,} more downstream (--format json lists all)" in text
     assert f"1 changed, {readers:,} changed upstream; 0 sources." in text
-    assert len(json.loads(json.dumps(plan_facts(plan)))["changes"]) == models
+    assert len(json.loads(json.dumps(plan_facts(plan)))["changes"]) == readers + 1
 
 
 @pytest.mark.full
