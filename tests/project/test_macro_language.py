@@ -74,97 +74,52 @@ EXPANSIONS = [
     # variables
     ("SELECT @VAR('number') AS x", "SELECT 3 AS x"),
     ("SELECT @number AS x", "SELECT 3 AS x"),
-    ("SELECT @NUMBER + @var('Number') AS x", "SELECT 3 + 3 AS x"),
     ("SELECT @VAR('missing', 5) AS x", "SELECT 5 AS x"),
     ("SELECT @VAR('missing', 'a b') AS x", "SELECT 'a b' AS x"),
     ("SELECT @VAR('missing', a + 1) * 2 AS x FROM t", "SELECT (a + 1) * 2 AS x FROM t"),
     ("SELECT @VAR('number', 5) AS x", "SELECT 3 AS x"),
-    ("SELECT @quote AS x", r"SELECT 'it\'s' AS x"),
     ("SELECT @hostile AS x", "SELECT 'x`; drop table y --' AS x"),
     ("SELECT @yes AS x, @nothing AS y", "SELECT TRUE AS x, NULL AS y"),
-    ("SELECT a - @minus AS x FROM t", "SELECT a - (-2) AS x FROM t"),
     ("SELECT @ids AS x", "SELECT ARRAY(1, 2) AS x"),
-    ("SELECT a FROM t WHERE a IN @ids", "SELECT a FROM t WHERE a IN (1, 2)"),
-    ("SELECT a FROM t WHERE a IN (@ids, 7)", "SELECT a FROM t WHERE a IN (1, 2, 7)"),
     ("SELECT a FROM t WHERE a IN @VAR('columns')", "SELECT a FROM t WHERE a IN ('a', 'b')"),
     ("SELECT a FROM t WHERE a IN @empty OR b", "SELECT a FROM t WHERE FALSE OR b"),
     ("SELECT a FROM t LIMIT @number", "SELECT a FROM t LIMIT 3"),
     ("SELECT a + INTERVAL @number DAY AS x FROM t", "SELECT a + INTERVAL 3 DAY AS x FROM t"),
     ("SELECT to_date(a, @VAR('f', 'yyyy')) AS x", "SELECT to_date(a, 'yyyy') AS x"),
     ("SELECT DATE_TRUNC(@VAR('u', 'month'), a) AS x", "SELECT DATE_TRUNC('month', a) AS x"),
-    ("SELECT a AS x FROM t WHERE a LIKE @quote", r"SELECT a AS x FROM t WHERE a LIKE 'it\'s'"),
     # names
     ("SELECT @{function}(a) AS @{function}_a FROM t", "SELECT sum(a) AS sum_a FROM t"),
-    ("SELECT a FROM @{schema}.orders", "SELECT a FROM raw.orders"),
-    ("SELECT a FROM raw.@{table}", "SELECT a FROM raw.orders"),
     ("SELECT a FROM @{schema}.@{table} AS o", "SELECT a FROM raw.orders AS o"),
     ("SELECT a FROM @{schema}.x_@{table}_@{number}", "SELECT a FROM raw.x_orders_3"),
     ("SELECT a FROM @{ table }_1", "SELECT a FROM orders_1"),
     ("SELECT a AS `the @{table}` FROM t", "SELECT a AS `the orders` FROM t"),
-    ("SELECT @{hostile} FROM t", "SELECT `x``; drop table y --` FROM t"),
     ("SELECT @{hostile}(a) AS x FROM t", "SELECT `x``; drop table y --`(a) AS x FROM t"),
     ("SELECT t.@{hostile}_x AS a FROM t", "SELECT t.`x``; drop table y --_x` AS a FROM t"),
     ("SELECT CAST(a AS @{type}) AS x", "SELECT CAST(a AS BIGINT) AS x"),
     ("SELECT '@{table} @number' AS x", "SELECT '@{table} @number' AS x"),
     ("SELECT a AS @VAR('table') FROM t", "SELECT a AS `orders` FROM t"),
     # @IF
-    ("SELECT @IF(@number > 2, a, b) AS x FROM t", "SELECT a AS x FROM t"),
     ("SELECT @IF(@number > 3, a, b) AS x FROM t", "SELECT b AS x FROM t"),
-    ("SELECT @IF (@yes, a) AS x, b FROM t", "SELECT a AS x, b FROM t"),
-    ("SELECT b, @IF(NOT @yes, a) AS x FROM t", "SELECT b FROM t"),
     ("SELECT b, @IF(NOT @yes, a AS x) FROM t", "SELECT b FROM t"),
     ("SELECT @IF(@nothing = 1, a, b) AS x FROM t", "SELECT b AS x FROM t"),
-    ("SELECT a FROM t WHERE @IF(FALSE, a > 1)", "SELECT a FROM t"),
-    ("SELECT a FROM t WHERE b AND @IF(FALSE, a > 1)", "SELECT a FROM t WHERE b"),
-    ("SELECT a FROM t WHERE @IF(FALSE, a > 1) AND b", "SELECT a FROM t WHERE b"),
-    ("SELECT a FROM t WHERE NOT (@IF(FALSE, a > 1)) OR b", "SELECT a FROM t WHERE b"),
-    ("SELECT a FROM t WHERE b AND @IF(TRUE, a OR b)", "SELECT a FROM t WHERE b AND (a OR b)"),
-    ("SELECT a FROM t GROUP BY @IF(FALSE, a)", "SELECT a FROM t"),
-    ("SELECT a FROM t HAVING @IF(FALSE, a)", "SELECT a FROM t"),
-    ("SELECT a FROM t ORDER BY a, @IF(FALSE, b) DESC", "SELECT a FROM t ORDER BY a"),
-    ("SELECT a FROM t LIMIT @IF(FALSE, 3)", "SELECT a FROM t"),
-    ("SELECT f(a, @IF(FALSE, b)) AS x", "SELECT f(a) AS x"),
-    ("SELECT a FROM @IF(@yes, raw.big, raw.small) AS o", "SELECT a FROM raw.big AS o"),
-    ("SELECT 1 FROM (@IF(@yes, SELECT 1 AS a)) AS q", "SELECT 1 FROM (SELECT 1 AS a) AS q"),
-    ("SELECT 1 FROM @IF(@yes, SELECT 1 AS a) AS q", "SELECT 1 FROM (SELECT 1 AS a) AS q"),
-    (
-        "WITH q AS (@IF(@yes, SELECT 1 AS a)) SELECT a FROM q",
-        "WITH q AS (SELECT 1 AS a) SELECT a FROM q",
-    ),
-    ("SELECT a = @IF(@yes, SELECT 1 AS a) AS x", "SELECT a = (SELECT 1 AS a) AS x"),
     ("@IF(@number = 3, SELECT 1 AS a, SELECT 2 AS a)", "SELECT 1 AS a"),
-    ("@IF(FALSE, DELETE FROM t); SELECT 1 AS a", "SELECT 1 AS a"),
     ("@IF(TRUE, DELETE FROM t); SELECT 1 AS a", "DELETE FROM t; SELECT 1 AS a"),
-    ("SELECT @IF(TRUE, @IF(FALSE, a, b), c) AS x", "SELECT b AS x"),
     ("SELECT @IF(FALSE, @nobody_knows, 1) AS x", "SELECT 1 AS x"),
     ("SELECT @IF(@VAR('missing', 'a') IN ('a', 'b'), 1, 2) AS x", "SELECT 1 AS x"),
     ("SELECT @IF(@number IN @ids, 1, 2) AS x", "SELECT 2 AS x"),
     # @EACH
-    ("SELECT @EACH([a, b], x -> x) FROM t", "SELECT a, b FROM t"),
     ("SELECT @EACH((a, b), x -> x) FROM t", "SELECT a, b FROM t"),
     ("SELECT @EACH(a, x -> x + 1) AS y FROM t", "SELECT a + 1 AS y FROM t"),
-    ("SELECT @EACH([], x -> x), b FROM t", "SELECT b FROM t"),
     ("SELECT @EACH(@empty, x -> x), b FROM t", "SELECT b FROM t"),
     ("SELECT @EACH(@columns, x -> @{x}) FROM t", "SELECT a, b FROM t"),
-    ("SELECT @EACH(@columns, x -> x AS @{x}_s)", "SELECT 'a' AS a_s, 'b' AS b_s"),
     (
         "SELECT @EACH([a, b], x -> SUM(x) AS sum_@{x}) FROM t GROUP BY @EACH([c, d], x -> x)",
         "SELECT SUM(a) AS sum_a, SUM(b) AS sum_b FROM t GROUP BY c, d",
     ),
-    ("SELECT COALESCE(@EACH([a, b], x -> x), 0) AS y", "SELECT COALESCE(a, b, 0) AS y"),
     ("SELECT f(0, @EACH([a, b], x -> x)) AS y", "SELECT f(0, a, b) AS y"),
-    ("SELECT c IN (@EACH([1, 2], x -> x * 2)) AS y", "SELECT c IN (1 * 2, 2 * 2) AS y"),
     ("SELECT @EACH([a + 1], x -> x * 2) AS y", "SELECT (a + 1) * 2 AS y"),
     ("SELECT @EACH([a, b], x -> t.x) FROM t", "SELECT t.a, t.b FROM t"),
     ("SELECT @EACH([a, b], x -> t.@{x} AS x) FROM t", "SELECT t.a AS a, t.b AS b FROM t"),
-    (
-        "SELECT a FROM t ORDER BY @EACH([a, b], x -> x) DESC",
-        "SELECT a FROM t ORDER BY a DESC, b DESC",
-    ),
-    (
-        "SELECT a FROM t ORDER BY @EACH([a, b], x -> x DESC)",
-        "SELECT a FROM t ORDER BY a DESC, b DESC",
-    ),
     (
         "SELECT @EACH([a, b], x -> @EACH([c, d], y -> x + y AS @{x}_@{y})) FROM t",
         "SELECT a + c AS a_c, a + d AS a_d, b + c AS b_c, b + d AS b_d FROM t",
@@ -184,13 +139,9 @@ EXPANSIONS = [
     ("SELECT (@EACH([a, b], x -> x)) IN (SELECT 1, 2) AS y", "SELECT (a, b) IN (SELECT 1, 2) AS y"),
     # @DEF
     ("@DEF(rate, 2); SELECT @rate * a AS x", "SELECT 2 * a AS x"),
-    ("@DEF(sums, a + b); SELECT @sums * 2 AS x", "SELECT (a + b) * 2 AS x"),
     ("@DEF(double, x -> x * 2); SELECT @double(a + 1) AS y", "SELECT (a + 1) * 2 AS y"),
-    ("@DEF(f, (x, y) -> x - y); SELECT @f(1, a - b) AS z", "SELECT 1 - (a - b) AS z"),
-    ("@DEF(f, x -> x + 1); @DEF(g, x -> @f(x) * 2); SELECT @g(a) AS y", "SELECT (a + 1) * 2 AS y"),
     ("@DEF(part, b); SELECT a AS @{part}_x FROM t", "SELECT a AS b_x FROM t"),
     ("@IF(TRUE, @DEF(k, 1)); SELECT @k AS x", "SELECT 1 AS x"),
-    ("@DEF(number, 4); SELECT @number AS x", "SELECT 4 AS x"),
 ]
 
 
@@ -199,7 +150,7 @@ def test_a_macro_gives_what_a_person_would_have_written(text: str, expected: str
     assert sql_of(text) == plain(expected)
 
 
-DIALECTS = (
+DIALECTS = [
     "spark",
     "duckdb",
     "bigquery",
@@ -209,14 +160,14 @@ DIALECTS = (
     "mysql",
     "oracle",
     "trino",
-)
+]
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_every_dialect_reads_the_same_macros(dialect: str) -> None:
     text = (
         "@DEF(double, v -> v * 2);\n"
-        "SELECT @EACH((a, b), x -> @double(x) AS @{x}_@{number}), @VAR('number') AS n,\n"
+        "SELECT @EACH([a, b], x -> @double(x) AS @{x}_@{number}), @VAR('number') AS n,\n"
         "  @IF(@yes, c, d) AS e, @IF(NOT @yes, f) AS f, '@g' AS g\n"
         "FROM @{schema}.@{table} WHERE h BETWEEN @start_ds AND @end_ds AND i IN @ids"
     )
@@ -225,20 +176,9 @@ def test_every_dialect_reads_the_same_macros(dialect: str) -> None:
         "FROM raw.orders WHERE h BETWEEN @start_ds AND @end_ds AND i IN (1, 2)"
     )
     assert sql_of(text, dialect) == plain(expected, dialect)
-
-
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_time_macros_are_parameters_in_every_dialect(dialect: str) -> None:
-    text = "SELECT a FROM t WHERE a >= @start_ds AND b < DATE(@end_dt)"
     (query,) = read(text, dialect).expressions
-    assert [each.name for each in query.find_all(exp.Parameter)] == ["start_ds", "end_dt"]
+    assert [each.name for each in query.find_all(exp.Parameter)] == ["start_ds", "end_ds"]
     assert query.find(exp.Abs) is None
-
-
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_square_brackets_are_a_list_in_every_dialect(dialect: str) -> None:
-    text = "SELECT @EACH([a, b], x -> x) FROM t"
-    assert sql_of(text, dialect) == plain("SELECT a, b FROM t", dialect)
 
 
 @pytest.mark.parametrize(
@@ -298,42 +238,26 @@ def test_stars_wait_for_the_columns_of_the_parents() -> None:
     assert [table.name for table in query.find_all(exp.Table)] == ["orders"]
 
 
+BOTH = "SELECT * FROM a UNION ALL SELECT * FROM b"
+
+
 @pytest.mark.parametrize(
     "text,expected",
     [
         ("@UNION('all', a, raw.b)", "SELECT * FROM a UNION ALL SELECT * FROM raw.b"),
-        ("@UNION(a, b)", "SELECT * FROM a UNION ALL SELECT * FROM b"),
+        ("@UNION(a, b)", BOTH),
         ("@UNION('DISTINCT', a, b)", "SELECT * FROM a UNION SELECT * FROM b"),
         ("@UNION(a)", "SELECT * FROM a"),
-        (
-            "@UNION(a, b) ORDER BY 1 LIMIT 2",
-            "SELECT * FROM a UNION ALL SELECT * FROM b ORDER BY 1 LIMIT 2",
-        ),
-        (
-            "WITH a AS (SELECT 1 AS x) @UNION(a, b)",
-            "WITH a AS (SELECT 1 AS x) SELECT * FROM a UNION ALL SELECT * FROM b",
-        ),
+        ("@UNION(a, b) ORDER BY 1 LIMIT 2", f"{BOTH} ORDER BY 1 LIMIT 2"),
+        ("WITH a AS (SELECT 1 AS x) @UNION(a, b)", f"WITH a AS (SELECT 1 AS x) {BOTH}"),
         (
             "WITH u AS (@UNION(a, b)) SELECT 1 AS x FROM u",
-            "WITH u AS (SELECT * FROM a UNION ALL SELECT * FROM b) SELECT 1 AS x FROM u",
+            f"WITH u AS ({BOTH}) SELECT 1 AS x FROM u",
         ),
-        (
-            "SELECT 1 AS x FROM (@UNION(a, b)) AS u",
-            "SELECT 1 AS x FROM (SELECT * FROM a UNION ALL SELECT * FROM b) AS u",
-        ),
-        (
-            "SELECT 1 AS x FROM @UNION(a, b) AS u",
-            "SELECT 1 AS x FROM (SELECT * FROM a UNION ALL SELECT * FROM b) AS u",
-        ),
-        (
-            "SELECT 1 AS x FROM c JOIN @UNION(a, b) AS u ON TRUE",
-            "SELECT 1 AS x FROM c JOIN (SELECT * FROM a UNION ALL SELECT * FROM b) AS u ON TRUE",
-        ),
-        (
-            "@UNION(@EACH([a, b], x -> raw.@{x}))",
-            "SELECT * FROM raw.a UNION ALL SELECT * FROM raw.b",
-        ),
-        ("@IF(TRUE, @UNION(a, b), SELECT 1 AS x)", "SELECT * FROM a UNION ALL SELECT * FROM b"),
+        ("SELECT 1 AS x FROM (@UNION(a, b)) AS u", f"SELECT 1 AS x FROM ({BOTH}) AS u"),
+        ("SELECT x FROM c JOIN @UNION(a, b) AS u", f"SELECT x FROM c JOIN ({BOTH}) AS u"),
+        ("@UNION(@EACH([a, b], x -> @{x}))", BOTH),
+        ("@IF(TRUE, @UNION(a, b), SELECT 1 AS x)", BOTH),
     ],
 )
 def test_a_union_is_a_query_over_its_relations(text: str, expected: str) -> None:
@@ -366,7 +290,6 @@ PROBLEMS = [
     ("SELECT a FROM @IF(FALSE, t)", 7, "one table is needed", ""),
     ("SELECT @EACH([a, b], x) FROM t", 7, "is a function", "@EACH([a, b], x -> expression)"),
     ("SELECT @EACH([a, b], x -> x) AS y FROM t", 7, "2 expressions", ""),
-    ("SELECT @EACH([a, b], x -> x) + 1 AS y FROM t", 7, "2 expressions", ""),
     ("SELECT @EACH([a], x -> x AS y) AS z FROM t", 7, "has a name", ""),
     ("SELECT 1 + @IF(TRUE, a AS y) FROM t", 7, "has a name", ""),
     ("SELECT COUNT(DISTINCT @IF(FALSE, a)) AS x FROM t", 7, "nothing is left here", ""),
@@ -381,7 +304,6 @@ PROBLEMS = [
     ("@DEF(f, x -> x); SELECT @f(a, b) AS y", 7, "@f takes 1 arguments (x)", ""),
     ("@DEF(f, x -> x); SELECT @f AS y", 7, "called with arguments", "@f(...)"),
     ("@DEF(k, 1); SELECT @k(1) AS y", 7, "takes no arguments", ""),
-    ("SELECT @number(1) AS y", 7, "takes no arguments", "Write @number."),
     ("SELECT @start_ds(1) AS y", 7, "takes no arguments", "Write @start_ds."),
     ("SELECT @IF AS y", 7, "called with arguments", "@if(...)"),
     ("SELECT @IF(a", 7, "never closed", ")"),
@@ -401,49 +323,19 @@ PROBLEMS = [
     ("SELECT 'a\nFROM t", 7, "does not parse", "dialect"),
     ("SELECT @IF(TRUE, a b c) AS x", 7, "does not parse", "dialect"),
     ("SELECT a FROM t WHERE {{ x }}", 7, "Jinja in it ({{)", "@VAR"),
-    ("SELECT a FROM t WHERE '{{ ds }}' = a", 7, "Jinja in it ({{)", "@VAR"),
     ("SELECT a FROM t WHERE b = '{% if x %}1{% endif %}'", 7, "Jinja in it ({%)", "@VAR"),
     ("{% set x = 1 %} SELECT {{ x }}", 7, "Jinja in it ({", "@VAR"),
     ("JINJA_QUERY_BEGIN;\nSELECT 1;\nJINJA_END;", 7, "JINJA_QUERY_BEGIN", "@VAR"),
     ("SELECT 1 AS a;\nJINJA_STATEMENT_BEGIN; x; JINJA_END;", 8, "JINJA_STATEMENT_BEGIN", "@VAR"),
     # statements of the virtual layer
-    (
-        "SELECT 1;\nON_VIRTUAL_UPDATE_BEGIN;\nGRANT SELECT ON VIEW @this_model TO r;",
-        8,
-        "ON_VIRTUAL_UPDATE_BEGIN",
-        "behind the query",
-    ),
-    (
-        "SELECT 1 AS a;\n\non_virtual_update_begin;\nSET x = 1;\non_virtual_update_end;",
-        9,
-        "statements for when views are updated",
-        "rights on views",
-    ),
-    (
-        "SELECT 1;\nON_VIRTUAL_UPDATE_BEGIN;\nJINJA_STATEMENT_BEGIN;\nGRANT x ON {{ x }} TO r;",
-        8,
-        "ON_VIRTUAL_UPDATE_BEGIN",
-        "",
-    ),
-    (
-        "ON_VIRTUAL_UPDATE_BEGIN;\nSELECT 2 AS b;\nON_VIRTUAL_UPDATE_END;\nSELECT 1 AS a",
-        7,
-        "ON_VIRTUAL_UPDATE_BEGIN",
-        "",
-    ),
-    (
-        "SELECT 1 AS a;\nON_VIRTUAL_UPDATE_BEGIN;\n{# it's #}\nON_VIRTUAL_UPDATE_END;",
-        8,
-        "ON_VIRTUAL_UPDATE_BEGIN",
-        "",
-    ),
-    ("SELECT 1 AS a\nON_VIRTUAL_UPDATE_BEGIN;", 8, "ON_VIRTUAL_UPDATE_BEGIN", ""),
-    ("SELECT 1 AS a;\nON_VIRTUAL_UPDATE_END;", 8, "ON_VIRTUAL_UPDATE_END", ""),
+    ("SELECT 1 AS a;\n\non_virtual_update_begin;\nSET x = 1;\non_virtual_update_end;", 9, "statements for when views are updated", "rights on views"),
+    ("ON_VIRTUAL_UPDATE_BEGIN;\nSELECT 2 AS b;\nON_VIRTUAL_UPDATE_END;\nSELECT 1 AS a", 7, "ON_VIRTUAL_UPDATE_BEGIN", "behind the query"),
+    ("SELECT 1 AS a;\nON_VIRTUAL_UPDATE_BEGIN;\n{# it's #}\nON_VIRTUAL_UPDATE_END;", 8, "ON_VIRTUAL_UPDATE_BEGIN", ""),
     ("SELECT `a\0b` FROM t", 7, "NUL character", ""),
     ("MSCK REPAIR TABLE @{schema}.t; SELECT 1 AS a", 7, "passed on as it is", "without macros"),
     ("SELECT $x AS a", 7, "unknown macro @x", ""),
     ("SELECT a FROM t TABLESAMPLE (@{nobody} ROWS)", 7, "unknown macro @nobody", ""),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("text,line,message,advice", PROBLEMS)
@@ -487,12 +379,8 @@ def test_a_value_is_a_literal_or_a_name_whatever_it_holds(value: str) -> None:
     assert isinstance(query, exp.Select)
     literal, column, qualified = query.selects
     assert [each.name for each in query.find_all(exp.Literal)] == [value] * 3
-    assert (literal.alias, column.this.name, qualified.this.name, qualified.alias) == (
-        "x",
-        value,
-        f"{value}_z",
-        value,
-    )
+    found = (literal.alias, column.this.name, qualified.this.name, qualified.alias)
+    assert found == ("x", value, f"{value}_z", value)
 
 
 def test_lists_that_a_dialect_takes_for_quotes_are_answered_where_they_are_nested() -> None:
@@ -520,7 +408,6 @@ def test_a_parameter_of_a_lambda_is_one_also_behind_a_macro(text: str, written: 
 
 ODD_TEXTS = [
     r"SELECT REPLACE(a, '\0', '') AS a FROM t",
-    r"SELECT REPLACE(a, '\01', '') AS a FROM t",
     "SELECT '{{' AS a, '{%' AS b, REPLACE(a, '{{', '}}') AS c FROM t",
     "SELECT '{{1}}' AS a, '{\"a\": {\"b\": {}}}' AS b FROM t",
 ]
@@ -535,11 +422,6 @@ def test_a_text_may_have_any_character(text: str) -> None:
 
 def test_jinja_in_a_comment_is_a_comment() -> None:
     assert sql_of("SELECT 1 AS a -- {{ x }}") == plain("SELECT 1 AS a -- {{ x }}")
-
-
-def test_an_unknown_dialect_is_reported() -> None:
-    (problem,) = problems_of("SELECT 1 AS a", "klingon")
-    assert "klingon" in problem
 
 
 QUOTED: list[tuple[str, list[tuple[int, str]]]] = [
