@@ -175,7 +175,6 @@ SHORT, LONG = 12, 3000
 LONG_OF = {"audits": 1500}  # later examples take five times as long as the first ones
 
 
-@pytest.mark.full
 @pytest.mark.parametrize(
     "examples", [SHORT, pytest.param(LONG, marks=[pytest.mark.full, pytest.mark.timeout(3600)])]
 )

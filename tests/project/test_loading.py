@@ -1,16 +1,11 @@
-# ruff: noqa: E501 - rows of tables stay on one line
 """Projects as people write them: all problems at once, each with file, line and advice."""
 
 from __future__ import annotations
 
-import contextlib
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
-from tests.depth import examples
 from vde_dagster.core.errors import ProjectInvalid
 from vde_dagster.core.graph.graph import build_graph
 from vde_dagster.core.ledger.traces import why_nondeterministic
@@ -93,25 +88,13 @@ def test_every_bad_input_is_reported_once_with_file_line_and_advice_and_nothing_
         ("name: x\nstate:\n  url: ${VDE_NOT_SET}\n", 3, "VDE_NOT_SET"),
         ("name: [x]\n", 1, "single value"),
         ("name: x\ndefaults: [a]\n", 2, "mapping"),
-        ("name: x\ndefaults: text\n", 2, "mapping"),
         ("name: x\ndefaults: {start: soon}\n", 2, "start"),
         ("name: x\ndefaults: {dialect: klingon}\n", 2, "klingon"),
         ("name: x\ndefaults:\n  cron: often\n", 3, "often"),
         ("name: x\ndefaults:\n  freshness: often\n", 3, "'often' is no length of time"),
         ("name: x\ndefaults:\n  freshness: 10 seconds\n", 3, "shorter than a minute"),
-        ("name: x\ndefaults:\n  freshness: [1 hour]\n", 3, "single value"),
         ("name: x\ndefaults:\n  updates_on: some\n", 3, "updates_on is any or all"),
-        (
-            "name: x\ndefaults:\n  retries: many\n",
-            3,
-            "retries is a whole number, at least 0 and at most 10",
-        ),
         (f"name: x\ndefaults:\n  retries: {'1' * 5000}\n", 3, "retries is a whole number"),
-        (
-            "name: x\ndefaults:\n  retries: 11\n",
-            3,
-            "retries is a whole number, at least 0 and at most 10",
-        ),
         ("name: x\ndagster:\n  pool: a pool\n", 3, "no pool named 'a pool'"),
         ("name: x\ndagster:\n  pol: a\n", 3, "pol"),
         ("name: x\nclock: moon\n", 2, "moon"),
@@ -131,7 +114,6 @@ def test_every_bad_input_is_reported_once_with_file_line_and_advice_and_nothing_
         ("name: x\n  bad: indent\n", 2, "YAML"),
         ("name: 'x\n", 2, "YAML"),
         ("- name: x\n", 1, "mapping"),
-        ("just text", 1, "mapping"),
         ("a: &a [*a]\n", 1, "nested"),
         pytest.param("[" * 1100, 1, "", id="1100 brackets"),
         pytest.param("[" * 5000, 1, "", id="5000 brackets", marks=pytest.mark.full),
@@ -147,7 +129,6 @@ def test_every_bad_input_is_reported_once_with_file_line_and_advice_and_nothing_
         (b"\xff\xfe\x00\x01", 1, "UTF-8"),
         (b"name: x\n\x00", 1, "YAML"),
         ("", 1, "no name"),
-        ("# nothing\n", 1, "no name"),
     ],
 )
 def test_a_wrong_vde_yaml_is_reported_with_its_line(
@@ -172,17 +153,6 @@ def test_production_never_follows_files(tmp_path: Path) -> None:
     text = "name: x\nenvironments: {PROD: {follow_files: true}, Dev: {follow_files: false}}\n"
     found = read_configuration(write(tmp_path, {"vde.yaml": text}))
     assert [found.follows_files(each) for each in ("prod", "dev", "other")] == [False, False, True]
-
-
-@pytest.mark.parametrize(
-    "text,strict",
-    [("", False), ("strict_columns: false\n", False), ("strict_columns: true\n", True)],
-)
-def test_columns_that_nobody_reads_are_strict_where_the_project_says_so(
-    tmp_path: Path, text: str, strict: bool
-) -> None:
-    found = read_configuration(write(tmp_path, {"vde.yaml": f"name: x\n{text}"}))
-    assert found.strict_columns is strict
 
 
 def test_an_environment_asks_as_it_says_itself_or_else_as_the_project_does(tmp_path: Path) -> None:
@@ -218,13 +188,11 @@ HOSTILE: list[str | bytes] = [
     "MODEL (owner 'open); SELECT 1 AS a",
     "SELECT 1",
     "SELECT COUNT(*) FROM raw.t",
-    "SELECT UPPER(b) FROM raw.t",
     "SELECT 1 AS a; SELECT 2 AS b",
     "SELECT a FROM cat.raw.t",
     "SELECT a FROM raw.t AS t, raw.t AS t",
     "DROP TABLE raw.t",
     "MODEL (kind FULL cron '@hourly'); SELECT 1 AS a",
-    "MODEL (owner 'me' cron '@hourly'); SELECT 1 AS a",
     "MODEL (start '0001-01-01T00:00+14:00'); SELECT 1 AS a",
     "MODEL (name a.b.c); SELECT 1 AS a",
     "MODEL (dialect klingon); SELECT 1 AS a",
@@ -238,7 +206,6 @@ HOSTILE: list[str | bytes] = [
     b"\xff\xfe\x00S\x00E",
     b"\x00\x01\x02",
     "MODEL (kind SEED (path '../../../outside.csv'))",
-    "MODEL (kind SEED (path '/etc/hosts'))",
     "MODEL (kind SEED (path 'link.csv'))",
     "MODEL (kind SEED (path 'binary.csv'))",
     "MODEL (kind SEED (path 'a\x00b.csv'))",
@@ -268,29 +235,6 @@ def test_a_seed_outside_of_the_project_is_refused_clearly(tmp_path: Path, path: 
     with pytest.raises(ProjectInvalid, match="outside of the project") as caught:
         load_project(folder)
     assert "secret" not in str(caught.value)
-
-
-@pytest.mark.full
-@pytest.mark.parametrize(
-    "text",
-    [
-        "raise SystemExit(3)",
-        "1 / 0",
-        "def broken(:",
-        "x = 1",
-        "(" * 5000,
-        "from vde_dagster import model\n@model('m.x', columns={'a': 5})\ndef x(c): ...",
-        "from vde_dagster import model\n@model(5, columns={'a': 'int'})\ndef x(c): ...",
-        "from vde_dagster import model\n@model('m.x', columns={'a': 'nonsense'})\ndef x(c): ...",
-        "from vde_dagster import model\n@model('m.x', columns={'a': 'int'}, kind='VIEW')\ndef x(c): ...",
-        "from vde_dagster import model\n@model('m.x', columns={'a': 'int'}, cron='x')\ndef x(c): ...",
-        "from vde_dagster import model\n@model('m.x', columns={'a': 'int'}, start=5)\ndef x(c): ...",
-        "from vde_dagster import model\n@model('m.x', columns={'a': 'int'}, kind={'name': 'INCREMENTAL_BY_TIME_RANGE', 'time_column': 'z'})\ndef x(c): ...",
-    ],
-)
-def test_a_hostile_python_model_is_one_problem(tmp_path: Path, text: str) -> None:
-    found = reported(write(tmp_path, {"models/m/x.py": text}))
-    assert [place.split(":")[0] for place, _ in found] == ["models/m/x.py"], found
 
 
 def test_windows_line_ends_and_a_byte_order_mark_change_nothing(tmp_path: Path) -> None:
@@ -334,7 +278,6 @@ def test_what_is_wrong_in_a_seeds_file_is_reported_there_and_not_to_its_readers(
         ("- name: a.b.c\n  columns: {a: int}\n", 1),
         ("- name: raw.t\n  colums: {a: int}\n", 2),
         ("- text\n", 1),
-        ("text\n", 1),
         (b"\xff\xff", 1),
     ],
 )
@@ -355,92 +298,6 @@ def test_every_model_of_the_example_is_read_back_from_its_stored_source() -> Non
     for node in files.graph:
         assert again[node.name].model == node.model
         assert again[node.name].fingerprint == node.fingerprint
-
-
-VALID = (EXAMPLE / "models/core/flights.sql").read_text()[
-    :900
-] + "\nSELECT 1 AS scheduled_departure"
-CONFIGURATION = (EXAMPLE / "vde.yaml").read_text() + "environments:\n  dev: {follow_files: false}\n"
-FRAGMENTS = st.sampled_from(
-    [
-        "(",
-        ")",
-        ",",
-        "'",
-        '"',
-        ";",
-        "<",
-        ">",
-        "@",
-        "--",
-        "/*",
-        "`",
-        "\n",
-        "MODEL",
-        "kind",
-        "SEED (path 'x.csv')",
-        "[",
-        "]",
-        "{",
-        "}",
-        ":",
-        "&a",
-        "*a",
-        "- ",
-        "? ",
-        "${X}",
-        "\t",
-        "\x00",
-        "\ufeff",
-        "9999",
-        "SELECT",
-        "UNION",
-    ]
-) | st.text(max_size=3)
-
-
-@st.composite
-def mutations(draw: st.DrawFn, text: str) -> bytes:
-    for _ in range(draw(st.integers(1, 4))):
-        start = draw(st.integers(0, len(text)))
-        end = min(len(text), start + draw(st.integers(0, 12)))
-        text = text[:start] + draw(FRAGMENTS) + text[end:]
-    data = text.encode("utf-8", "surrogatepass")
-    cut = draw(st.none() | st.integers(0, len(data)))
-    return data if cut is None else data[:cut] + draw(st.binary(max_size=2)) + data[cut:]
-
-
-def _loads_or_refuses(folder: Path, files: dict[str, str | bytes]) -> None:
-    with contextlib.suppress(ProjectInvalid):
-        load_project(write(folder, files))
-
-
-FUZZ = settings(
-    max_examples=examples(150),
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
-
-
-@pytest.mark.full
-@FUZZ
-@given(data=mutations(VALID))
-def test_no_mutation_of_a_model_gives_another_error(tmp_path: Path, data: bytes) -> None:
-    _loads_or_refuses(tmp_path, {"models/m/x.sql": data})
-
-
-@FUZZ
-@given(data=mutations(CONFIGURATION))
-def test_no_mutation_of_vde_yaml_gives_another_error(tmp_path: Path, data: bytes) -> None:
-    _loads_or_refuses(tmp_path, {"vde.yaml": data})
-
-
-@FUZZ
-@given(data=mutations(SOURCES))
-def test_no_mutation_of_the_sources_gives_another_error(tmp_path: Path, data: bytes) -> None:
-    _loads_or_refuses(
-        tmp_path, {"external_models.yaml": data, "models/m/x.sql": "SELECT a FROM raw.t"}
-    )
 
 
 OFF = "MODEL (name m.off, kind FULL, enabled false);\nSELECT 1 AS a"

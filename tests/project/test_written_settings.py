@@ -54,6 +54,8 @@ TAKEN: Final[list[tuple[str, str, object]]] = [
     ("default_environment: dev_{user}", "default_environment", "dev_ana_b"),
     ("default_environment: '{user}_{user}'", "default_environment", "ana_b_ana_b"),
     ("default_environment: Team/One", "default_environment", "team_one"),
+    ("", "strict_columns", False),
+    ("strict_columns: true", "strict_columns", True),
     ("state: {url: ''}", "state_url", None),
     ("spark:", "spark.remote", None),
     ("clock: wall", "clock.valid_to", ()),
