@@ -45,16 +45,11 @@ def test_what_a_policy_does_not_say_is_as_the_design_has_it() -> None:
 POLICIES: list[tuple[str, Mapping[str, object], LateDataPolicy]] = [
     ("(mode stateful, sources raw.orders)", {"mode": "stateful", "sources": "raw.orders"}, stateful(PLAIN)),
     ("(MODE = 'STATEFUL', Sources := (RAW.Orders,))", {"mode": "Stateful", "sources": ["RAW.Orders"]}, stateful(PLAIN)),
-    ("[mode stateful, sources [raw.orders]]", {"mode": "stateful", "sources": ("raw.orders",)}, stateful(PLAIN)),
-    ("(mode stateful, sources lake.raw.orders)", {"mode": "stateful", "sources": "lake.raw.orders"}, stateful(PLAIN)),
-    ("(mode stateful, sources ('raw.orders'))", {"mode": "stateful", "sources": ["raw.orders"]}, stateful(PLAIN)),
     ("(mode stateful, sources `raw`.`orders`)", {"mode": "stateful", "sources": '"raw"."orders"'}, stateful(PLAIN)),
     ("(mode stateful, sources orders)", {"mode": "stateful", "sources": "orders"}, stateful(TrackedSource(name=ModelName("default", "orders")))),
     # the column of event or landing time
     ("(mode stateful, sources 'raw.orders|Seen_At')", {"mode": "stateful", "sources": "raw.orders|seen_at"}, stateful(TrackedSource(name=ORDERS, tracked_by="seen_at"))),
-    ("(mode stateful, sources 'raw.orders | ts')", {"mode": "stateful", "sources": ["raw.orders | ts"]}, stateful(TrackedSource(name=ORDERS, tracked_by="ts"))),
     ("(mode stateful, sources raw.orders (tracked_by Ts))", {"mode": "stateful", "sources": {"raw.orders": {"tracked_by": "ts"}}}, stateful(TrackedSource(name=ORDERS, tracked_by="ts"))),
-    ("(mode stateful, sources raw.orders (tracked_by (ts)))", {"mode": "stateful", "sources": [("raw.orders", {"tracked_by": ["ts"]})]}, stateful(TrackedSource(name=ORDERS, tracked_by="ts"))),
     ("(mode stateful, sources raw.orders ())", {"mode": "stateful", "sources": {"raw.orders": {}}}, stateful(PLAIN)),
     # completeness
     ("(mode stateful, sources raw.orders (offset '1 hour', idle_after '1 day 6 hours'))", {"mode": "stateful", "sources": [{"name": "raw.orders", "offset": "1 hour", "idle_after": "30 hours"}]}, stateful(TrackedSource(name=ORDERS, offset=HOUR, idle_after=30 * HOUR))),
@@ -122,28 +117,18 @@ WRONG: list[tuple[str, int, str, str]] = [
     ("(mode stateful, sources raw.orders,\nload_type)", 4, "the option load_type has no value", "Write `load_type ...`."),
     ("(mode stateful, sources raw.orders,\nmode stateless)", 4, "the option 'mode' is given twice", "Remove one."),
     ("(sources raw.orders,\nmode statefull)", 4, "'statefull' is not known here", "Did you mean stateful?"),
-    ("(sources raw.orders,\nmode (stateful, stateless))", 4, "'(stateful, stateless)' is not known here", "Known: stateless, stateful."),
     ("(mode stateful, sources raw.orders,\nload_type all)", 4, "'all' is not known here", "Known: changed, range."),
     ("(mode stateful, sources raw.orders,\non_source_rewrite fail)", 4, "'fail' is not known here", "Known: overwrite, stop."),
     ("(mode stateful, sources raw.orders,\ncatchup_threshold 'soon')", 4, "'soon' is no length of time", "'7 days'"),
-    ("(mode stateful, sources raw.orders,\ncatchup_threshold '-7 days')", 4, "'-7 days' is no length of time", "'7 days'"),
-    ("(mode stateful, sources raw.orders,\ncatchup_threshold '1 month')", 4, "'1 month' is no length of time", "'7 days'"),
-    ("(mode stateful, sources raw.orders,\ncatchup_threshold 7)", 4, "'7' is no length of time", "'7 days'"),
     # sources
     ("(mode stateful,\nsources ())", 4, "late_data tracks no source", "Write `sources (raw.orders)`."),
     ("(mode stateful, sources (raw.orders,\na.b.c.d))", 4, "the name 'a.b.c.d' has 4 parts", "Write name, schema.name"),
     ("(mode stateful, sources (raw.orders,\n'raw.or ders'))", 4, "'or ders' in the name 'raw.or ders' is no plain identifier", "Use letters"),
     ("(mode stateful, sources (raw.orders,\nraw__x.t))", 4, "the schema 'raw__x' has a double underscore", "Use one underscore."),
     ("(mode stateful,\nsources 5)", 4, "'5' in the name '5' is no plain identifier", "Use letters"),
-    ("(mode stateful,\nsources '')", 4, "'' in the name '' is no plain identifier", "Use letters"),
     ("(mode stateful, sources (raw.orders,\nRaw.Orders))", 4, "the source raw.orders is given twice", "Remove one."),
-    ("(mode stateful, sources (raw.orders,\nlake.raw.orders))", 4, "the source raw.orders is given twice", "Remove one."),
-    ("(mode stateful, sources (raw.orders,\n'raw.orders|ts'))", 4, "the source raw.orders is given twice", "Remove one."),
     ("(mode stateful,\nsources raw.orders|ts)", 4, "raw.orders|ts is no source with its options", "`raw.orders (tracked_by column)`"),
-    ("(mode stateful,\nsources raw.orders ts)", 4, "raw.orders ts is no source with its options", "`raw.orders (tracked_by column)`"),
     ("(mode stateful,\nsources 'raw.orders|a|b')", 4, "'raw.orders|a|b' is no source with its column", "`'raw.orders|column'`"),
-    ("(mode stateful,\nsources 'raw.orders|lower(ts)')", 4, "'raw.orders|lower(ts)' is no source with its column", "`'raw.orders|column'`"),
-    ("(mode stateful,\nsources 'raw.orders|')", 4, "'raw.orders|' is no source with its column", "`'raw.orders|column'`"),
     # options of a source
     ("(mode stateful, sources (raw.orders (\ntracked ts)))", 4, "the source raw.orders has no option 'tracked'", "Did you mean tracked_by?"),
     ("(mode stateful, sources (raw.orders (\nts)))", 4, "the option ts has no value", "Write `ts ...`."),
@@ -152,7 +137,6 @@ WRONG: list[tuple[str, int, str, str]] = [
     ("(mode stateful, sources (raw.orders (\ntracked_by ())))", 4, "tracked_by is one column, not 0", "Write `tracked_by column`."),
     ("(mode stateful, sources (raw.orders (\ntracked_by lower(ts))))", 4, "'lower(ts)' is no name of a column", "name alone"),
     ("(mode stateful, sources (raw.orders (\noffset 'long')))", 4, "'long' is no length of time", "'1 hour'"),
-    ("(mode stateful, sources (raw.orders (\nidle_after '1 year')))", 4, "'1 year' is no length of time", "'1 hour'"),
     # stateless mode
     ("(mode stateless,\nsources (raw.orders, raw.cancels))", 4, "late_data in stateless mode tracks exactly one source", "one model for each source"),
     ("(mode stateless,\nsources raw.cancels)", 3, "a read of something else than raw.cancels", "Read exactly the one source"),
@@ -172,7 +156,6 @@ def test_a_wrong_policy_is_reported_once_at_its_line_with_advice(
 
 PYTHON_WRONG: list[tuple[object, str, str]] = [
     ({}, "late_data needs mode and sources", "late_data (mode"),
-    ([], "late_data needs mode and sources", "late_data (mode"),
     ({"mode": "stateful", "sources": None}, "late_data needs sources", "sources (raw.orders)"),
     ({"mode": "stateful", "sources": []}, "late_data tracks no source", "sources (raw.orders)"),
     ({"mode": True, "sources": "raw.orders"}, "'true' is not known here", "Known: stateless, stateful."),

@@ -95,16 +95,11 @@ def data_of(model: Model) -> str:
 @pytest.mark.parametrize(
     "statement,edited",
     [
-        ("import vde_shop_one", "vde_shop_one.py"),
         ("import vde_shop_one as one", "vde_shop_one.py"),
         ("from vde_shop_one import LIMIT", "vde_shop_one.py"),
-        ("from vde_shop_two import late", "vde_shop_two.py"),
         ("from vde_shop_two import late", "vde_shop_one.py"),  # what is imported indirectly
-        ("import vde_shop.rates", "vde_shop/rates.py"),
         ("import vde_shop.rates", "vde_shop/__init__.py"),
         ("from vde_shop import rates", "vde_shop/rates.py"),
-        ("from vde_shop.rates import RATE", "vde_shop/rates.py"),
-        ("from vde_shop.deep import VALUE", "vde_shop/deep/inner.py"),
         ("from vde_shop.deep import VALUE", "vde_shop/rates.py"),
         ("from vde_plain.part import RATE", "vde_plain/part.py"),  # a package without __init__
         ("import importlib; importlib.import_module('vde_shop.rates')", "vde_shop/rates.py"),
@@ -206,14 +201,10 @@ def modules_of(model: Model) -> set[str]:
     "statement,edited",
     [
         ("from helpers import X", "helpers.py"),
-        ("import helpers as other", "helpers.py"),
         ("from x import X", "x.py"),
-        ("from shop import rates", "shop/rates.py"),
         ("from shop import rates", "shop/__init__.py"),
-        ("from shop.rates import RATE", "shop/deep/inner.py"),
         ("from shop.rates import RATE", "helpers.py"),
         ("import plain.part", "plain/part.py"),
-        ("import importlib; importlib.import_module('helpers')", "helpers.py"),
         ("import importlib; importlib.import_module(name='helpers')", "helpers.py"),
         ("import importlib; importlib.import_module('.rates', 'shop')", "shop/rates.py"),
         ("from importlib import import_module as load; load('helpers')", "helpers.py"),

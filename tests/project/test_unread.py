@@ -159,12 +159,9 @@ def test_without_settings_nothing_is_said_of_the_models(tmp_path: Path) -> None:
     "text, name, is_in",
     [
         ("MODEL (\n  name bronze.a,\n  kind FULL);", "bronze.a", True),
-        ('MODEL (name "bronze"."a");', "bronze.a", True),
-        ("MODEL (name lake.bronze.a);", "bronze.a", True),
         ("MODEL (name @{customer}.orders, blueprints (...));", "acme.orders", True),
         ("MODEL (name @{customer}.orders);", "acme.items", False),
         ("MODEL (name @name, blueprints ((name := x.one), (name := x.two)));", "x.two", True),
-        ('@model("x.y")\ndef f(): ...', "x.y", True),
         ('@model(\n    name="x.y",\n)\ndef f(): ...', "x.y", True),
         ('@model(f"{SCHEMA}.y")\ndef f(): ...', "any.y", True),
         ('TABLE = "x.y"\n@model(TABLE)\ndef f(): ...', "x.y", True),

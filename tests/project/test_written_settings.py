@@ -38,7 +38,6 @@ def _ana(monkeypatch: pytest.MonkeyPatch) -> None:
 
 TAKEN: Final[list[tuple[str, str, object]]] = [
     ("", "concurrency", 1),
-    ("concurrency: 4", "concurrency", 4),
     ("concurrency: '64'", "concurrency", 64),
     ("", "clean_up.schedule", None),
     ("clean_up: {schedule: '30 2 * * mon-fri'}", "clean_up.schedule", "30 2 * * mon-fri"),
@@ -50,7 +49,6 @@ TAKEN: Final[list[tuple[str, str, object]]] = [
     ("late_data: {sessions_table: lake.Ops.Sessions}", "late_data.sessions", TableName("ops", "sessions")),
     ("late_data: {sessions_table: lake.Ops.Sessions}", "late_data.marks", TableName("vde_meta", "high_watermarks")),
     ("", "default_environment", "prod"),
-    ("default_environment: dev", "default_environment", "dev"),
     ("default_environment: dev_{user}", "default_environment", "dev_ana_b"),
     ("default_environment: '{user}_{user}'", "default_environment", "ana_b_ana_b"),
     ("default_environment: Team/One", "default_environment", "team_one"),

@@ -12,7 +12,6 @@ from vde_dagster.project.macros.conditions import NotConstant, is_true
 
 CONDITIONS = [
     "TRUE",
-    "FALSE",
     "NULL",
     "NOT TRUE",
     "NOT NULL",
@@ -21,14 +20,9 @@ CONDITIONS = [
     "TRUE OR NULL",
     "FALSE OR NULL",
     "1 = 1",
-    "1 = 1.0",
-    "1 <> 2",
     "1 < 2",
-    "2 <= 2",
-    "3 > 4",
     "-1 >= -2",
     "'a' = 'a'",
-    "'a' < 'b'",
     "'a' = 'A'",
     "NULL = NULL",
     "NULL IS NULL",
@@ -47,7 +41,6 @@ CONDITIONS = [
     "2 NOT BETWEEN 1 AND NULL",
     "1 + 2 * 3 = 7",
     "(1 + 2) * 3 = 9",
-    "7 % 4 = 3",
     "7 - 10 < 0",
     "1 + NULL IS NULL",
     "'a' || 'b' = 'ab'",
@@ -55,7 +48,6 @@ CONDITIONS = [
     "1 IS NOT DISTINCT FROM NULL",
     "NULL IS NOT DISTINCT FROM NULL",
     "NOT (1 = 2 OR 2 = 3)",
-    "1.5 > 1.25",
     "1e2 = 100",
 ]
 
@@ -99,10 +91,8 @@ def test_the_logic_has_three_values(condition: str) -> None:
         "1 IN (SELECT 1)",
         "1 || 2 = '12'",
         "-'a' = 1",
-        "1 LIKE 1",
         "NOT 1",
         "1 / 0 = 1",
-        "1 % 0 = 1",
         "1 IS 1",
     ],
 )
