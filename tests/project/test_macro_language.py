@@ -379,8 +379,8 @@ def test_a_value_is_a_literal_or_a_name_whatever_it_holds(value: str) -> None:
     assert isinstance(query, exp.Select)
     literal, column, qualified = query.selects
     assert [each.name for each in query.find_all(exp.Literal)] == [value] * 3
-    found = (literal.alias, column.this.name, qualified.this.name, qualified.alias)
-    assert found == ("x", value, f"{value}_z", value)
+    names = (literal.alias, column.this.name, qualified.this.name, qualified.alias)
+    assert names == ("x", value, f"{value}_z", value)
 
 
 def test_lists_that_a_dialect_takes_for_quotes_are_answered_where_they_are_nested() -> None:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from tests.core.conftest import build
 from vde_dagster.core.graph.graph import Graph, bounded_graph, build_graph
 from vde_dagster.core.model.snapshot import Bounded, ModelSnapshot
 from vde_dagster.core.names import ModelName
