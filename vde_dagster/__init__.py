@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from vde_dagster.orchestration.merging import merge_definitions
     from vde_dagster.orchestration.run_launcher import VdeRunLauncher
     from vde_dagster.orchestration.translator import VdeTranslator, VdeTranslatorData
-    from vde_dagster.project.macros.evaluator import MacroEvaluator
     from vde_dagster.project.macros.files import macro
+    from vde_dagster.project.macros.user import MacroEvaluator
     from vde_dagster.project.python_models import model
     from vde_dagster.project.signals import signal
 
 _HOMES = {
-    "MacroEvaluator": "vde_dagster.project.macros.evaluator",
+    "MacroEvaluator": "vde_dagster.project.macros.user",
     "ModelContext": "vde_dagster.lakehouse.evaluation",
     "VdeIcebergIOManager": "vde_dagster.orchestration.io_manager",
     "VdeProject": "vde_dagster.composition",

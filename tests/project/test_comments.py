@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlglot.dialects.dialect import Dialect
 
-from vde_dagster.project.formatting.comments import comments_between
+from vde_dagster.project.formatting.models import comments_between
 
 GAPS = st.lists(
     st.sampled_from((" ", "\n", "  ", "-- a\n", "-- it's */\n", "/* b */", "/* c\n d */", "--\n")),

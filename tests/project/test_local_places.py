@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from vde_dagster.project.local_places import address_in, catalog_in
+from vde_dagster.project.configuration import address_in, catalog_in
 
 FOLDER = Path("/projects/shop")
 

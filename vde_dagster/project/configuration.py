@@ -16,19 +16,18 @@ from vde_dagster.core.model.patterns import ModelPattern
 from vde_dagster.core.model.session_settings import changing_results
 from vde_dagster.core.names import PRODUCTION, SuffixTarget, ViewNaming, why_no_suffix
 from vde_dagster.core.planning.decisions import Mode
-from vde_dagster.project.defaults import Defaults, WrittenDefaults
+from vde_dagster.project.defaults import Defaults
 from vde_dagster.project.given_settings import as_named, with_given
-from vde_dagster.project.local_places import address_in, catalog_in
 from vde_dagster.project.project_file import FILE_NAME, HOME
 from vde_dagster.project.setting_problems import validated
-from vde_dagster.project.setting_types import NEVER
-from vde_dagster.project.variables import read_variables
 from vde_dagster.project.written_settings import (
+    NEVER,
     CatalogSettings,
     EnvironmentSettings,
     WrittenConfiguration,
+    WrittenDefaults,
 )
-from vde_dagster.project.yaml_document import Entry, Reader
+from vde_dagster.project.yaml_document import Entry, Reader, read_variables
 from vde_dagster.runtime.secrets import (
     PrivateSettings,
     Secret,
@@ -307,3 +306,41 @@ def _wrong_names(written: WrittenConfiguration, root: Entry) -> Iterator[Problem
 
 def _length(age: timedelta | Literal["never"]) -> timedelta | None:
     return None if age == NEVER else age
+
+
+_FILE_OF_SQLITE: Final = re.compile(
+    r"(?P<scheme>sqlite(\+\w+)?:///)(?!/|:memory:|file:|[A-Za-z]:)(?P<file>[^?]+)(?P<options>\?.*)?"
+)
+
+
+def address_in(folder: Path, address: str) -> str:
+    """A database's address, with the absolute path of a SQLite file.
+
+    Args:
+        folder: The project's, absolute.
+        address: One in SQLAlchemy's form; any but those of a relative SQLite file is returned.
+    """
+    found = _FILE_OF_SQLITE.fullmatch(address)
+    if found is None:
+        return address
+    return f"{found['scheme']}{folder / found['file']}{found['options'] or ''}"
+
+
+def catalog_in(folder: Path, properties: Mapping[str, str]) -> dict[str, str]:
+    """The properties of a catalog in a database, with the absolute paths of its file and warehouse.
+
+    Args:
+        folder: The project's, absolute.
+        properties: pyiceberg's own.
+    """
+    found = dict(properties)
+    if "uri" in found:
+        found["uri"] = address_in(folder, found["uri"])
+    if _is_relative(found.get("warehouse", "")):
+        found["warehouse"] = str(folder / found["warehouse"])
+    return found
+
+
+def _is_relative(place: str) -> bool:
+    """Whether a place has no scheme, as ``s3://`` or ``file:``, and does not begin at the root."""
+    return bool(place) and ":" not in place and not Path(place).is_absolute()

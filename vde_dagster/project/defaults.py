@@ -5,18 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
-from typing import Annotated, Final
+from typing import Final
 
-from pydantic import Field
-
-from vde_dagster.core.graph.freshness import FRESHNESS, UPDATES_ON, parse_freshness
+from vde_dagster.core.graph.freshness import FRESHNESS, UPDATES_ON
 from vde_dagster.core.model.model import SESSION, UpdatesOn
-from vde_dagster.core.model.retries import MOST_RETRIES, RETRIES
+from vde_dagster.core.model.retries import RETRIES
 from vde_dagster.core.sql.dialects import SUPPORTED
-from vde_dagster.core.time.cron import unit_of
 from vde_dagster.core.time.intervals import parse_duration, parse_instant
-from vde_dagster.project.setting_types import Instant, section, written_as
+from vde_dagster.project.written_settings import WrittenDefaults
 
 FORWARD_ONLY: Final = "forward_only"
 """The name of the option of a kind, and of the patterns for models without it."""
@@ -27,29 +23,6 @@ SUPPORTED_DIALECTS: Final = f"Use one of {', '.join(SUPPORTED)}."
 def is_dialect(name: str) -> bool:
     """Whether models may be written in a dialect of this name."""
     return name.lower() in SUPPORTED
-
-
-def _dialect(text: str) -> str:
-    if not is_dialect(text):
-        raise ValueError(f"unknown dialect {text!r}")
-    return text
-
-
-def _cron(text: str) -> str:
-    unit_of(text)
-    return text
-
-
-@section
-class WrittenDefaults:
-    """What ``vde.yaml`` says below ``defaults``."""
-
-    dialect: Annotated[str, written_as(_dialect, SUPPORTED_DIALECTS)] = "spark"
-    start: Instant = None
-    cron: Annotated[str, written_as(_cron)] = "@daily"
-    freshness: Annotated[timedelta | None, written_as(parse_freshness)] = None
-    updates_on: UpdatesOn = UpdatesOn.ANY
-    retries: Annotated[int, Field(ge=0, le=MOST_RETRIES)] = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,16 +19,14 @@ from vde_dagster.core.graph.losses import losses
 from vde_dagster.project.cache.models import FILE_NAME as KEPT
 from vde_dagster.project.cache.models import KnownModels, ModelCache, known_models
 from vde_dagster.project.configuration import Configuration, find_configuration
-from vde_dagster.project.forward_only_settings import unused_patterns
 from vde_dagster.project.from_sqlmesh import ignored_files
 from vde_dagster.project.garbage_collection import looking_at_new_values_only
-from vde_dagster.project.late_data_checks import wrong_sessions
+from vde_dagster.project.graph_checks import ambiguous_names, unused_patterns, wrong_sessions
 from vde_dagster.project.problems import WARNINGS
 from vde_dagster.project.project_file import FILE_NAME, HOME
 from vde_dagster.project.source_files import model_sources, read_models, read_shared_files
 from vde_dagster.project.sources.declared_sources import declared_sources
 from vde_dagster.project.unread import Unread
-from vde_dagster.project.view_names import ambiguous_names
 
 _LOG: Final = logging.getLogger(WARNINGS)
 

@@ -28,7 +28,7 @@ from vde_dagster.project.modules import NAMED, ModuleFailed, parse_module, run_m
 from vde_dagster.project.problems import Problems
 from vde_dagster.project.properties.model_block import Value
 from vde_dagster.project.properties.model_properties import Properties, build_model, read_properties
-from vde_dagster.project.properties.python_values import written_value
+from vde_dagster.project.properties.values import written_value
 from vde_dagster.project.python_functions import read_pre_and_post, used_variables, why_no_model
 from vde_dagster.project.python_imports import Imported, imported_code, module_text
 from vde_dagster.project.settings import Settings

@@ -13,7 +13,7 @@ from pydantic_core import ErrorDetails
 from vde_dagster.core.errors import Problem
 from vde_dagster.project.problems import message_and_advice, suggestion
 from vde_dagster.project.project_file import FILE_NAME
-from vde_dagster.project.setting_types import NAME_ADVICE
+from vde_dagster.project.written_settings import NAME_ADVICE
 from vde_dagster.project.yaml_document import MAPPING_ADVICE, Entry, Reader, unknown_key
 
 T = TypeVar("T")
@@ -23,7 +23,7 @@ def validated(schema: type[T], root: Entry, reader: Reader, **read: object) -> T
     """The settings in a file; what is wrong is reported, and has its default.
 
     Args:
-        schema: A `setting_types.section`, of which only ``name`` has no default.
+        schema: A `written_settings.section`, of which only ``name`` has no default.
         root: The file's root.
         reader: Collects problems.
         read: The values of keys that were read already.

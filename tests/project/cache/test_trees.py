@@ -16,8 +16,7 @@ from sqlglot.optimizer.qualify import qualify
 from sqlglot.serde import dump
 
 from vde_dagster.core.model.kinds import Kind
-from vde_dagster.project.cache.trees import Unkept, pack_trees, plain_of, unpack_trees
-from vde_dagster.project.cache.values import CODEC
+from vde_dagster.project.cache.values import CODEC, Unkept, pack_trees, plain_of, unpack_trees
 
 QUERIES = [
     ("spark", "SELECT a.id AS id, /* why */ SUM(b.amount) FILTER(WHERE b.x > 1) OVER (PARTITION BY a.id ORDER BY a.at DESC) AS n FROM l.a AS a LEFT JOIN l.b AS b ON a.id = b.id AND a.at BETWEEN @start_dt AND @end_dt -- end"),

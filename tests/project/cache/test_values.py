@@ -20,8 +20,7 @@ from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.meaning.parts import Meaning, MeaningPart, Read, RowSet
 from vde_dagster.core.time.intervals import IntervalUnit
 from vde_dagster.core.time.windows import Window
-from vde_dagster.project.cache.trees import Unkept
-from vde_dagster.project.cache.values import CODEC
+from vde_dagster.project.cache.values import CODEC, Unkept
 
 NAME = ModelName("mart", "sales")
 RAW = ModelName("raw", "orders", "other")

@@ -38,8 +38,7 @@ from vde_dagster.core.sql.canonical import CanonicalQuery
 from vde_dagster.core.sql.meaning.parts import Meaning
 from vde_dagster.project.cache.entries import Entries, Parts, opened
 from vde_dagster.project.cache.keys import code_digest, is_lasting, source_digest
-from vde_dagster.project.cache.trees import Unkept, pack_trees, unpack_trees
-from vde_dagster.project.cache.values import CODEC
+from vde_dagster.project.cache.values import CODEC, Unkept, pack_trees, unpack_trees
 from vde_dagster.project.settings import variables_of
 
 FILE_NAME: Final = "parsed_models.sqlite"

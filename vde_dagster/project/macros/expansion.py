@@ -18,7 +18,6 @@ from sqlglot.tokenizer_core import Token, TokenType
 from vde_dagster.core.errors import Problem
 from vde_dagster.core.sql.errors import SQL_ERRORS, first_line
 from vde_dagster.core.sql.macros import TIME_MACROS
-from vde_dagster.project.macros.evaluator import Definitions, MacroEvaluator
 from vde_dagster.project.macros.placing import Change, Place
 from vde_dagster.project.macros.scope import Budget, Definition, Frame, MacroScope
 from vde_dagster.project.macros.texts import Piece, Written, read_part, text_of
@@ -34,7 +33,7 @@ from vde_dagster.project.macros.tokens import (
     own_parameters,
     with_comments_behind,
 )
-from vde_dagster.project.macros.user import UserMacro
+from vde_dagster.project.macros.user import Definitions, MacroEvaluator, UserMacro
 from vde_dagster.project.macros.values import expression_of, is_plain, name_of, written_of
 from vde_dagster.project.problems import suggestion
 

@@ -18,8 +18,7 @@ from typing import Final
 from vde_dagster.core.errors import Place, Problem
 from vde_dagster.core.sql.macros import TIME_MACROS
 from vde_dagster.project.macros.builtin import BUILTINS
-from vde_dagster.project.macros.evaluator import MacroEvaluator
-from vde_dagster.project.macros.user import UserMacro
+from vde_dagster.project.macros.user import MacroEvaluator, UserMacro
 from vde_dagster.project.modules import (
     F,
     MarkedFunction,

@@ -8,11 +8,11 @@ known (see `vde_dagster.core.sql.star_macro`).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from sqlglot import exp
+from sqlglot import exp, parse_one
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token, TokenType
@@ -21,11 +21,14 @@ from vde_dagster.core.errors import Place, Problem
 from vde_dagster.core.sql.dialects import is_spark
 from vde_dagster.core.sql.errors import SQL_ERRORS, first_line
 from vde_dagster.core.sql.macros import TIME_MACROS, time_macro_in_text
+from vde_dagster.core.sql.spark.unreadable import Unreadable, unreadable
 from vde_dagster.core.sql.star_macro import SHOWN, is_star_macro
+from vde_dagster.core.sql.translation import reread, transpiled
 from vde_dagster.project.macros.builtin import BUILTINS
 from vde_dagster.project.macros.expansion import Expander
+from vde_dagster.project.macros.placing import NO_MEMBERS
 from vde_dagster.project.macros.scope import Budget, Frame, MacroScope
-from vde_dagster.project.macros.texts import Written, read_statement, text_of
+from vde_dagster.project.macros.texts import Written, line_in_file, read_statement, text_of
 from vde_dagster.project.macros.tokens import (
     MOST_STRUCTS,
     NUL,
@@ -36,8 +39,7 @@ from vde_dagster.project.macros.tokens import (
     split_statements,
     too_deep,
 )
-from vde_dagster.project.macros.translating import translated
-from vde_dagster.project.macros.written_checks import check_spark, check_words, with_no_members
+from vde_dagster.project.macros.values import is_plain
 from vde_dagster.project.problems import Problems, suggestion
 
 __all__ = ["MacroScope", "Statements", "is_star_macro", "read_statements"]
@@ -301,3 +303,74 @@ def _has_macro(text: str, dialect: Dialect) -> bool:
     except (*SQL_ERRORS, MacroError):
         return "@" in text
     return any(not isinstance(each, Token) for each in found)
+
+
+_ADVICE: Final = "Write that part in another way, or write the model in Spark's dialect."
+
+
+def translated(tree: exp.Expr, dialect: str, tokens: Tokens) -> tuple[exp.Expr, str]:
+    """A statement as Spark reads it, and its text.
+
+    Args:
+        tree: The statement with its macros filled in.
+        dialect: Its own.
+        tokens: What the author wrote.
+
+    Raises:
+        MacroError: sqlglot cannot write it for Spark, or what it writes Spark cannot read.
+    """
+    try:
+        text = transpiled(tree, pretty=True)
+        found = reread(tree, text)
+        wrong = next(unreadable(text), None)
+    except SQL_ERRORS as error:
+        message = f"sqlglot cannot translate this from {dialect} to Spark's SQL: "
+        raise MacroError(f"{message}{first_line(error)}", _ADVICE, token=tokens[0]) from error
+    if wrong is not None:
+        message = f"sqlglot translates this to what Spark's SQL does not have: {wrong.message}"
+        raise MacroError(message, _ADVICE, token=tokens[0])
+    return found, text
+
+
+def check_spark(written: Written, place: Place, problems: Problems) -> None:
+    """Report what Spark cannot parse of a statement, each at its line: it runs as written."""
+    try:
+        every = list(unreadable(text_of(written)))
+    except SQL_ERRORS as error:
+        message = f"this ({first_line(error)})"
+        every = [Unreadable(line=1, message=message, advice="Write it in Spark's SQL.")]
+    for wrong in every:
+        message = f"Spark's SQL does not have {wrong.message}, and it runs as written"
+        line = line_in_file(written, wrong.line)
+        problems.reject(Place(path=place.path, line=line), message, wrong.advice)
+
+
+def with_no_members(tree: exp.Expr) -> exp.Expr:
+    """A tree in which a condition that is IN an empty list is FALSE."""
+    holder = exp.Tuple(expressions=[tree])
+    for node in list(holder.find_all(exp.In)):
+        if node.args.get("query") == _NOTHING:
+            node.replace(exp.false())
+    (whole,) = holder.expressions
+    return whole.pop()  # type: ignore[no-any-return]
+
+
+def check_words(tree: exp.Expr, words: Iterable[str]) -> None:
+    """Refuse a tree with a value's text in a place where the generator prints it unquoted.
+
+    Parsers take words, such as the unit of EXTRACT, from strings and quoted names as well.
+
+    Raises:
+        MacroError: A value with more than a word in it stands where only a word may.
+    """
+    texts = [each.upper() for each in words if each and not is_plain(each)]
+    for node in tree.walk() if texts else ():
+        if isinstance(node, exp.Identifier | exp.Literal | exp.JSONPathPart):
+            continue
+        for each in node.args.values():
+            if isinstance(each, str) and any(text in each.upper() for text in texts):
+                message = f"{each!r} is the value of a macro where one word is needed"
+                raise MacroError(message, "Give the macro a value of one word.")
+
+
+_NOTHING: Final = exp.Subquery(this=parse_one(NO_MEMBERS, dialect="spark"))

@@ -15,7 +15,6 @@ from vde_dagster.core.model.history import EVERY_COLUMN
 from vde_dagster.core.model.kinds import External, Kind, ScdType2, View
 from vde_dagster.core.time.formats import python_format
 from vde_dagster.project.problems import Problems, suggestion
-from vde_dagster.project.properties.column_properties import column_type
 from vde_dagster.project.properties.merge_options import (
     read_condition,
     read_unique_key,
@@ -23,6 +22,7 @@ from vde_dagster.project.properties.merge_options import (
     read_written_merge,
 )
 from vde_dagster.project.properties.model_block import Value
+from vde_dagster.project.properties.table_properties import column_type
 from vde_dagster.project.properties.values import (
     check_known,
     read_column,

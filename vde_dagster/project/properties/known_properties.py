@@ -12,8 +12,8 @@ from vde_dagster.core.errors import Place, Problem
 from vde_dagster.core.model.column_rules import ON_ADDITIVE_CHANGE, ON_DESTRUCTIVE_CHANGE
 from vde_dagster.core.model.room import CONCURRENCY
 from vde_dagster.project.problems import Problems, suggestion
-from vde_dagster.project.properties import layout
 from vde_dagster.project.properties.model_block import ASSIGNING, CLOSING, OPENING, Value
+from vde_dagster.project.properties.table_properties import STORAGE_PROPERTIES
 
 PROPERTIES: Final = (
     "name",
@@ -32,7 +32,7 @@ PROPERTIES: Final = (
     "columns",
     "column_descriptions",
     "dialect",
-    *layout.PROPERTIES,
+    *STORAGE_PROPERTIES,
     "audits",
     "signals",
     "depends_on",

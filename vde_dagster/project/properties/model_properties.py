@@ -18,12 +18,6 @@ from vde_dagster.project.properties.call_properties import (
     read_depends_on,
     read_signals,
 )
-from vde_dagster.project.properties.column_properties import (
-    read_columns,
-    read_descriptions,
-    read_grains,
-    read_references,
-)
 from vde_dagster.project.properties.evaluation_properties import (
     read_column_rules,
     read_concurrency,
@@ -38,8 +32,14 @@ from vde_dagster.project.properties.evaluation_properties import (
 from vde_dagster.project.properties.kind_options import read_kind
 from vde_dagster.project.properties.known_properties import BLUEPRINTS, known_properties, refused
 from vde_dagster.project.properties.late_data_property import check_kind, read_late_data
-from vde_dagster.project.properties.layout import read_storage
 from vde_dagster.project.properties.model_block import Value
+from vde_dagster.project.properties.table_properties import (
+    read_columns,
+    read_descriptions,
+    read_grains,
+    read_references,
+    read_storage,
+)
 from vde_dagster.project.properties.values import (
     read_dialect,
     read_flag,

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 from vde_dagster.core.columns import Column
-from vde_dagster.core.errors import ProjectInvalid
-from vde_dagster.core.graph.graph import Graph, Node
-from vde_dagster.core.model.model import PythonFunction, Query
+from vde_dagster.core.errors import Problem, ProjectInvalid
+from vde_dagster.core.graph.graph import Graph, Node, build_graph
+from vde_dagster.core.graph.render_model import inlined_models
+from vde_dagster.core.model.model import Model, PythonFunction, Query
 from vde_dagster.core.names import InvalidName, ModelName
 from vde_dagster.core.unit_tests.column_types import declared_columns
 from vde_dagster.core.unit_tests.definition import Expected, Given, NeedsEngine, UnitTest
 from vde_dagster.project.configuration import Configuration
+from vde_dagster.project.model_files import read_model
 from vde_dagster.project.problems import message_and_advice, suggestion
+from vde_dagster.project.settings import texts_of
+from vde_dagster.project.source_files import SharedFiles, read_shared_files
 from vde_dagster.project.unit_tests.checks import check_expected, check_inputs, check_times
-from vde_dagster.project.unit_tests.entries import TIMES, expected_of, times_of
-from vde_dagster.project.unit_tests.inputs import given_of
+from vde_dagster.project.unit_tests.inputs import TIMES, expected_of, given_of, times_of
 from vde_dagster.project.unit_tests.kept import key_of
-from vde_dagster.project.unit_tests.variables import with_variables
-from vde_dagster.project.variables import read_variables
-from vde_dagster.project.yaml_document import Entry, Reader
+from vde_dagster.project.yaml_document import Entry, Reader, read_variables
 
 FOLDER: Final = "tests"
 """The folder of the files with unit tests in a project."""
@@ -297,3 +298,51 @@ class _Loading:
 
 def _children(entry: Entry | None) -> Mapping[str, Entry]:
     return entry.children if entry is not None else {}
+
+
+def with_variables(
+    configuration: Configuration,
+    graph: Graph,
+    name: ModelName,
+    variables: Mapping[str, object],
+    *,
+    given: Container[ModelName],
+) -> Graph:
+    """A model, with those that it reads, as if the project's variables had other values.
+
+    The model and those that are inlined in its query are read again; of all others only the columns
+    matter.
+
+    Args:
+        configuration: The project's settings.
+        graph: Its models.
+        name: The model.
+        variables: The values that replace those of ``vde.yaml``, or are added to them.
+        given: Models and sources whose rows are given: they are never inlined.
+
+    Raises:
+        ProjectInvalid: A model cannot be read with these values, or does not fit its parents.
+    """
+    problems: list[Problem] = []
+    shared = read_shared_files(configuration, problems)
+    inlined = inlined_models(graph, graph[name], views=True, given=given)
+    every = {**configuration.variables, **variables}
+    again = {
+        each.name: _again(each.model, configuration, every, shared)
+        for each in (graph[name], *inlined)
+    }
+    read = {name, *(parent for each in again.values() for parent in each.parents)}
+    return build_graph([again.get(each.name, each.model) for each in graph.above(read)])
+
+
+def _again(
+    model: Model, configuration: Configuration, variables: Mapping[str, object], shared: SharedFiles
+) -> Model:
+    source = replace(
+        model.source,
+        defaults=texts_of(configuration.defaults, variables),
+        attachments={**shared.texts, **model.source.attachments},
+    )
+    return read_model(
+        source, functions=shared.functions, signals=shared.signals, audits=shared.audits
+    )

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Final
 
-from vde_dagster.core.errors import Problem
+from vde_dagster.core.errors import Place, Problem
 from vde_dagster.core.graph.graph import Graph, Node
 from vde_dagster.core.graph.render_model import restricted_sources, tables_read
 from vde_dagster.core.model.late_data import LateDataMode, LateDataPolicy, TrackedSource
-from vde_dagster.core.model.model import PythonFunction
+from vde_dagster.core.model.model import Model, PythonFunction
+from vde_dagster.core.model.patterns import ModelPattern
+from vde_dagster.core.names import SuffixTarget, ViewNaming, why_ambiguous
+from vde_dagster.core.sql.unresolved import guess
 from vde_dagster.core.time.formats import axis_type
 
 _TIMES: Final = ("date", "timestamp", "timestamp_ntz", "unknown")
@@ -85,3 +88,65 @@ def _untracked(
             advice="Write `tracked_by` with the column of its landing, processing or event time, "
             "or bound the time in the query.",
         )
+
+
+def ambiguous_names(models: Sequence[Model], naming: ViewNaming) -> Iterator[Problem]:
+    """The models that cannot have views of their own, and the sources that have a view's name."""
+    if naming.target is not SuffixTarget.TABLE:
+        return
+    shown = [each for each in models if each.kind.is_physical]
+    for model in shown:
+        if (why := why_ambiguous(model.name, naming)) is not None:
+            yield Problem(
+                place=model.place,
+                message=f"{model.name} {why}, but its views are named like "
+                f"{model.name}__dev (environment_suffix_target: table)",
+                advice="Rename the model, or set environment_suffix_target to schema.",
+            )
+    names = {(each.name.schema, each.name.name): each.name for each in shown}
+    for source in models:
+        head, _, rest = source.name.name.partition("__")
+        shadowed = names.get((source.name.schema, head))
+        if source.kind.is_source and rest and shadowed is not None:
+            yield Problem(
+                place=source.place,
+                message=f"the source {source.name} has the name of a view of {shadowed} in the "
+                f"environment {rest} (environment_suffix_target: table)",
+                advice="Rename the model, or set environment_suffix_target to schema.",
+            )
+
+
+def unused_patterns(
+    patterns: Mapping[str, Place], models: Sequence[Model], catalog: str
+) -> Iterator[Problem]:
+    """The patterns that make no model forward-only, with why.
+
+    Args:
+        patterns: Those in ``vde.yaml``, each with its place.
+        models: All models of the project.
+        catalog: The project's own.
+    """
+    own = [each for each in models if not each.kind.is_source]
+    for text, place in patterns.items():
+        pattern = ModelPattern.parse(text, catalog=catalog)
+        assert pattern is not None, "it was read before"
+        meant = [each for each in own if pattern.means(each.name, each.tags, each.source.path)]
+        if any(each.kind.is_loaded_again for each in meant):
+            continue
+        if meant:
+            kinds = ", ".join(sorted({each.kind.keyword for each in meant}))
+            message = f"{text!r} in forward_only means only models of kind {kinds}"
+            advice = "They have no table that an edit keeps, so take it out."
+        else:
+            message = f"{text!r} in forward_only means no model of this project"
+            advice = f"{guess(text, _names(own))}Correct it, or take it out."
+        yield Problem(place=place, message=message, advice=advice)
+
+
+def _names(models: Sequence[Model]) -> list[str]:
+    """Everything that a pattern may name."""
+    return [
+        *(str(each.name) for each in models),
+        *dict.fromkeys(f"tag:{tag}" for each in models for tag in each.tags),
+        *(f"path:{each.source.path.as_posix()}" for each in models),
+    ]
