@@ -6,15 +6,17 @@ The logic is SQL's, with NULL as the third value (ISO 9075-2, *boolean value exp
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal, InvalidOperation
-from typing import Final
+from typing import Any, Final, TypeVar
 
 from sqlglot import exp
 
+T = TypeVar("T")
 Scalar = str | bool | Decimal | None
+_Function = Callable[[Any, Any], Any]
 
-_COMPARISONS: Final[dict[type[exp.Expr], Callable[[int, int], bool]]] = {
+_COMPARISONS: Final[dict[type[exp.Expr], _Function]] = {
     exp.EQ: operator.eq,
     exp.NEQ: operator.ne,
     exp.LT: operator.lt,
@@ -22,12 +24,18 @@ _COMPARISONS: Final[dict[type[exp.Expr], Callable[[int, int], bool]]] = {
     exp.GT: operator.gt,
     exp.GTE: operator.ge,
 }
-_ARITHMETIC: Final[dict[type[exp.Expr], Callable[[Decimal, Decimal], Decimal]]] = {
-    exp.Add: operator.add,
-    exp.Sub: operator.sub,
-    exp.Mul: operator.mul,
-    exp.Div: operator.truediv,
-    exp.Mod: operator.mod,
+_OPERATORS: Final[dict[type[exp.Expr], tuple[type, _Function]]] = {
+    exp.Add: (Decimal, operator.add),
+    exp.Sub: (Decimal, operator.sub),
+    exp.Mul: (Decimal, operator.mul),
+    exp.Div: (Decimal, operator.truediv),
+    exp.Mod: (Decimal, operator.mod),
+    exp.DPipe: (str, operator.add),
+}
+_TYPES: Final[dict[type, str]] = {
+    bool: "is no condition",
+    Decimal: "is no number",
+    str: "joins what is no text",
 }
 
 
@@ -45,159 +53,101 @@ def is_true(condition: exp.Expr) -> bool:
     Raises:
         NotConstant: It reads a column or uses what is not evaluated here, or is no condition.
     """
-    value = evaluate(condition)
-    if not isinstance(value, bool | None):
-        raise NotConstant(condition, "is no condition")
-    return value is True
+    return _typed(condition, bool) is True
 
 
-def evaluate(node: exp.Expr) -> Scalar:
+def evaluate(node: exp.Expr) -> Scalar:  # noqa: PLR0911, PLR0912 - one case for each form
     """The value of a constant expression.
 
     Raises:
         NotConstant: As for `is_true`.
     """
-    kind = type(node)
-    if kind in _COMPARISONS:
-        return _compare(kind, node.this, node.expression)
-    if kind in _ARITHMETIC:
-        return _calculate(node)
-    if kind not in _OTHERS:
-        raise NotConstant(node)
-    return _OTHERS[kind](node)
+    match node:
+        case exp.Paren():
+            return evaluate(node.this)
+        case exp.Null():
+            return None
+        case exp.Boolean():
+            return bool(node.this)
+        case exp.Literal():
+            return node.name if node.is_string else _number(node)
+        case exp.Not():
+            return _not(_typed(node.this, bool))
+        case exp.Or():
+            return _or([_typed(node.this, bool), _typed(node.expression, bool)])
+        case exp.And():
+            return _and([_typed(node.this, bool), _typed(node.expression, bool)])
+        case exp.Between(args={"low": low, "high": high}):
+            return _and([_compare(exp.GTE, node.this, low), _compare(exp.LTE, node.this, high)])
+        case exp.In() if node.expressions:
+            return _or([_compare(exp.EQ, node.this, each) for each in _members(node)])
+        case exp.Neg():
+            number = _typed(node.this, Decimal)
+            return None if number is None else -number
+        case exp.NullSafeEQ():
+            left, right = evaluate(node.this), evaluate(node.expression)
+            return type(left) is type(right) and left == right
+        case exp.Is():
+            return evaluate(node.this) is _typed(node.expression, bool)
+        case exp.Binary() if type(node) in _COMPARISONS:
+            return _compare(type(node), node.this, node.expression)
+        case exp.Binary() if type(node) in _OPERATORS:
+            return _calculate(node, *_OPERATORS[type(node)])
+        case _:
+            raise NotConstant(node)
 
 
-def _literal(node: exp.Expr) -> Scalar:
-    if node.is_string:
-        return node.name
+def _number(node: exp.Expr) -> Decimal:
     try:
         return Decimal(node.name)
     except InvalidOperation:
-        raise NotConstant(node, "is no number") from None
+        raise NotConstant(node, _TYPES[Decimal]) from None
 
 
-def _decimal(node: exp.Expr) -> Decimal | None:
+def _typed(node: exp.Expr, kind: type[T]) -> T | None:
     value = evaluate(node)
-    if isinstance(value, bool) or not isinstance(value, Decimal | None):
-        raise NotConstant(node, "is no number")
+    if value is not None and not isinstance(value, kind):
+        raise NotConstant(node, _TYPES[kind])
     return value
-
-
-def _text(value: Scalar, node: exp.Expr) -> str:
-    if not isinstance(value, str):
-        raise NotConstant(node, "joins what is no text")
-    return value
-
-
-def _truth(node: exp.Expr) -> bool | None:
-    value = evaluate(node)
-    if not isinstance(value, bool | None):
-        raise NotConstant(node, "is no condition")
-    return value
-
-
-def _logic(node: exp.Expr) -> bool | None:
-    if isinstance(node, exp.Not):
-        value = _truth(node.this)
-        return None if value is None else not value
-    left, right = _truth(node.this), _truth(node.expression)
-    if isinstance(node, exp.And):
-        return _and(left, right)
-    return _not(_and(_not(left), _not(right)))
 
 
 def _not(value: bool | None) -> bool | None:
     return None if value is None else not value
 
 
-def _and(left: bool | None, right: bool | None) -> bool | None:
-    if left is False or right is False:
-        return False
-    return None if left is None or right is None else True
+def _or(values: Sequence[bool | None]) -> bool | None:
+    return True if True in values else None if None in values else False
 
 
-def _is(node: exp.Expr) -> bool:
-    left, right = evaluate(node.this), evaluate(node.expression)
-    if not isinstance(right, bool | None):
-        raise NotConstant(node, "asks for something else than NULL, TRUE or FALSE")
-    return left is right
+def _and(values: Sequence[bool | None]) -> bool | None:
+    return _not(_or([_not(each) for each in values]))
 
 
-def _in(node: exp.Expr) -> bool | None:
-    if not node.expressions:
-        raise NotConstant(node)
-    found: bool | None = False
-    for each in node.expressions:
-        items = each.expressions if isinstance(each, exp.Array | exp.Tuple) else [each]
-        for item in items:
-            found = _not(_and(_not(found), _not(_compare(exp.EQ, node.this, item))))
-    return found
+def _members(node: exp.In) -> list[exp.Expr]:
+    """The members of IN; those of a list are its items."""
+    return [
+        item
+        for each in node.expressions
+        for item in (each.expressions if isinstance(each, exp.Array | exp.Tuple) else [each])
+    ]
 
 
 def _compare(kind: type[exp.Expr], left: exp.Expr, right: exp.Expr) -> bool | None:
     first, second = evaluate(left), evaluate(right)
     if first is None or second is None:
         return None
-    order = _order(first, second)
-    if order is None:
+    if type(first) is not type(second):
         compared = kind(this=left.copy(), expression=right.copy())
         raise NotConstant(compared, "compares values of different types")
-    return _COMPARISONS[kind](order, 0)
+    return bool(_COMPARISONS[kind](first, second))
 
 
-def _order(first: Scalar, second: Scalar) -> int | None:
-    """Below, at or above 0 as the first value is; None for values of different types."""
-    if isinstance(first, str) and isinstance(second, str):
-        return (first > second) - (first < second)
-    if isinstance(first, bool) and isinstance(second, bool):
-        return first - second
-    if isinstance(first, Decimal) and isinstance(second, Decimal):
-        return (first > second) - (first < second)
-    return None
-
-
-def _negative(node: exp.Expr) -> Decimal | None:
-    value = _decimal(node.this)
-    return None if value is None else -value
-
-
-def _between(node: exp.Expr) -> bool | None:
-    low = _compare(exp.GTE, node.this, node.args["low"])
-    return _and(low, _compare(exp.LTE, node.this, node.args["high"]))
-
-
-def _same(node: exp.Expr) -> bool:
-    left, right = evaluate(node.this), evaluate(node.expression)
-    return type(left) is type(right) and left == right
-
-
-def _joined(node: exp.Expr) -> str | None:
-    texts = [evaluate(node.this), evaluate(node.expression)]
-    return None if None in texts else "".join(_text(each, node) for each in texts)
-
-
-def _calculate(node: exp.Expr) -> Decimal | None:
-    left, right = _decimal(node.this), _decimal(node.expression)
+def _calculate(node: exp.Expr, kind: type, function: _Function) -> Scalar:
+    left, right = _typed(node.this, kind), _typed(node.expression, kind)
     if left is None or right is None:
         return None
     try:
-        return _ARITHMETIC[type(node)](left, right)
+        found: Scalar = function(left, right)
     except ArithmeticError:
         raise NotConstant(node, "has no result") from None
-
-
-_OTHERS: Final[dict[type[exp.Expr], Callable[[exp.Expr], Scalar]]] = {
-    exp.And: _logic,
-    exp.Between: _between,
-    exp.Boolean: lambda node: bool(node.this),
-    exp.DPipe: _joined,
-    exp.In: _in,
-    exp.Is: _is,
-    exp.Literal: _literal,
-    exp.Neg: _negative,
-    exp.Not: _logic,
-    exp.Null: lambda node: None,
-    exp.NullSafeEQ: _same,
-    exp.Or: _logic,
-    exp.Paren: lambda node: evaluate(node.this),
-}
+    return found
