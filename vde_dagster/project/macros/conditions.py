@@ -24,7 +24,7 @@ _COMPARISONS: Final[dict[type[exp.Expr], _Function]] = {
     exp.GT: operator.gt,
     exp.GTE: operator.ge,
 }
-_OPERATORS: Final[dict[type[exp.Expr], tuple[type, _Function]]] = {
+_OPERATORS: Final[dict[type[exp.Expr], tuple[type[Any], _Function]]] = {
     exp.Add: (Decimal, operator.add),
     exp.Sub: (Decimal, operator.sub),
     exp.Mul: (Decimal, operator.mul),
@@ -142,7 +142,7 @@ def _compare(kind: type[exp.Expr], left: exp.Expr, right: exp.Expr) -> bool | No
     return bool(_COMPARISONS[kind](first, second))
 
 
-def _calculate(node: exp.Expr, kind: type, function: _Function) -> Scalar:
+def _calculate(node: exp.Expr, kind: type[Any], function: _Function) -> Scalar:
     left, right = _typed(node.this, kind), _typed(node.expression, kind)
     if left is None or right is None:
         return None
