@@ -94,7 +94,16 @@ def without_values(
         variables: The names of such variables.
         session: The names of such settings of Spark's session.
     """
-    return _without_session(_without_variables(source, variables), session)
+    defaults, every = dict(source.defaults), variables_of(source)
+    if hidden := sorted(every.keys() & set(variables)):
+        kept = {key: value for key, value in every.items() if key not in hidden}
+        defaults[_VARIABLES] = json.dumps(kept, sort_keys=True)
+        defaults[_LEFT_OUT] = json.dumps(hidden)
+    settings = session_of(defaults.get(SESSION, ""))
+    if settings.keys() & set(session):
+        shown = {key: None if key in session else value for key, value in settings.items()}
+        defaults[SESSION] = json.dumps(shown)
+    return replace(source, defaults=defaults)
 
 
 def with_values(
@@ -110,61 +119,26 @@ def with_values(
     Raises:
         Refused: A variable or a setting has no value any more.
     """
-    return _with_session(_with_variables(source, variables), session)
+    defaults = dict(source.defaults)
+    names = [str(name) for name in json.loads(defaults.pop(_LEFT_OUT, "[]"))]
+    settings = session_of(defaults.get(SESSION, ""))
+    hidden = [key for key, value in settings.items() if value is None]
+    lost = [*sorted({*names} - variables.keys()), *sorted({*hidden} - session.keys())]
+    if lost:
+        raise Refused(
+            f"{source.path} was planned with {', '.join(lost)}, which is not among the "
+            "variables and the settings of Spark in vde.yaml any more, or has Spark's default",
+            advice="Set it there as it was, or plan again.",
+        )
+    if names:
+        every = {**variables_of(source), **{name: variables[name] for name in names}}
+        defaults[_VARIABLES] = json.dumps(every, sort_keys=True)
+    if hidden:
+        defaults[SESSION] = json.dumps(settings | {key: session[key] for key in hidden})
+    return replace(source, defaults=defaults)
 
 
 def session_of(text: str) -> dict[str, str | None]:
     """The settings in `Defaults.session`; None of those whose value was left out."""
     found: dict[str, str | None] = json.loads(text) if text else {}
     return found
-
-
-def _without_session(source: ModelSource, names: Collection[str]) -> ModelSource:
-    found = session_of(source.defaults.get(SESSION, ""))
-    if not found.keys() & set(names):
-        return source
-    kept = {key: None if key in names else value for key, value in found.items()}
-    return replace(source, defaults={**source.defaults, SESSION: json.dumps(kept)})
-
-
-def _with_session(source: ModelSource, settings: Mapping[str, str]) -> ModelSource:
-    found = session_of(source.defaults.get(SESSION, ""))
-    left_out = [key for key, value in found.items() if value is None]
-    if not left_out:
-        return source
-    lost = [key for key in left_out if key not in settings]
-    if lost:
-        raise Refused(
-            f"{source.path} was planned with {', '.join(lost)} among Spark's settings, which "
-            "vde.yaml does not set any more, or sets to Spark's default",
-            advice="Set it there as it was, or plan again.",
-        )
-    every = {key: settings[key] if value is None else value for key, value in found.items()}
-    return replace(source, defaults={**source.defaults, SESSION: json.dumps(every)})
-
-
-def _without_variables(source: ModelSource, names: Collection[str]) -> ModelSource:
-    variables = variables_of(source)
-    hidden = sorted(set(variables) & set(names))
-    if not hidden:
-        return source
-    kept = {key: value for key, value in variables.items() if key not in hidden}
-    defaults = {key: text for key, text in source.defaults.items() if key != _VARIABLES}
-    stored = {_VARIABLES: json.dumps(kept, sort_keys=True), _LEFT_OUT: json.dumps(hidden)}
-    return replace(source, defaults={**defaults, **stored})
-
-
-def _with_variables(source: ModelSource, variables: Mapping[str, object]) -> ModelSource:
-    if _LEFT_OUT not in source.defaults:
-        return source
-    names = list(map(str, json.loads(source.defaults[_LEFT_OUT])))
-    lost = [name for name in names if name not in variables]
-    if lost:
-        raise Refused(
-            f"{source.path} uses {', '.join(lost)}, which is not among the variables of vde.yaml "
-            "any more",
-            advice="Set it there, or plan again.",
-        )
-    defaults = {key: text for key, text in source.defaults.items() if key != _LEFT_OUT}
-    every = {**json.loads(defaults[_VARIABLES]), **{name: variables[name] for name in names}}
-    return replace(source, defaults={**defaults, _VARIABLES: json.dumps(every, sort_keys=True)})

@@ -371,7 +371,7 @@ def test_settings_of_spark_from_the_environment_of_the_process_are_not_written()
 @pytest.mark.parametrize(
     "settings,reported",
     [
-        ({FIRST: "east"}, rf"one.sql was planned with {LAST} among Spark's settings, which vde"),
+        ({FIRST: "east"}, rf"one.sql was planned with {LAST}, which is not among"),
         ({**HERE, LAST: "cellar"}, "mart.one.*a setting of Spark in vde.yaml that takes its value"),
     ],
 )
@@ -391,7 +391,7 @@ def test_where_a_setting_of_spark_comes_from_makes_no_other_version() -> None:
 @pytest.mark.parametrize(
     "configuration,reported",
     [
-        (without({"least": 7}), "masked.sql uses salt, which is not among the variables"),
+        (without({"least": 7}), "masked.sql was planned with salt, which is not among the variables"),
         (without({"salt": "other", "least": 7}), "mart.masked.*takes its value from outside"),
     ],
 )
