@@ -644,14 +644,14 @@ def test_properties_of_others_that_have_no_effect_are_warned_of_by_name(key: str
 
 
 BORDERS: list[tuple[str, list[tuple[str, str]]]] = [
-    ("start '2026-01-15', cron '@monthly'", [("start '2026-01-15' lies inside [2026-01-01, 2026-02-01), which is left out", "'2026-01-01' or '2026-02-01'")]),
-    ("start '2026-01-15', end '2026-01-20', cron '@monthly'", [("start '2026-01-15' lies inside", "'2026-01-01' or"), ("end '2026-01-20' lies inside [2026-01-01, 2026-02-01), which is left out", "'2025-12-31' or '2026-01-31'")]),
-    ("end '2026-03-15', cron '@monthly'", [("end '2026-03-15' lies inside [2026-03-01, 2026-04-01), which is left out", "'2026-02-28' or '2026-03-31'")]),
-    ("start '2026-01-15 06:30'", [("inside [2026-01-15, 2026-01-16), which is left out", "'2026-01-15' or '2026-01-16'")]),
-    ("end '2026-01-15 06:30', cron '@hourly'", [("which is left out", "'2026-01-15 06:00' or '2026-01-15 07:00'")]),
-    ("end '2026-01-15 00:30', cron '@hourly'", [("which is left out", "'2026-01-14' or '2026-01-15 01:00'")]),
-    ("start '2026-01-15', cron '@yearly', interval_unit month", [("which is left out", "'2026-01-01'")]),
-    ("start '2026-01-15', cron '@yearly'", [("which is left out", "'2026-01-01'")]),
+    ("start '2026-01-15', cron '@monthly'", [("start '2026-01-15' lies inside [2026-01-01, 2026-02-01), which is left out; the first interval is [2026-02-01, 2026-03-01)", "'2026-01-01' or '2026-02-01'")]),
+    ("start '2026-01-15', end '2026-01-20', cron '@monthly'", [("start '2026-01-15' lies inside", "'2026-01-01' or"), ("end '2026-01-20' lies inside [2026-01-01, 2026-02-01), which is left out; there is no whole interval before it", "'2025-12-31' or '2026-01-31'")]),
+    ("end '2026-03-15', cron '@monthly'", [("end '2026-03-15' lies inside [2026-03-01, 2026-04-01), which is left out; the last interval is [2026-02-01, 2026-03-01)", "'2026-02-28' or '2026-03-31'")]),
+    ("start '2026-01-15 06:30'", [("inside [2026-01-15, 2026-01-16), which is left out; the first interval is [2026-01-16, 2026-01-17)", "'2026-01-15' or '2026-01-16'")]),
+    ("end '2026-01-15 06:30', cron '@hourly'", [("the last interval is [2026-01-15 05:00, 2026-01-15 06:00)", "'2026-01-15 06:00' or '2026-01-15 07:00'")]),
+    ("end '2026-01-15 00:30', cron '@hourly'", [("the last interval is [2026-01-14 23:00, 2026-01-15)", "'2026-01-14' or '2026-01-15 01:00'")]),
+    ("start '2026-01-15', cron '@yearly', interval_unit month", [("the first interval is [2026-02-01, 2026-03-01)", "'2026-01-01'")]),
+    ("start '2026-01-15', cron '@yearly'", [("the first interval is [2027-01-01, 2028-01-01)", "'2026-01-01'")]),
     ("start '2026-01-01', end '2026-01-31', cron '@monthly'", []),
     ("start '2026-01-15', end '2026-01-20'", []),
     ("start '2026-01-15 06:00', cron '@hourly'", []),
@@ -660,7 +660,7 @@ BORDERS: list[tuple[str, list[tuple[str, str]]]] = [
 
 
 @pytest.mark.parametrize("header,expected", BORDERS, ids=[row[0] for row in BORDERS])
-def test_a_start_or_end_that_cuts_an_interval_is_reported_with_its_borders(
+def test_a_start_or_end_that_cuts_an_interval_is_reported_with_the_interval_that_counts(
     header: str, expected: list[tuple[str, str]]
 ) -> None:
     query = "SELECT id FROM raw.orders" if "VIEW" in header else QUERY
@@ -669,6 +669,18 @@ def test_a_start_or_end_that_cuts_an_interval_is_reported_with_its_borders(
     for warning, (words, advice) in zip(model.warnings, expected, strict=True):
         assert words in warning.message
         assert advice in warning.advice
+    late = utc(2030, 1, 1)
+    whole = due_interval(model, late)
+    for reported in re.findall(
+        r"the first interval is \[(\S+),", " ".join(row[0] for row in expected)
+    ):
+        assert whole is not None
+        assert whole.start == utc(*map(int, reported.split("-")))
+    for reported in re.findall(
+        r"the last interval is \[.*, (.*)\)", " ".join(row[0] for row in expected)
+    ):
+        assert whole is not None
+        assert whole.end == datetime.fromisoformat(reported).replace(tzinfo=UTC)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ import importlib.util
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from pathlib import Path
 from typing import Final
@@ -113,7 +113,7 @@ class _Imports:
     texts: dict[str, str] = field(default_factory=dict)
     modules: dict[str, str] = field(default_factory=dict)
     problems: set[Problem] = field(default_factory=set)
-    seen: set[Path] = field(default_factory=set)
+    seen: set[tuple[Path | None, str]] = field(default_factory=set)
 
     def follow(self, tree: ast.Module, *, package: str, path: Path | None) -> None:
         """Note what a module imports.
@@ -127,39 +127,15 @@ class _Imports:
             top = each.name.partition(".")[0]
             if top in sys.stdlib_module_names or top == _OWN:
                 continue
-            is_there = bool(top) and (self._of_project(each) or self._of_python(each))
+            is_there = bool(top) and (self._along(each, self.read) or self._of_python(each))
             if not is_there:
                 self.digests.setdefault(top, _LACKING)
             if not (is_there or each.may_fail or path is None):
                 self.problems.add(_lacking(each.name, Place(path=path, line=each.line)))
 
-    def _of_project(self, imported: _Import) -> bool:
-        """Note the modules of the project along a dotted name, and those imported from it."""
-        parts = imported.name.split(".")
-        found = [self._take(parts[:count]) for count in range(1, len(parts) + 1)]
-        members = _members(imported, self.read("/".join([*parts, _START])))
-        return any([*found, *(self._take([*parts, each]) for each in members)])
-
-    def _take(self, parts: Sequence[str]) -> bool:
-        """Note a module of the project, if there is one of this name."""
-        name, stem = ".".join(parts), "/".join(parts)
-        for path, package in (
-            (f"{stem}/{_START}", name),
-            (f"{stem}.py", ".".join(parts[:-1])),
-        ):
-            if path in self.modules:
-                return True
-            text = self.read(path)
-            if text is None:
-                continue
-            self.modules[path] = text
-            self._digest(name, text.encode(), package=package, path=Path(path))
-            return True
-        return False
-
     def _of_python(self, imported: _Import) -> bool:
         """Note a module that is no part of the project, found as Python finds it."""
-        top, *rest = imported.name.split(".")
+        top = imported.name.partition(".")[0]
         try:
             spec = importlib.util.find_spec(top)
         except (ImportError, ValueError, AttributeError):
@@ -173,44 +149,50 @@ class _Imports:
             self.digests |= versions
             if versions:
                 return True  # else it belongs to no distribution, so it counts by its source
-        if origin is not None:
-            self._read(origin, top, is_package=bool(places))
-        self._inside(places, top, rest, imported)
+        for place in places:
+            self._along(imported, partial(_text_in, place), place)
+        if origin is not None and top not in self.texts:  # a single file, or a compiled one
+            self._digest(top, origin.read_bytes(), package=top if places else "", path=None)
         return True
 
-    def _inside(
-        self, places: Sequence[Path], name: str, rest: Sequence[str], imported: _Import
-    ) -> None:
-        """Note the modules of a package along a dotted name, and those imported from it."""
-        if rest:
-            inner = self._part(places, name, rest[0])
-            if inner is not None:
-                self._inside([inner], f"{name}.{rest[0]}", rest[1:], imported)
-            return
-        for place in places:
-            for each in _members(imported, module_text(place, _START)):
-                self._part([place], name, each)
+    def _along(
+        self, imported: _Import, read: Callable[[str], str | None], root: Path | None = None
+    ) -> bool:
+        """Note the modules along a dotted name, and those imported from it, if there are any.
 
-    def _part(self, places: Sequence[Path], name: str, part: str) -> Path | None:
-        """Note a module of a package; returns the folder if that is a package itself."""
-        for place in places:
-            module, package = place / f"{part}.py", place / part
-            if package.is_dir():
-                if (package / _START).is_file():
-                    self._read(package / _START, f"{name}.{part}", is_package=True)
-                return package
-            if module.is_file():
-                self._read(module, f"{name}.{part}", is_package=False)
-                return None
-        return None
+        Args:
+            imported: The import.
+            read: The text of a module by its path.
+            root: The folder of a package that is elsewhere; None for modules of the project.
+        """
+        parts = imported.name.split(".")
+        members = _members(imported, read("/".join([*parts, _START])))
+        names = [parts[:count] for count in range(1, len(parts) + 1)]
+        names += [[*parts, each] for each in members]
+        taken = [self._take(each, read, root) for each in names]
+        return any(taken)
 
-    def _read(self, path: Path, name: str, *, is_package: bool) -> None:
-        """Note the source of a module outside of the project."""
-        if path in self.seen:
-            return
-        self.seen.add(path)
-        package = name if is_package else name.rpartition(".")[0]
-        self._digest(name, path.read_bytes(), package=package, path=None)
+    def _take(
+        self, parts: Sequence[str], read: Callable[[str], str | None], root: Path | None
+    ) -> bool:
+        """Note a module, if there is one of this name."""
+        name, stem = ".".join(parts), "/".join(parts)
+        for path, package in (
+            (f"{stem}/{_START}", name),
+            (f"{stem}.py", ".".join(parts[:-1])),
+        ):
+            if (root, path) in self.seen:
+                return True
+            text = read(path)
+            if text is None:
+                continue
+            self.seen.add((root, path))
+            if root is None:
+                self.modules[path] = text
+            own = Path(path) if root is None else None
+            self._digest(name, text.encode(), package=package, path=own)
+            return True
+        return False
 
     def _digest(self, name: str, content: bytes, *, package: str, path: Path | None) -> None:
         """Note the digest of a module's source, and follow its imports."""
@@ -224,6 +206,11 @@ class _Imports:
             return
         self.texts[name] = text
         self.follow(tree, package=package, path=path)
+
+
+def _text_in(place: Path, path: str) -> str | None:
+    """The text of a module by its path, whose first part is the package in a place."""
+    return module_text(place, path.partition("/")[2])
 
 
 def _lacking(name: str, place: Place) -> Problem:

@@ -391,7 +391,10 @@ def test_where_a_setting_of_spark_comes_from_makes_no_other_version() -> None:
 @pytest.mark.parametrize(
     "configuration,reported",
     [
-        (without({"least": 7}), "masked.sql was planned with salt, which is not among the variables"),
+        (
+            without({"least": 7}),
+            "masked.sql was planned with salt, which is not among the variables",
+        ),
         (without({"salt": "other", "least": 7}), "mart.masked.*takes its value from outside"),
     ],
 )

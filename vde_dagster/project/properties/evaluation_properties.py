@@ -100,10 +100,23 @@ def warn_of_borders(values: Mapping[str, Value], model: Model, problems: Problem
             before, after = model.unit.floor(instant), model.unit.ceil(instant)
             if before == after:
                 continue
-            message = f"{key} {values[key].written!r} lies inside {Interval(before, after)}"
+            message = (
+                f"{key} {values[key].written!r} lies inside {Interval(before, after)}, which is "
+            )
+            message += f"left out; {_counted(model, key, before, after)}"
             borders = " or ".join(f"'{_written(each, key)}'" for each in (before, after))
             advice = f"Write {borders} to say where intervals {key}."
-            problems.warn(values[key].place, f"{message}, which is left out", advice)
+            problems.warn(values[key].place, message, advice)
+
+
+def _counted(model: Model, key: str, before: datetime, after: datetime) -> str:
+    """The interval that counts beside a border in it."""
+    if key == "start":
+        return f"the first interval is {Interval(after, model.unit.following(after))}"
+    last = model.unit.shifted(before, -1)
+    if last < model.start:
+        return "there is no whole interval before it"
+    return f"the last interval is {Interval(last, before)}"
 
 
 def _written(border: datetime, key: str) -> str:
