@@ -8,7 +8,7 @@ known (see `vde_dagster.core.sql.star_macro`).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -30,28 +30,26 @@ from vde_dagster.project.macros.placing import NO_MEMBERS
 from vde_dagster.project.macros.scope import Budget, Frame, MacroScope
 from vde_dagster.project.macros.texts import Written, line_in_file, read_statement, text_of
 from vde_dagster.project.macros.tokens import (
-    MOST_STRUCTS,
     NUL,
     MacroError,
     Tokens,
     check_depth,
     find_macros,
     split_statements,
-    too_deep,
 )
 from vde_dagster.project.macros.values import is_plain
 from vde_dagster.project.problems import Problems, suggestion
 
 __all__ = ["MacroScope", "Statements", "is_star_macro", "read_statements"]
 
-_JINJA: Final = ("{{", "{%")
 _TEXTS: Final = (TokenType.STRING, TokenType.RAW_STRING)
 _TEMPLATE: Final = re.compile(r"\{\{-?\s*[^\W\d][^{}]*\}\}|\{%-?\s*[^\W\d].*?%\}", re.DOTALL)
 """Jinja within a string of SQL; a string may also have other braces."""
-_JINJA_WORDS: Final = ("JINJA_QUERY_BEGIN", "JINJA_STATEMENT_BEGIN", "JINJA_END")
-_VIRTUAL_UPDATE: Final = re.compile(
-    r"^\s*(ON_VIRTUAL_UPDATE_(?:BEGIN|END))\b", re.IGNORECASE | re.MULTILINE
+_FOREIGN: Final = re.compile(
+    r"\{\{|\{%|\bJINJA_(?:QUERY_BEGIN|STATEMENT_BEGIN|END)\b|\bON_VIRTUAL_UPDATE_(?:BEGIN|END)\b",
+    re.IGNORECASE,
 )
+"""What begins Jinja, or statements for when views are updated."""
 _CHECK: Final = "Check the SQL at this line against the model's dialect."
 
 
@@ -99,14 +97,13 @@ def read_statements(
     try:
         tokens = read.tokenize(padded)
     except SQL_ERRORS as error:
-        virtual = _VIRTUAL_UPDATE.search(padded)
-        if virtual is not None:
-            line = padded.count("\n", 0, virtual.start(1)) + 1
-            _refuse_virtual_update(virtual[1], Place(path=place.path, line=line), problems)
-        elif not _refuse_jinja([text], place, problems):
+        if not _refuse_foreign(padded, padded, place, problems):
             problems.add(place, f"the query does not parse: {first_line(error)}", _CHECK)
         return None
-    if _refuse_text(padded, tokens, place, problems):
+    if NUL in text:
+        problems.add(place, "the query has a NUL character in it", "Take it out.")
+        return None
+    if _refuse_foreign(_without_texts(padded, tokens), padded, place, problems):
         return None
     check_depth(tokens)
     _warn_of_texts(tokens, place, problems)
@@ -204,71 +201,34 @@ def _warn_of_texts(tokens: Sequence[Token], place: Place, problems: Problems) ->
             problems.warn(_place_of(token, place), message, advice)
 
 
-def _refuse_text(text: str, tokens: Sequence[Token], place: Place, problems: Problems) -> bool:
-    """Report what no statement may contain; returns whether there is any."""
-    if NUL in text:
-        problems.add(place, "the query has a NUL character in it", "Take it out.")
-        return True
-    if (deep := too_deep(tokens)) is not None:
-        message = f"more than {MOST_STRUCTS} STRUCT(...) stand in each other"
-        problems.add(
-            _place_of(deep, place), message, "Make the inner ones columns of an upstream model."
-        )
-        return True
-    for token in tokens:
-        word = token.text.upper()
-        if word in _JINJA_WORDS:
-            _refuse(word, _place_of(token, place), problems)
-            return True
-        if token.token_type is TokenType.VAR and _VIRTUAL_UPDATE.fullmatch(word):
-            _refuse_virtual_update(word, _place_of(token, place), problems)
-            return True
-    return _refuse_jinja(_pieces(text, tokens), place, problems)
-
-
-def _pieces(text: str, tokens: Sequence[Token]) -> Iterator[str]:
-    """The text line by line, without comments."""
-    previous: Token | None = None
-    piece = ""
+def _without_texts(text: str, tokens: Sequence[Token]) -> str:
+    """A text without comments, and without strings that have no Jinja in them."""
+    pieces, end = "", 0
     for token in tokens:
         written = text[token.start : token.end + 1]
-        if token.token_type in _TEXTS and not _TEMPLATE.search(written):
-            written = ""
-        if previous is None or previous.end + 1 == token.start:
-            piece += written
-        else:
-            yield piece
-            piece = written
-        previous = token
-    yield piece
+        is_text = token.token_type in _TEXTS and not _TEMPLATE.search(written)
+        pieces += ("" if token.start == end else " ") + ("" if is_text else written)
+        end = token.end + 1
+    return pieces
 
 
-def _refuse_jinja(pieces: Sequence[str] | Iterator[str], place: Place, problems: Problems) -> bool:
-    for piece in pieces:
-        for sign in _JINJA:
-            if sign in piece:
-                _refuse(sign, place, problems)
-                return True
-    return False
-
-
-def _refuse(what: str, place: Place, problems: Problems) -> None:
-    problems.add(
-        place,
-        f"the query has Jinja in it ({what}), which models here cannot have",
-        "Use macros instead: time macros such as @start_dt, @VAR('name'), @IF, @EACH, and Python "
-        "functions in macros/*.py for all else.",
-    )
-
-
-def _refuse_virtual_update(word: str, place: Place, problems: Problems) -> None:
-    problems.add(
-        place,
-        f"the model has statements for when views are updated ({word.upper()}), which models here "
-        "cannot have",
-        "Take the block out. What is to run with each evaluation stands behind the query, with `;` "
-        "between; rights on views are given with the tools of the catalog.",
-    )
+def _refuse_foreign(shown: str, text: str, place: Place, problems: Problems) -> bool:
+    """Report what no statement may contain; returns whether there is any."""
+    found = _FOREIGN.search(shown)
+    if found is None:
+        return False
+    word, line = found[0].upper(), text.count("\n", 0, text.find(found[0])) + 1
+    if word.startswith("ON_VIRTUAL"):
+        message = f"the model has statements for when views are updated ({word})"
+        advice = "Take the block out. What is to run with each evaluation stands behind the query, "
+        advice += "with `;` between; rights on views are given with the tools of the catalog."
+    else:
+        message = f"the query has Jinja in it ({word})"
+        advice = "Use macros instead: time macros such as @start_dt, @VAR('name'), @IF, @EACH, and "
+        advice += "Python functions in macros/*.py for all else."
+    where = Place(path=place.path, line=line)
+    problems.add(where, f"{message}, which models here cannot have", advice)
+    return True
 
 
 def _check_left(statement: exp.Expr, tokens: Tokens, dialect: Dialect) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Final
 
 from sqlglot.tokenizer_core import Token, TokenType
@@ -25,7 +24,6 @@ _PAIRS: Final = {
 }
 _CLOSING: Final = frozenset(_PAIRS.values())
 _WORD: Final = re.compile(r"[^\W\d]\w*")
-MOST_STRUCTS: Final = 12
 MOST_NESTED: Final = 200
 MOST_PARTS: Final = 200_000
 """How many words and signs the statements of a model may have once its macros are filled in."""
@@ -197,22 +195,6 @@ def split_commas(tokens: Sequence[Token]) -> tuple[Tokens, ...]:
 def split_statements(tokens: Sequence[Token]) -> tuple[Tokens, ...]:
     """The statements of a text, without the semicolons between them, and without empty ones."""
     return tuple(each for each in _split(tokens, TokenType.SEMICOLON, nested=True) if each)
-
-
-def too_deep(tokens: Sequence[Token]) -> Token | None:
-    """The STRUCT( that is nested in too many others; None if there is none.
-
-    sqlglot tries a type first, which takes twice as long or more for each STRUCT( around another.
-    """
-    structs: list[bool] = []
-    for before, token in pairwise(tokens):
-        if token.token_type is TokenType.L_PAREN:
-            structs.append(before.token_type is TokenType.STRUCT)
-            if sum(structs) > MOST_STRUCTS:
-                return before
-        elif token.token_type is TokenType.R_PAREN and structs:
-            structs.pop()
-    return None
 
 
 def check_depth(tokens: Sequence[Token]) -> None:
