@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
-from typing import IO, Final
+from typing import Final
 
 from vde_dagster.core.errors import Problem, ProjectInvalid, Refused, SetupError
 
@@ -155,11 +155,23 @@ def extract_revision(repository: Repository, commit: str, into: Path) -> None:
     if listed.returncode != 0:
         raise Refused(f"git cannot list the files of {commit}: {_said(listed.stderr)}")
     entries = [_Entry.of(line) for line in listed.stdout.split(b"\0") if line]
-    with _objects(repository.folder) as objects:
-        # Links come last, so that no file is written through one.
-        for each in sorted(entries, key=lambda entry: entry.is_link):
-            if each.is_file or each.is_link:
-                each.write(objects.read(each.name, each.path), into)
+    # Links come last, so that no file is written through one.
+    kept = sorted(
+        (each for each in entries if each.is_file or each.is_link), key=lambda each: each.is_link
+    )
+    names = "".join(f"{each.name}\n" for each in kept).encode()
+    rest = _git(repository.folder, "cat-file", "--batch", given=names).stdout
+    for each in kept:
+        said, _, rest = rest.partition(b"\n")
+        if len(said.split()) != 3:
+            raise Refused(
+                f"the repository lacks the content of {each.path} at this revision",
+                advice="Where it is a partial clone, fetch it whole with `git fetch --refetch "
+                "--no-filter`.",
+            )
+        size = int(said.split()[2])
+        each.write(rest[:size], into)
+        rest = rest[size + 1 :]  # behind the line's end
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,48 +216,14 @@ class _Entry:
 _LFS: Final = b"version https://git-lfs.github.com/spec/"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Objects:
-    """A running ``git cat-file --batch``: requests on its input, answers on its output."""
-
-    questions: IO[bytes]
-    answers: IO[bytes]
-
-    def read(self, name: str, path: str) -> bytes:
-        """The content of an object; ``path`` is its file, for the message."""
-        self.questions.write(f"{name}\n".encode())
-        self.questions.flush()
-        said = self.answers.readline().split()
-        if len(said) != 3:
-            raise Refused(
-                f"the repository lacks the content of {path} at this revision",
-                advice="Where it is a partial clone, fetch it whole with `git fetch --refetch "
-                "--no-filter`.",
-            )
-        content = self.answers.read(int(said[2]))
-        self.answers.read(1)  # the line's end
-        return content
-
-
-@contextmanager
-def _objects(folder: Path) -> Iterator[_Objects]:
-    command = ["git", "-C", str(folder), "cat-file", "--batch"]
-    with subprocess.Popen(
-        command,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env=_environment(),
-    ) as running:
-        assert running.stdin is not None, "a pipe was asked for"
-        assert running.stdout is not None, "a pipe was asked for"
-        yield _Objects(questions=running.stdin, answers=running.stdout)
-
-
-def _git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+def _git(
+    folder: Path, *arguments: str, given: bytes | None = None
+) -> subprocess.CompletedProcess[bytes]:
     command = ["git", "-C", str(folder), *arguments]
     try:
-        return subprocess.run(command, env=_environment(), capture_output=True, check=False)
+        return subprocess.run(
+            command, env=_environment(), capture_output=True, check=False, input=given
+        )
     except OSError as error:
         raise SetupError(
             f"git cannot be run ({error.strerror}), and it reads revisions",

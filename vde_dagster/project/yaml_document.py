@@ -119,14 +119,14 @@ class Reader:
             mark = getattr(error, "problem_mark", None)
             line = mark.line + 1 if mark else 1
             reason = getattr(error, "problem", None) or "it cannot be read"
-            self._add(Place(path=path, line=line), f"this is no YAML: {reason}", _YAML_ADVICE)
+            self.add(Place(path=path, line=line), f"this is no YAML: {reason}", _YAML_ADVICE)
             return None
         except RecursionError:
-            self._add(Place(path=path), "this is nested too deeply", _YAML_ADVICE)
+            self.add(Place(path=path), "this is nested too deeply", _YAML_ADVICE)
             return None
         except _TooMany:
             message = f"the file has more than {MAX_ENTRIES:,} entries"
-            self._add(Place(path=path), message, "Put data into a seed or a table instead.")
+            self.add(Place(path=path), message, "Put data into a seed or a table instead.")
             return None
         if node is None:
             return Entry(value=None, place=Place(path=path))
@@ -134,7 +134,7 @@ class Reader:
             return self._entry(node, path)
         except (RecursionError, _TooLarge):
             advice = "Write it without anchors (&) and aliases (*)."
-            self._add(Place(path=path), "this is nested too deeply, or too large", advice)
+            self.add(Place(path=path), "this is nested too deeply, or too large", advice)
             return None
 
     def file(self, path: Path, shown: Path) -> Entry | None:
@@ -142,7 +142,7 @@ class Reader:
         try:
             text = project_text(path)
         except NotReadable as error:
-            self._add(Place(path=shown), str(error), error.advice)
+            self.add(Place(path=shown), str(error), error.advice)
             return None
         return self.document(text, shown)
 
@@ -157,11 +157,11 @@ class Reader:
                 mark = key_node.start_mark
                 at = Place(path=path, line=mark.line + 1, column=mark.column + 1)
                 if not isinstance(key_node, yaml.ScalarNode):
-                    self._add(at, "a key is a single word", "Write it as `key: value`.")
+                    self.add(at, "a key is a single word", "Write it as `key: value`.")
                     continue
                 key = str(key_node.value)
                 if key in children:
-                    self._add(at, f"the key {key!r} is given twice", "Remove one of them.")
+                    self.add(at, f"the key {key!r} is given twice", "Remove one of them.")
                 children[key] = replace(self._entry(value_node, path), place=at)
             outside = any(each.from_outside for each in children.values())
             return Entry(
@@ -190,7 +190,7 @@ class Reader:
         def value(found: re.Match[str]) -> str:
             name = found.group(1)
             if name not in os.environ:
-                self._add(place, f"${{{name}}} is not set", f"Export {name}, or write its value.")
+                self.add(place, f"${{{name}}} is not set", f"Export {name}, or write its value.")
             return os.environ.get(name, "")
 
         return VARIABLE.sub(value, text)
@@ -200,17 +200,17 @@ class Reader:
         allowed = sorted(keys)
         if not entry.is_mapping:
             message = f"{where} is a mapping of {', '.join(allowed)}"
-            self._add(entry.place, message, MAPPING_ADVICE)
+            self.add(entry.place, message, MAPPING_ADVICE)
         for key, child in entry.children.items():
             if key not in allowed:
-                self._add(child.place, *unknown_key(where, key, allowed))
+                self.add(child.place, *unknown_key(where, key, allowed))
 
     def text(self, entry: Entry | None, default: str) -> str:
         """A scalar, or the default if there is none."""
         if entry is None:
             return default
         if not isinstance(entry.value, str):
-            self._add(entry.place, "a single value is expected here", "Write it as `key: value`.")
+            self.add(entry.place, "a single value is expected here", "Write it as `key: value`.")
             return default
         return entry.value
 
@@ -220,7 +220,7 @@ class Reader:
             return {}
         if not entry.is_mapping:
             message = "a mapping is expected here"
-            self._add(entry.place, message, MAPPING_ADVICE)
+            self.add(entry.place, message, MAPPING_ADVICE)
         return {key: self.text(child, "") for key, child in entry.children.items()}
 
     def flag(self, entry: Entry | None, *, default: bool) -> bool:
@@ -228,7 +228,7 @@ class Reader:
         written = self.text(entry, str(default)).lower()
         if entry is not None and written not in ("true", "false"):
             message = f"true or false is expected here, not {written!r}"
-            self._add(entry.place, message, "Write true or false, without quotes.")
+            self.add(entry.place, message, "Write true or false, without quotes.")
         return written == "true"
 
     def plain(self, entry: Entry) -> object:
@@ -254,17 +254,12 @@ class Reader:
         if isinstance(found, bool | int) or (isinstance(found, float) and math.isfinite(found)):
             return found
         message = f"{entry.value!r} is no {entry.tag} that can be used"
-        self._add(
-            entry.place, message, "Write a finite number, true or false, or a text in quotes."
-        )
+        self.add(entry.place, message, "Write a finite number, true or false, or a text in quotes.")
         return None
-
-    def _add(self, place: Place, message: str, advice: str) -> None:
-        self.problems.append(Problem(place=place, message=message, advice=advice))
 
     def add(self, place: Place, message: str, advice: str) -> None:
         """Report a problem; the advice says what to do about it."""
-        self._add(place, message, advice)
+        self.problems.append(Problem(place=place, message=message, advice=advice))
 
 
 _NAME: Final = re.compile(r"[a-z_][a-z0-9_]*")
