@@ -6,7 +6,7 @@ nothing without it goes, too: a comma, an operator, an alias, a whole clause.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -189,35 +189,37 @@ class Place:
             return clause is _T.FROM and self._kind(self.at - 2) is not _T.DISTINCT
         return before in _BEFORE_TABLES
 
-    def _clause(self) -> _Kind:
-        """The clause that the macro is in; FROM only if it is that of a query."""
-        depth, from_ = 0, False
-        for at in range(self.at - 1, -1, -1):
-            kind = self._kind(at)
+    def _before(self, at: int) -> Iterator[tuple[int, _Kind]]:
+        """The tokens before one, outside of other brackets; last the bracket around it, if any."""
+        depth = 0
+        for index in range(at - 1, -1, -1):
+            kind = self._kind(index)
             depth += (kind in _CLOSING) - (kind in _OPENING)
             if depth < 0:
-                return None
-            if depth == 0 and from_ and kind in (_T.SELECT, _T.DELETE):
+                yield index, kind
+                return
+            if depth == 0 and kind not in _OPENING:
+                yield index, kind
+
+    def _clause(self) -> _Kind:
+        """The clause that the macro is in; FROM only if it is that of a query."""
+        from_ = False
+        for _, kind in self._before(self.at):
+            if from_ and kind in (_T.SELECT, _T.DELETE):
                 return _T.FROM
-            if depth == 0 and not from_:
-                if kind is _T.FROM:
-                    from_ = True
-                elif kind in _CLAUSES | _ORDERS or kind in (_T.SELECT, _T.ON):
-                    return kind
+            if kind is _T.FROM:
+                from_ = True
+            elif not from_ and (kind in _CLAUSES | _ORDERS or kind in (_T.SELECT, _T.ON)):
+                return kind
         return None
 
     def _opening(self) -> int | None:
         """Where the parenthesis around the macro opens, if it is an item of its own in it."""
-        depth = 0
         before, after = self._kind(self.at - 1), self._kind(self.at + 1)
         if before not in (_T.L_PAREN, _T.COMMA, _T.ALIAS) or after not in (_T.R_PAREN, _T.COMMA):
             return None
-        for at in range(self.at - 1, -1, -1):
-            kind = self._kind(at)
-            depth += (kind in _CLOSING) - (kind in _OPENING)
-            if depth < 0:
-                return at if kind is _T.L_PAREN else None
-        return None
+        *_, (last, kind) = self._before(self.at)
+        return last if kind is _T.L_PAREN else None
 
     def _direction(self) -> int:
         """Where the words end that say how an item of ORDER BY is sorted."""
@@ -333,17 +335,8 @@ class Place:
 
     def _is_of_between(self, at: int) -> bool:
         """Whether an AND is the one of BETWEEN."""
-        depth = open_ands = 0
-        for index in range(at - 1, -1, -1):
-            kind = self._kind(index)
-            depth += (kind in _CLOSING) - (kind in _OPENING)
-            if depth < 0:
-                return False
-            if depth == 0 and kind is _T.AND:
-                open_ands += 1
-            elif depth == 0 and kind is _T.BETWEEN:
-                return open_ands == 0
-        return False
+        kinds = (kind for _, kind in self._before(at))
+        return next((kind for kind in kinds if kind in (_T.AND, _T.BETWEEN)), None) is _T.BETWEEN
 
 
 _OPENING: Final = frozenset({_T.L_PAREN, _T.L_BRACKET, _T.L_BRACE})

@@ -15,27 +15,15 @@ from vde_dagster.project.problems import Problems, suggestion
 from vde_dagster.project.properties.model_block import ASSIGNING, CLOSING, OPENING, Value
 from vde_dagster.project.properties.table_properties import STORAGE_PROPERTIES
 
-PROPERTIES: Final = (
-    "name",
-    "kind",
+_TEXTS: Final = (
+    "owner",
+    "description",
     "cron",
     "cron_tz",
     "start",
     "end",
     "interval_unit",
-    "owner",
-    "description",
-    "tags",
-    "grain",
-    "grains",
-    "references",
-    "columns",
-    "column_descriptions",
     "dialect",
-    *STORAGE_PROPERTIES,
-    "audits",
-    "signals",
-    "depends_on",
     "freshness",
     "updates_on",
     "retries",
@@ -45,8 +33,24 @@ PROPERTIES: Final = (
     "allow_partials",
     "enabled",
     "stamp",
-    "late_data",
     "deterministic",
+)
+"""Properties that are one text."""
+PROPERTIES: Final = (
+    "name",
+    "kind",
+    *_TEXTS,
+    "tags",
+    "grain",
+    "grains",
+    "references",
+    "columns",
+    "column_descriptions",
+    *STORAGE_PROPERTIES,
+    "audits",
+    "signals",
+    "depends_on",
+    "late_data",
     "pre_statements",
     "post_statements",
 )
@@ -169,23 +173,3 @@ def _surplus(key: str, value: Value) -> int | None:
 
 
 _QUOTED: Final = (TokenType.STRING, TokenType.IDENTIFIER)
-_TEXTS: Final = (
-    "allow_partials",
-    CONCURRENCY,
-    "cron",
-    "cron_tz",
-    "description",
-    "deterministic",
-    "dialect",
-    "enabled",
-    "end",
-    "freshness",
-    "interval_unit",
-    ON_ADDITIVE_CHANGE,
-    ON_DESTRUCTIVE_CHANGE,
-    "owner",
-    "retries",
-    "stamp",
-    "start",
-    "updates_on",
-)

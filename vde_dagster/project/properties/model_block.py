@@ -19,7 +19,7 @@ from sqlglot.errors import SqlglotError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from vde_dagster.core.errors import Place, Problem, ProjectInvalid
-from vde_dagster.project.macros.tokens import check_depth
+from vde_dagster.project.macros.tokens import check_depth, closing_of, group_of
 
 OPENING: Final = {
     TokenType.L_PAREN: TokenType.R_PAREN,
@@ -27,7 +27,6 @@ OPENING: Final = {
 }
 _NESTED_TYPES: Final = ("ARRAY", "MAP", "STRUCT")
 ASSIGNING: Final = (TokenType.EQ, TokenType.COLON_EQ, TokenType.FARROW, TokenType.COLON)
-_LISTS: Final = (TokenType.L_PAREN, TokenType.L_BRACKET)
 CLOSING: Final = tuple(OPENING.values())
 BRACKETS: Final = (*OPENING, *CLOSING)
 
@@ -119,21 +118,16 @@ class Value:
 
     def items(self) -> tuple[Value, ...]:
         """The items of a list in parentheses or brackets; the value itself if it is no list."""
-        first, last = self.tokens[0], self.tokens[-1]
-        if first.token_type not in _LISTS or last.token_type is not OPENING[first.token_type]:
-            return (self,)
-        if _closing(self.tokens, 0) != len(self.tokens) - 1:
-            return (self,)  # (a) + (b)
-        return _split(self.tokens[1:-1], self.text, self.path)
+        inner = group_of(self.tokens)  # None for (a) + (b)
+        return (self,) if inner is None else _split(inner, self.text, self.path)
 
     def group(self) -> tuple[Value, ...] | None:
         """The items in the parentheses after a name, as in ``NAME (a, b)``; None without any."""
         rest = self.after_name()
         if self.is_string or rest is None or rest.tokens[0].token_type is not TokenType.L_PAREN:
             return None
-        if _closing(rest.tokens, 0) != len(rest.tokens) - 1:
-            return None
-        return _split(rest.tokens[1:-1], self.text, self.path)
+        inner = group_of(rest.tokens)
+        return None if inner is None else _split(inner, self.text, self.path)
 
     @property
     def name(self) -> str:
@@ -203,7 +197,7 @@ def read_block(text: str, *, path: Path, dialect: str, keyword: str = "MODEL") -
     if tokens[1].token_type is not TokenType.L_PAREN:
         return None
     place = Place(path=path, line=tokens[0].line, column=tokens[0].col)
-    closing = _closing(tokens, 1)
+    closing = closing_of(tokens, 1)
     if closing is None:
         message, advice = f"the parenthesis of {keyword} is never closed", "Close it with `);`."
         if "--" in text and any(token.comments for token in tokens):
@@ -291,20 +285,6 @@ def _split(tokens: Sequence[Token], text: str, path: Path) -> tuple[Value, ...]:
 
 def _is_nested_type(token: Token) -> bool:
     return token.text.upper() in _NESTED_TYPES
-
-
-def _closing(tokens: Sequence[Token], opening: int) -> int | None:
-    """Where the parenthesis or bracket at ``opening`` is closed."""
-    kind = tokens[opening].token_type
-    depth = 0
-    for index in range(opening, len(tokens)):
-        if tokens[index].token_type is kind:
-            depth += 1
-        elif tokens[index].token_type is OPENING[kind]:
-            depth -= 1
-            if depth == 0:
-                return index
-    return None
 
 
 def _line_of(error: TokenError) -> int:
