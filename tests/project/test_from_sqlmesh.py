@@ -85,21 +85,21 @@ def test_they_are_named_too_where_the_project_has_problems(
 
 
 @pytest.mark.parametrize(
-    "path, head, line, advice",
+    "path, head, line",
     [
-        ("models/m/b.py", "from sqlmesh import model", 1, "`from vde_dagster import model`"),
-        ("models/m/b.py", "import os\nimport sqlmesh", 2, "docs/models.md"),
-        ("models/m/b.py", "from sqlmesh.core.x import Y", 1, "There is no Y here"),
-        ("macros/m.py", "from sqlmesh import SQL, macro", 1, "`from vde_dagster import macro`"),
-        ("signals/s.py", "from sqlmesh import signal", 1, "`from vde_dagster import signal`"),
+        ("models/m/b.py", "from sqlmesh import model", 1),
+        ("models/m/b.py", "import os\nimport sqlmesh", 2),
+        ("models/m/b.py", "from sqlmesh.core.x import Y", 1),
+        ("macros/m.py", "from sqlmesh import SQL, macro", 1),
+        ("signals/s.py", "from sqlmesh import signal", 1),
     ],
 )
 def test_an_import_of_sqlmesh_says_what_to_import(
-    path: str, head: str, line: int, advice: str, tmp_path: Path
+    path: str, head: str, line: int, tmp_path: Path
 ) -> None:
     (found,) = problems(tmp_path, {path: f"{head}\n\ndef f(x): ...\n"})
     assert (found.place.path.as_posix(), found.place.line) == (path, line)
-    assert advice in found.advice
+    assert "Import `macro`, `model` and `signal` from vde_dagster" in found.advice
 
 
 def test_an_import_that_is_not_run_is_none(tmp_path: Path) -> None:

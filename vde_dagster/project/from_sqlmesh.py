@@ -14,7 +14,6 @@ from typing import Final
 from vde_dagster.core.errors import Place, Problem
 
 _SQLMESH: Final = "sqlmesh"
-_EXPORTED: Final = ("macro", "model", "signal")
 _SETTINGS: Final = "Write its settings in vde.yaml (docs/configuration.md), and delete it."
 _HOOK: Final = re.compile(r"\b(?:before|after)_all\b")
 _HOOKS: Final = (
@@ -68,18 +67,15 @@ def _text(path: Path) -> str:
 
 def wrong_import(tree: ast.Module, path: Path) -> Problem | None:
     """A file of Python that imports SQLMesh when it is run; None if it does not."""
-    found = [node for node in tree.body if _SQLMESH in _packages(node)]
-    if not found:
-        return None
-    names = [each.name for node in found if isinstance(node, ast.ImportFrom) for each in node.names]
-    ours = [name for name in _EXPORTED if name in names]
-    others = sorted(set(names) - set(ours))
-    advice = f"Write `from vde_dagster import {', '.join(ours)}`. " if ours else ""
-    if others:
-        advice += f"There is no {', '.join(others)} here: leave out where it is used. "
-    advice += "docs/models.md says what functions are called with."
-    message = "this imports sqlmesh, which is another tool"
-    return Problem(place=Place(path=path, line=found[0].lineno), message=message, advice=advice)
+    for node in tree.body:
+        if _SQLMESH in _packages(node):
+            return Problem(
+                place=Place(path=path, line=node.lineno),
+                message="this imports sqlmesh, which is another tool",
+                advice="Import `macro`, `model` and `signal` from vde_dagster, and leave out "
+                "what it does not have; docs/models.md says what functions are called with.",
+            )
+    return None
 
 
 def _packages(node: ast.stmt) -> set[str]:

@@ -195,13 +195,17 @@ class Reader:
 
         return VARIABLE.sub(value, text)
 
+    def below(self, entry: Entry | None, message: str, advice: str) -> Mapping[str, Entry]:
+        """What is in a mapping; nothing, with this problem, where something else is given."""
+        if entry is not None and not entry.is_mapping:
+            self.add(entry.place, message, advice)
+        return entry.children if entry is not None else {}
+
     def known(self, entry: Entry, keys: Iterable[str], where: str) -> None:
         """Report every key of a mapping that is not among ``keys``."""
         allowed = sorted(keys)
-        if not entry.is_mapping:
-            message = f"{where} is a mapping of {', '.join(allowed)}"
-            self.add(entry.place, message, MAPPING_ADVICE)
-        for key, child in entry.children.items():
+        message = f"{where} is a mapping of {', '.join(allowed)}"
+        for key, child in self.below(entry, message, MAPPING_ADVICE).items():
             if key not in allowed:
                 self.add(child.place, *unknown_key(where, key, allowed))
 
@@ -216,12 +220,8 @@ class Reader:
 
     def mapping(self, entry: Entry | None) -> dict[str, str]:
         """A mapping of scalars; empty if there is none."""
-        if entry is None:
-            return {}
-        if not entry.is_mapping:
-            message = "a mapping is expected here"
-            self.add(entry.place, message, MAPPING_ADVICE)
-        return {key: self.text(child, "") for key, child in entry.children.items()}
+        children = self.below(entry, "a mapping is expected here", MAPPING_ADVICE)
+        return {key: self.text(child, "") for key, child in children.items()}
 
     def flag(self, entry: Entry | None, *, default: bool) -> bool:
         """True or false."""
@@ -267,11 +267,9 @@ _NAME: Final = re.compile(r"[a-z_][a-z0-9_]*")
 
 def read_variables(entry: Entry | None, reader: Reader) -> dict[str, object]:
     """Variables for macros and Python models: texts, numbers, flags, lists and nothing."""
-    if entry is not None and not entry.is_mapping:
-        reader.add(entry.place, "variables is a mapping of names to values", "Write `name: value`.")
-        return {}
     found: dict[str, object] = {}
-    for key, child in (entry.children if entry else {}).items():
+    message = "variables is a mapping of names to values"
+    for key, child in reader.below(entry, message, "Write `name: value`.").items():
         name = key.lower()
         if not _NAME.fullmatch(name) or name in TIME_MACROS:
             message = f"{key!r} is no name of a variable"

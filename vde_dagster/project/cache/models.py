@@ -128,7 +128,8 @@ class KnownModels:
     ) -> Derived | None:
         """What was derived from a model and its upstream nodes."""
         key = self._key(model, upstream, undeclared=undeclared)
-        return self._get_derived(key) if key is not None else None
+        kept = self.entries.get(key) if key is not None and self.entries is not None else None
+        return _unpacked_derived(kept) if kept is not None else None
 
     def keep(
         self,
@@ -141,7 +142,7 @@ class KnownModels:
         """Keep what was derived from a model."""
         key = self._key(model, upstream, undeclared=undeclared)
         if key is not None:
-            self._put_derived(key, derived)
+            self._put(key, lambda: _packed_derived(derived))
 
     def losses(self, graph: Graph, node: Node) -> tuple[Finding, ...]:
         """The time bounds that leave out rows; a query without any is not looked at again."""
@@ -153,13 +154,6 @@ class KnownModels:
         if key is not None and not found:
             self._put(key, lambda: [b""])
         return found
-
-    def _get_derived(self, key: str) -> Derived | None:
-        kept = self.entries.get(key) if self.entries is not None else None
-        return _unpacked_derived(kept) if kept is not None else None
-
-    def _put_derived(self, key: str, derived: Derived) -> None:
-        self._put(key, lambda: _packed_derived(derived))
 
     def _put(self, key: str, packed: Callable[[], Parts]) -> None:
         if self.entries is None:

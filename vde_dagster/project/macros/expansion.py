@@ -7,7 +7,8 @@ parsed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -83,38 +84,38 @@ class Expander:
         for at, item in enumerate(items):
             if isinstance(item, Name):
                 changes.append(Change(at, at, (self._name(item, frame),)))
-            elif isinstance(item, Call) and not _stays(item):
-                found = self._given(item, frame)
-                changes.append(self._put(Place(shown, at, self.dialect), found, item.tokens[0]))
-            elif at in bound:
-                found = [self._bound(shown[at].text.lower(), frame)]
-                changes.append(self._put(Place(shown, at, self.dialect), found, shown[at]))
+            elif (isinstance(item, Call) and not _stays(item)) or at in bound:
+                with self._at(shown[at] if isinstance(item, Token) else item.tokens[0]):
+                    found = (
+                        self._given(item, frame)
+                        if isinstance(item, Call)
+                        else [self._bound(shown[at].text.lower(), frame)]
+                    )
+                    changes.append(Place(shown, at, self.dialect).put(found))
         last = tokens[-1].end + 1
         end = last if is_statement else with_comments_behind(self.text, tokens)
         whole = self._edited(tokens[0].start, end, shown, changes)
         is_open = "--" in self.text[last:end]
         return [(*whole, Piece("\n", whole[-1].line, is_made=True)) if is_open else whole]
 
-    def _put(self, place: Place, found: Sequence[Written], token: Token) -> Change:
+    @contextmanager
+    def _at(self, token: Token) -> Iterator[None]:
+        """Errors get the place of a token, unless that is in no file."""
+        before = len(self.unknown)
         try:
-            return place.put(found)
+            yield
         except MacroError as error:
-            raise self._at(error, token) from error
+            raise self._placed(error, token) from error
+        finally:
+            for each in self.unknown[before:]:
+                self._placed(each, token)
 
-    def _at(self, error: MacroError, token: Token) -> MacroError:
-        """An error at its token, unless that is in no file."""
+    def _placed(self, error: MacroError, token: Token) -> MacroError:
         return error.at(token) if self.made_at is None else error
 
     def _given(self, call: Call, frame: Frame, *, is_statement: bool = False) -> list[Written]:
-        before = len(self.unknown)
-        try:
-            found = self.evaluate(call, frame, is_statement=is_statement)
-        except MacroError as error:
-            raise self._at(error, call.tokens[0]) from error
-        finally:
-            for each in self.unknown[before:]:
-                self._at(each, call.tokens[0])
-        return found
+        with self._at(call.tokens[0]):
+            return self.evaluate(call, frame, is_statement=is_statement)
 
     def _edited(
         self, start: int, end: int, shown: Sequence[Token], changes: Sequence[Change]
@@ -126,7 +127,7 @@ class Expander:
             if first < start:
                 message = "two macros that give nothing meet here"
                 error = MacroError(message, "Give one another branch.")
-                raise self._at(error, shown[change.first])
+                raise self._placed(error, shown[change.first])
             pieces += [self._piece(start, first), *change.text]
             start = shown[change.last].end + 1
         return (*pieces, self._piece(start, end))
@@ -233,7 +234,7 @@ class Expander:
         advice = suggestion(call.name, sorted(known | set(self.scope.variables)))
         message = f"unknown macro @{call.name}"
         error = MacroError(message, advice, cause=cause)
-        self.unknown.append(self._at(error, call.tokens[0]))
+        self.unknown.append(self._placed(error, call.tokens[0]))
         return self.made_text(call.name, call)
 
     def _bound(self, name: str, frame: Frame) -> Written:
@@ -318,17 +319,12 @@ class Expander:
 
     def _name(self, name: Name, frame: Frame) -> Piece:
         """An identifier with its references filled in, whatever the values contain."""
-        try:
-            text = "".join(
-                each if isinstance(each, str) else self._part(each, name, frame)
-                for each in name.parts
-            )
-        except MacroError as error:
-            raise self._at(error, name.tokens[0]) from error
-        if not text or NUL in text:
-            message = "a name is empty, or has a NUL character in it"
-            advice = "Give the variables in the name other texts."
-            raise self._at(MacroError(message, advice), name.tokens[0])
+        with self._at(name.tokens[0]):
+            parts = [e if isinstance(e, str) else self._part(e, name, frame) for e in name.parts]
+            text = "".join(parts)
+            if not text or NUL in text:
+                message = "a name is empty, or has a NUL character in it"
+                raise MacroError(message, "Give the variables in the name other texts.")
         quoted = name.quoted or not self._is_name(text)
         self.words.add(text)
         made = exp.to_identifier(text, quoted=quoted).sql(self.dialect)

@@ -94,9 +94,8 @@ def _columns(
     name: ModelName, known: Sequence[Column], entry: Entry | None, reader: Reader
 ) -> tuple[Column, ...]:
     """The columns with the types that the file says; those that nobody knew are added."""
-    written = {key.lower(): child for key, child in (entry.children if entry else {}).items()}
-    if entry is not None and not entry.is_mapping:
-        reader.add(entry.place, "columns is a mapping of names to types", "Write `name: type`.")
+    below = reader.below(entry, "columns is a mapping of names to types", "Write `name: type`.")
+    written = {key.lower(): child for key, child in below.items()}
     names = {each.name.lower() for each in known}
     types: dict[str, str] = {}
     for key, child in written.items():

@@ -120,10 +120,9 @@ def _tests(loading: _Loading, roots: Sequence[Entry | None]) -> tuple[LoadedTest
     for root in roots:
         if root is None:
             continue
-        if not root.is_mapping:
-            advice = "Write each as `name:` with `model`, `inputs` and `outputs` below it."
-            reader.add(root.place, "a file of unit tests is a mapping of names to tests", advice)
-        for name, entry in root.children.items():
+        message = "a file of unit tests is a mapping of names to tests"
+        advice = "Write each as `name:` with `model`, `inputs` and `outputs` below it."
+        for name, entry in reader.below(root, message, advice).items():
             found = loading.test(name, entry)
             if found is not None:
                 tests.append(found)
@@ -238,11 +237,9 @@ class _Loading:
 
     def _input_names(self, entry: Entry) -> dict[ModelName, Entry]:
         found: dict[ModelName, Entry] = {}
-        written = entry.children.get("inputs")
-        if written is not None and not written.is_mapping:
-            advice = "Write `schema.name:` with rows below it."
-            self.reader.add(written.place, "inputs is a mapping of tables to their rows", advice)
-        for text, child in _children(written).items():
+        message = "inputs is a mapping of tables to their rows"
+        advice = "Write `schema.name:` with rows below it."
+        for text, child in self.reader.below(entry.children.get("inputs"), message, advice).items():
             name = self._name(child, text)
             if name is not None and name in found:
                 self.reader.add(child.place, f"{name} is given twice", "Remove one of them.")
@@ -277,9 +274,6 @@ class _Loading:
             reader.known(written, _OUTPUTS, "outputs")
         partial = reader.flag(outputs.get("partial"), default=False)
         query = outputs.get("query")
-        if ctes is not None and not ctes.is_mapping:
-            advice = "Write the name of each with its rows below it."
-            reader.add(ctes.place, "ctes is a mapping of names to rows", advice)
         return (
             expected_of(query, reader, partial=partial, where="query") if query else None,
             dict(self._ctes(ctes, partial=partial)),
@@ -287,7 +281,9 @@ class _Loading:
 
     def _ctes(self, entry: Entry | None, *, partial: bool) -> Iterator[tuple[str, Expected]]:
         seen = set[str]()
-        for name, child in _children(entry).items():
+        message = "ctes is a mapping of names to rows"
+        advice = "Write the name of each with its rows below it."
+        for name, child in self.reader.below(entry, message, advice).items():
             if name.lower() in seen:
                 message = f"the CTE {name} is given twice"
                 self.reader.add(child.place, message, "Remove one of them.")
