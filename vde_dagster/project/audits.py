@@ -125,7 +125,11 @@ def _audits_in(text: str, path: Path, dialect: str) -> Audits:
     found: dict[str, Definition] = {}
     starts = block_starts(text, dialect, _KEYWORD)
     if not starts:
-        _refuse_blockless(text, path, dialect, problems)
+        advice = (
+            "Write `AUDIT (name ...); SELECT ...`, with a query for the rows that fail, and close "
+        )
+        advice += f"all quotes; they are read in {dialect}, the project's dialect."
+        problems.add(Place(path=path), "no AUDIT block can be read in the file", advice)
         return Audits(problems=tuple(problems.found), unread=declared_names(text, path))
     if _tokens(text[: starts[0]], dialect):
         advice = "Let the file start with `AUDIT (name ...);`."
@@ -147,15 +151,6 @@ def _audits_in(text: str, path: Path, dialect: str) -> Audits:
         found[definition.name] = definition
     unread = declared_names(text, path) if problems.found else frozenset()
     return Audits(definitions=found, problems=tuple(problems.found), unread=unread)
-
-
-def _refuse_blockless(text: str, path: Path, dialect: str, problems: Problems) -> None:
-    message = "the file has no AUDIT block"
-    advice = "Write `AUDIT (name ...); SELECT ...`, with a query for the rows that fail."
-    if _tokens(text, dialect) is None:
-        message = "the file cannot be read: a quote or comment is not closed"
-        advice = f"Close it. Quotes are read in {dialect}, the project's dialect."
-    problems.add(Place(path=path), message, advice)
 
 
 def _definition(text: str, path: Path, dialect: str, problems: Problems) -> Definition | None:

@@ -34,7 +34,6 @@ from vde_dagster.project.macros.language import MacroScope, Statements, read_sta
 from vde_dagster.project.model_checks import check_query
 from vde_dagster.project.problems import Problems
 from vde_dagster.project.properties.kind_options import read_kind
-from vde_dagster.project.properties.known_properties import blueprint_variables
 from vde_dagster.project.properties.model_block import Block, block_starts, read_block
 from vde_dagster.project.properties.model_properties import Properties, build_model, read_properties
 from vde_dagster.project.python_models import read_python_model
@@ -182,8 +181,6 @@ def _sql_model(
     text = "\n" * (place.line - 1) + (source.text[block.query_offset :] if block else source.text)
     text, beside = split_audits(text, path=source.path, dialect=settings.defaults.dialect)
     text = _first_model(text, source.path, settings.defaults.dialect, problems)
-    if block is not None:
-        functions = {**functions, **blueprint_variables(block.properties)}
     read = read_statements(
         text[place.line - 1 :],
         dialect=properties.dialect,

@@ -25,12 +25,8 @@ MAPPING_ADVICE: Final = "Write each on a line of its own, as `key: value`."
 _YAML_ADVICE: Final = "Check the indentation and the quotes near this line."
 
 
-class _TooLarge(Exception):
-    """Aliases stand for too many entries: a few lines can stand for more than fit in memory."""
-
-
 class _TooMany(Exception):
-    """A text has more entries than a file of a project has."""
+    """A text has more entries than a file of a project has, or its aliases stand for more."""
 
 
 class _Loader(yaml.SafeLoader):
@@ -115,27 +111,21 @@ class Reader:
         """The root of a YAML text; None (and a problem) if it is no YAML."""
         try:
             node = yaml.compose(text, Loader=_Loader)
+            return (
+                Entry(value=None, place=Place(path=path))
+                if node is None
+                else self._entry(node, path)
+            )
         except yaml.YAMLError as error:
             mark = getattr(error, "problem_mark", None)
             line = mark.line + 1 if mark else 1
             reason = getattr(error, "problem", None) or "it cannot be read"
             self.add(Place(path=path, line=line), f"this is no YAML: {reason}", _YAML_ADVICE)
-            return None
-        except RecursionError:
-            self.add(Place(path=path), "this is nested too deeply", _YAML_ADVICE)
-            return None
-        except _TooMany:
-            message = f"the file has more than {MAX_ENTRIES:,} entries"
-            self.add(Place(path=path), message, "Put data into a seed or a table instead.")
-            return None
-        if node is None:
-            return Entry(value=None, place=Place(path=path))
-        try:
-            return self._entry(node, path)
-        except (RecursionError, _TooLarge):
-            advice = "Write it without anchors (&) and aliases (*)."
-            self.add(Place(path=path), "this is nested too deeply, or too large", advice)
-            return None
+        except (RecursionError, _TooMany):
+            message = f"this is nested too deeply, or has more than {MAX_ENTRIES:,} entries"
+            advice = "Put data into a seed or a table, and use no anchors (&) and aliases (*)."
+            self.add(Place(path=path), message, advice)
+        return None
 
     def file(self, path: Path, shown: Path) -> Entry | None:
         """The root of a YAML file that problems call ``shown``; None if it cannot be read."""
@@ -149,7 +139,7 @@ class Reader:
     def _entry(self, node: yaml.Node, path: Path) -> Entry:
         self._left -= 1
         if self._left < 0:
-            raise _TooLarge
+            raise _TooMany
         place = Place(path=path, line=node.start_mark.line + 1, column=node.start_mark.column + 1)
         if isinstance(node, yaml.MappingNode):
             children: dict[str, Entry] = {}

@@ -101,8 +101,6 @@ class Place:
             return self._members(found, opening)
         if not found:
             return self._nothing()
-        if self._direction() > self.at and self._clause() in _ORDERS:
-            return self._ordered(found)
         if len(found) > 1:
             if before not in _LISTS | {_T.DISTINCT} or after not in _ENDS:
                 message = f"one expression is needed here, and the macro gives {len(found)} "
@@ -221,13 +219,6 @@ class Place:
         *_, (last, kind) = self._before(self.at)
         return last if kind is _T.L_PAREN else None
 
-    def _direction(self) -> int:
-        """Where the words end that say how an item of ORDER BY is sorted."""
-        last = self.at
-        while self._is_direction(last + 1):
-            last += 1
-        return last
-
     def _is_direction(self, at: int) -> bool:
         return at < len(self.tokens) and self.tokens[at].text.upper() in _DIRECTIONS
 
@@ -274,18 +265,6 @@ class Place:
             return [value]
         texts = (each.sql(self.dialect) for each in tree.expressions)
         return [(self._made(value, text),) for text in texts]
-
-    def _ordered(self, found: Sequence[Written]) -> Change:
-        """Items of ORDER BY; those without a direction get the one after the macro."""
-        last = self._direction()
-        words = " ".join(each.text for each in self.tokens[self.at + 1 : last + 1])
-        items = [
-            each
-            if text_of(each).split()[-1].upper() in _DIRECTIONS
-            else (*each, self._made(each, f" {words}"))
-            for each in found
-        ]
-        return Change(self.at, last, joined(items, ", "))
 
     def _nothing(self) -> Change:
         first = last = self.at

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Final
 
@@ -15,15 +14,27 @@ from vde_dagster.project.problems import Problems, suggestion
 from vde_dagster.project.properties.model_block import ASSIGNING, CLOSING, OPENING, Value
 from vde_dagster.project.properties.table_properties import STORAGE_PROPERTIES
 
-_TEXTS: Final = (
-    "owner",
-    "description",
+PROPERTIES: Final = (
+    "name",
+    "kind",
     "cron",
     "cron_tz",
     "start",
     "end",
     "interval_unit",
+    "owner",
+    "description",
+    "tags",
+    "grain",
+    "grains",
+    "references",
+    "columns",
+    "column_descriptions",
     "dialect",
+    *STORAGE_PROPERTIES,
+    "audits",
+    "signals",
+    "depends_on",
     "freshness",
     "updates_on",
     "retries",
@@ -33,28 +44,11 @@ _TEXTS: Final = (
     "allow_partials",
     "enabled",
     "stamp",
-    "deterministic",
-)
-"""Properties that are one text."""
-PROPERTIES: Final = (
-    "name",
-    "kind",
-    *_TEXTS,
-    "tags",
-    "grain",
-    "grains",
-    "references",
-    "columns",
-    "column_descriptions",
-    *STORAGE_PROPERTIES,
-    "audits",
-    "signals",
-    "depends_on",
     "late_data",
+    "deterministic",
     "pre_statements",
     "post_statements",
 )
-_ASSIGNED: Final = re.compile(r"(\w+)\s*:=")
 _STATEMENTS: Final = "Write the statements before and behind the query, with `;` between them."
 _PYTHON_ONLY: Final = {
     "deterministic": "Leave it out: for a query this is derived from its SQL.",
@@ -126,16 +120,6 @@ def refused(key: str, place: Place) -> Problem:
     return Problem(place=place, message=message, advice=advice)
 
 
-def blueprint_variables(written: Iterable[tuple[str, Value]]) -> dict[str, Problem]:
-    """The variables that blueprints would give to a model, each with their problem."""
-    return {
-        name.lower(): refused(key, value.place)
-        for key, value in written
-        if key == BLUEPRINTS
-        for name in _ASSIGNED.findall(value.raw)
-    }
-
-
 def _complete(key: str, value: Value, problems: Problems) -> Value:
     """A value cut before surplus tokens, such as the next property after a forgotten comma."""
     index = _surplus(key, value)
@@ -159,17 +143,10 @@ def _surplus(key: str, value: Value) -> int | None:
         joined = before.token_type in (*ASSIGNING, TokenType.DOT, TokenType.ALIAS)
         if token.text.lower() in (*PROPERTIES, *UNSUPPORTED, *REFUSED) and not joined:
             return index
-    if key in _TEXTS and len(tokens) > 1 and tokens[0].token_type in _QUOTED:
-        return 1
-    if key in ("kind", "name"):
-        after = value.after_name()
-        named = len(tokens) - (len(after.tokens) if after is not None else 0)
-        if key == "name":  # a token without a space before it is part of the value, right or wrong
-            named = max(named, len(value.first_word().tokens))
-        elif value.group() is not None:
-            named = len(tokens)
-        return named if named < len(tokens) else None
-    return None
+    if key != "kind" or value.group() is not None:
+        return None
+    after = value.after_name()
+    return None if after is None else len(tokens) - len(after.tokens)
 
 
 _QUOTED: Final = (TokenType.STRING, TokenType.IDENTIFIER)
