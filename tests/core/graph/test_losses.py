@@ -72,8 +72,8 @@ REFUSED = [
     ("text < @end_date", BY_KEY, "the last day of the interval, so `<`", "`t.text <= @end_date`"),
     ("CAST(ts AS STRING) <= @end_ds", BY_KEY, "has a time of day", "`t.ts <= @end_dt`"),
     ("DATE_FORMAT(ts, 'yyyy-MM-dd HH:mm') <= @end_ds", BY_KEY, "has a time of day", "<= @end_dt`"),
-    ("seconds >= @start_epoch AND seconds < @end_epoch", BY_TIME, "last whole second of the interval; `<`", "`value < @end_epoch + 1`"),
-    ("hour(ts) < @end_hour AND ts <= @end_dt", BY_TIME, "last whole hour of the interval; `<`", "`value < @end_hour + 1`"),
+    ("seconds >= @start_epoch AND seconds < @end_epoch", BY_TIME, "last whole second of the interval", "`value < @end_epoch + 1`"),
+    ("hour(ts) < @end_hour AND ts <= @end_dt", BY_TIME, "last whole hour of the interval", "`value < @end_hour + 1`"),
     # what is lost between two units, or in several of them at once
     ("ts > @start_dt AND ts <= @end_dt", BY_TIME, "`>` would leave out the rows of `t.ts` at @start_dt", WHOLE_TS),
     ("day > @start_date AND day <= @end_date", BY_KEY_ALONE, "`>` would leave out the rows of `t.day`", "`t.day BETWEEN @start_date AND @end_date`"),

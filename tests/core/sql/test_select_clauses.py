@@ -12,7 +12,9 @@ from vde_dagster.core.sql.select_clauses import (
     clauses_of,
     is_only_around,
     item_of,
+    limits_of,
     operation_of,
+    sorting_of,
 )
 
 
@@ -39,8 +41,6 @@ def test_a_select_has_each_of_its_clauses() -> None:
         "LATERAL VIEW EXPLODE(e) l AS x WHERE a > 1 GROUP BY a HAVING SUM(b) > 2 "
         "QUALIFY ROW_NUMBER() OVER w = 1 WINDOW w AS (ORDER BY a) ORDER BY a LIMIT 3 OFFSET 4"
     )
-    assert found.with_ is not None
-    assert [each.name for each in found.with_.tables] == ["c"]
     assert texts(found.projections) == ["a", "SUM(b) AS b"]
     assert [each.alias for each in found.from_.items] == ["t"]
     assert [each.alias for each in found.from_.laterals] == ["l"]
@@ -50,17 +50,16 @@ def test_a_select_has_each_of_its_clauses() -> None:
     assert texts(found.group.keys) == ["a"]
     assert [each.name for each in found.windows] == ["w"]
     assert found.distinct is not None
-    assert found.hint is not None
-    assert texts(found.ending.sorting) == ["ORDER BY a"]
-    assert texts(found.ending.limits) == ["LIMIT 3", "OFFSET 4"]
+    assert texts(sorting_of(found.node)) == ["ORDER BY a"]
+    assert texts(limits_of(found.node)) == ["LIMIT 3", "OFFSET 4"]
     assert found.others == frozenset()
 
 
 def test_a_select_has_nothing_that_is_not_written() -> None:
     found = select("SELECT 1 AS one")
     assert found.given == {"expressions"}
-    assert (found.with_, found.from_.first, found.where, found.group) == (None,) * 4
-    assert found.ending.sorting == found.ending.limits == ()
+    assert (found.from_.first, found.where, found.group) == (None,) * 3
+    assert sorting_of(found.node) == limits_of(found.node) == []
 
 
 READ = frozenset(
@@ -161,12 +160,6 @@ def test_grouping_is_plain_where_each_key_has_one_value(
     group = select(f"SELECT COUNT(*) AS n FROM t GROUP BY {keys}").group
     assert group is not None
     assert (group.is_plain, group.is_all) == (is_plain, is_all)
-
-
-@pytest.mark.parametrize("clause", ["SORT BY a", "CLUSTER BY a", "DISTRIBUTE BY a"])
-def test_partitions_are_distinguished_from_the_whole(clause: str) -> None:
-    assert select(f"SELECT a FROM t {clause}").ending.is_by_partition
-    assert not select("SELECT a FROM t ORDER BY a").ending.is_by_partition
 
 
 def test_distinct_on_has_its_keys() -> None:

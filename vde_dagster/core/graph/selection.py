@@ -8,8 +8,8 @@ front adds all that they read, also through others, and one behind adds all that
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final
 
 from vde_dagster.core.errors import Refused
@@ -25,24 +25,6 @@ _LISTED: Final = 10
 
 class SelectionRefused(Refused, ValueError):
     """Selectors that select nothing, or cannot be read; all of them at once."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Selector:
-    """One selector, taken apart."""
-
-    pattern: ModelPattern
-    upstream: bool
-    downstream: bool
-
-
-@dataclass(slots=True)
-class _Choice:
-    """What is chosen so far, and from where to go on upstream and downstream."""
-
-    names: set[ModelName] = field(default_factory=set)
-    upward: set[ModelName] = field(default_factory=set)
-    downward: set[ModelName] = field(default_factory=set)
 
 
 def select(
@@ -61,35 +43,23 @@ def select(
     """
     models = {node.name: node.model for graph in reversed(graphs) for node in graph}
     problems: list[str] = []
-    choice = _Choice()
+    chosen, upward, downward = set[ModelName](), set[ModelName](), set[ModelName]()
     for text in selectors:
-        selector = _parsed(text, catalog)
-        found = _meant(selector.pattern, models) if selector is not None else ()
-        if selector is None:
+        inner = text.strip()
+        name = inner.removeprefix("+").removesuffix("+").strip()
+        pattern = ModelPattern.parse(name, catalog=catalog)
+        found = _meant(pattern, models) if pattern is not None else ()
+        if pattern is None:
             problems.append(_unreadable(text))
         elif not found:
-            problems.append(_unknown(selector.pattern, models))
-        else:
-            choice.names.update(found)
-            choice.upward.update(found if selector.upstream else ())
-            choice.downward.update(found if selector.downstream else ())
+            problems.append(_unknown(pattern, models))
+        chosen.update(found)
+        upward.update(found if inner.startswith("+") else ())
+        downward.update(found if inner.endswith("+") else ())
     if problems:
         raise SelectionRefused("\n".join(problems))
     upstream, downstream = _edges(graphs)
-    return frozenset(
-        choice.names | _reached(choice.upward, upstream) | _reached(choice.downward, downstream)
-    )
-
-
-def _parsed(text: str, catalog: str) -> _Selector | None:
-    """The parts of a selector; None where it is none."""
-    inner = text.strip()
-    upstream, downstream = inner.startswith("+"), inner.endswith("+")
-    inner = inner.removeprefix("+").removesuffix("+").strip()
-    pattern = ModelPattern.parse(inner, catalog=catalog)
-    if pattern is None:
-        return None
-    return _Selector(pattern=pattern, upstream=upstream, downstream=downstream)
+    return frozenset(chosen | _reached(upward, upstream) | _reached(downward, downstream))
 
 
 def _meant(pattern: ModelPattern, models: Mapping[ModelName, Model]) -> Collection[ModelName]:
@@ -101,17 +71,17 @@ def _meant(pattern: ModelPattern, models: Mapping[ModelName, Model]) -> Collecti
     ]
 
 
-def _edges(
-    graphs: Iterable[Graph],
-) -> tuple[dict[ModelName, set[ModelName]], dict[ModelName, set[ModelName]]]:
+_Edges = dict[ModelName, set[ModelName]]
+
+
+def _edges(graphs: Iterable[Graph]) -> tuple[_Edges, _Edges]:
     """Who reads what, and who is read by whom, in any of the graphs."""
-    upstream: dict[ModelName, set[ModelName]] = {}
-    downstream: dict[ModelName, set[ModelName]] = {}
-    for graph in graphs:
-        for node in graph:
-            upstream.setdefault(node.name, set()).update(node.model.parents)
-            for parent in node.model.parents:
-                downstream.setdefault(parent, set()).add(node.name)
+    upstream: _Edges = defaultdict(set)
+    downstream: _Edges = defaultdict(set)
+    for node in (each for graph in graphs for each in graph):
+        upstream[node.name].update(node.model.parents)
+        for parent in node.model.parents:
+            downstream[parent].add(node.name)
     return upstream, downstream
 
 
@@ -137,21 +107,22 @@ def _unreadable(text: str) -> str:
 
 def _unknown(wanted: ModelPattern, models: Mapping[ModelName, Model]) -> str:
     pattern = wanted.pattern
-    if wanted.by is By.TAG:
-        tags = sorted({tag for model in models.values() for tag in model.tags})
-        close = guess(pattern, tags)
-        return f"no model has the tag {pattern!r}. {close or _listed('Tags', tags)}".strip()
-    if wanted.by is By.PATH:
-        paths = sorted({model.source.path.as_posix() for model in models.values()})
-        close = guess(pattern, paths)
-        return f"no model is in a file like {pattern!r}. {close or _listed('Files', paths)}".strip()
-    if wanted.is_wild:
+    if wanted.by is By.NAME and wanted.is_wild:
         return f"no model is named like {pattern!r}."
-    names = sorted(map(str, models))
-    last = pattern.rpartition(".")[2]
+    every = models.values()
+    what, listed, known = {
+        By.TAG: (f"no model has the tag {pattern!r}", "Tags", {t for m in every for t in m.tags}),
+        By.PATH: (
+            f"no model is in a file like {pattern!r}",
+            "Files",
+            {each.source.path.as_posix() for each in every},
+        ),
+        By.NAME: (f"there is no model {pattern}", "Models", set(map(str, models))),
+    }[wanted.by]
+    names, last = sorted(known), pattern.rpartition(".")[2]
     same = [name for name in names if name.rpartition(".")[2] == last]
-    close = guess(pattern, same) or guess(pattern, names)
-    return f"there is no model {pattern}. {close or _listed('Models', names)}".strip()
+    close = guess(pattern, same if wanted.by is By.NAME else []) or guess(pattern, names)
+    return f"{what}. {close or _listed(listed, names)}".strip()
 
 
 def _listed(what: str, names: Sequence[str]) -> str:

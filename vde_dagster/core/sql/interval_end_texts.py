@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Final
 
 from sqlglot import exp
@@ -15,7 +14,6 @@ from vde_dagster.core.sql.compared_bounds import (
     Form,
     Type,
     kind_of,
-    number_grain,
 )
 from vde_dagster.core.sql.reads.descriptions import described
 from vde_dagster.core.sql.unresolved import line_of
@@ -25,40 +23,43 @@ from vde_dagster.core.time.grains import Grain
 _ALONE: Final = " Or set `batch_size 1`, so that each unit is always evaluated alone."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
-    """What decides which bounds can be advised.
+def finding_of(
+    bound: Bound,
+    comparison: exp.Expr,
+    compared: Compared,
+    *,
+    pattern: str | None,
+    is_appended: bool,
+    may_be_alone: bool,
+) -> Finding:
+    """What a comparison with a bound leaves out, and what to write instead.
 
-    ``may_be_alone`` says that the model's kind has an option to evaluate each unit alone,
-    ``is_appended`` that what is read is added to what was there, so that both ends are needed.
-    ``pattern`` is how the value writes a time as a text, if that is known.
+    Args:
+        bound: The macro, with all that converts it.
+        comparison: That with it.
+        compared: The value whose rows are left out.
+        pattern: How the value writes a time as a text, if that is known.
+        is_appended: Whether what is read is added to what was there, so that both ends are needed.
+        may_be_alone: Whether it can be advised to evaluate each unit alone.
     """
-
-    may_be_alone: bool
-    is_appended: bool
-    pattern: str | None
-
-
-def finding_of(bound: Bound, comparison: exp.Expr, compared: Compared, told: Told) -> Finding:
-    """What a comparison with a bound leaves out, and what to write instead."""
     if not isinstance(comparison, exp.LT | exp.LTE | exp.GT | exp.GTE | exp.Between):
-        text = described(compared.value)
-        return Finding(
-            message=f"`{text}` is equal to @{bound.macro} in one unit of time only, so other rows "
-            "of what is evaluated at once would be left out",
-            advice=f"Write {_range(compared, bound, replace(told, is_appended=True))}."
-            f"{_ALONE if told.may_be_alone else ''}",
-            line=line_of(comparison),
+        text, alone = described(compared.value), _ALONE if may_be_alone else ""
+        message = (
+            f"`{text}` is equal to @{bound.macro} in one unit of time only, so other rows of what "
+            "is evaluated at once would be left out"
         )
-    if bound.is_counted and bound.macro.startswith("end_"):
-        message, advice = _counted(bound, comparison, compared, told)
+        advice = f"Write {_range(compared, bound, pattern, both=True)}.{alone}"
+    elif bound.is_counted and bound.macro.startswith("end_"):
+        both = is_appended or isinstance(comparison, exp.Between)
+        message, advice = _counted(bound, both=both)
     elif bound.is_counted:
-        message, advice = _dated(bound, compared, None), f"Write `value >= @{bound.macro}"
         end = bound.macro.replace("start", "end")
-        advice += f" AND value < @{end} + 1`." if told.is_appended else "`."
+        message, advice = _dated(bound, compared, None), f"Write `value >= @{bound.macro}"
+        advice += f" AND value < @{end} + 1`." if is_appended else "`."
     else:
-        advice = f"Write {_range(compared, bound, told)}, which takes all of the interval."
-        message = _dated(bound, compared, told.pattern)
+        taken = _range(compared, bound, pattern, both=is_appended)
+        advice = f"Write {taken}, which takes all of the interval."
+        message = _dated(bound, compared, pattern)
     return Finding(message=message, advice=advice, line=line_of(comparison))
 
 
@@ -127,17 +128,17 @@ def _dated(bound: Bound, compared: Compared, pattern: str | None) -> str:
 _TIMES: Final = (Form.DATE, Form.INSTANT)
 
 
-def _range(compared: Compared, bound: Bound, told: Told) -> str:
+def _range(compared: Compared, bound: Bound, pattern: str | None, *, both: bool) -> str:
     """The comparisons that take all of the interval."""
-    text, form = _whole(compared, bound, told.pattern)
+    text, form = _whole(compared, bound, pattern)
     if form in ("epoch", "millis"):
         return f"`{text} >= @start_{form} AND {text} < @end_{form} + 1`"
     low, high = f"@start_{form}", f"@end_{form}"
     if not form:  # what the macro is made into, as it is written
         made = described(bound.node)
         low, high = made.replace("@end_", "@start_"), made.replace("@start_", "@end_")
-    both = f"`{text} BETWEEN {low} AND {high}`"
-    return both if told.is_appended else f"{both}, or `{text} <= {high}`"
+    ends = f"`{text} BETWEEN {low} AND {high}`"
+    return ends if both else f"{ends}, or `{text} <= {high}`"
 
 
 def _whole(  # noqa: PLR0911 - one line for each form of a value
@@ -145,30 +146,22 @@ def _whole(  # noqa: PLR0911 - one line for each form of a value
 ) -> tuple[str, str]:
     """The value and the form of the macros whose comparison takes all of the interval."""
     value = _time_of(compared.value)
-    kind = kind_of(value)
-    if kind is Form.DATE:
-        return described(value), "date"
-    if kind is Form.INSTANT:
-        local = isinstance(value.type, exp.DataType) and value.type.this == Type.TIMESTAMPNTZ
-        is_of_day = isinstance(value, exp.TimestampTrunc)
-        return described(value), "date" if is_of_day else "dtntz" if local else "dt"
+    kind, text = kind_of(value), described(value)
     if kind is Form.TEXT and pattern is not None:
         return _read(value, pattern)
-    match bound.form:
-        case Form.NUMBER if bound.scale in (Grain.SECOND, Grain.MILLISECOND):
-            return described(value), "epoch" if bound.scale is Grain.SECOND else "millis"
-        case Form.NUMBER:
-            return described(value), ""
-        case Form.TEXT if bound.pattern not in (ISO_DATE, *_INSTANTS):
-            return described(value), ""
-        case Form.TEXT if kind is Form.TEXT and bound.pattern == ISO_DATE:
-            return described(value), "ds"
-        case Form.TEXT if kind is Form.TEXT:
-            return f"CAST({described(value)} AS TIMESTAMP)", "dt"
-        case Form.DATE:
-            return described(value), "date"
-        case _:
-            return described(value), "dt"
+    if kind is Form.DATE or isinstance(value, exp.TimestampTrunc):
+        return text, "date"
+    if kind is Form.INSTANT:
+        is_local = isinstance(value.type, exp.DataType) and value.type.this == Type.TIMESTAMPNTZ
+        return text, "dtntz" if is_local else "dt"
+    if bound.form is Form.NUMBER:
+        return text, {Grain.SECOND: "epoch", Grain.MILLISECOND: "millis"}.get(bound.scale, "")
+    if bound.form is Form.TEXT and bound.pattern not in (ISO_DATE, *_INSTANTS):
+        return text, ""
+    if bound.form is Form.TEXT and kind is Form.TEXT:
+        is_day = bound.pattern == ISO_DATE
+        return (text, "ds") if is_day else (f"CAST({text} AS TIMESTAMP)", "dt")
+    return text, "date" if bound.form is Form.DATE else "dt"
 
 
 _INSTANTS: Final = tuple(FORMS[each][2] for each in ("ts", "tstz"))
@@ -206,31 +199,19 @@ def _read(value: exp.Expr, pattern: str) -> tuple[str, str]:
     )
 
 
-def _counted(bound: Bound, comparison: exp.Expr, compared: Compared, told: Told) -> tuple[str, str]:
+def _counted(bound: Bound, *, both: bool) -> tuple[str, str]:
     """What is said of a bound by whole seconds or milliseconds."""
     unit, name = FORMS[bound.macro.partition("_")[2]][0].name.lower(), bound.macro
-    next_one = f"@{name} + 1"
-    start = name.replace("end", "start")
-    low = (
-        f"value >= @{start} AND " if isinstance(comparison, exp.Between) or told.is_appended else ""
+    message = (
+        f"@{name} is the last whole {unit} of the interval, so rows that are later in that {unit} "
+        "would be left out"
     )
-    advice = f"Compare with the next {unit}: `{low}value < {next_one}`."
-    later = f"so rows that are later in that {unit} would be left out"
+    low = f"value >= @{name.replace('end', 'start')} AND " if both else ""
     match bound.form:
-        case Form.NUMBER if compared.strict and number_grain(compared.value, bound) is bound.unit:
-            what = f"`<` leaves it out, so rows of that {unit} would be left out"
-            return f"@{name} is the last whole {unit} of the interval; {what}", advice
         case Form.NUMBER:
-            what = "it is compared with a value that has fractions"
+            advice = f"`{low}value < @{name} + 1`."
         case Form.SMALLER_UNITS:
-            what = "it is multiplied here"
-            advice = (
-                f"Compare with the next {unit}: `{low}value < CAST({next_one} AS BIGINT) * ...`."
-            )
+            advice = f"`{low}value < CAST(@{name} + 1 AS BIGINT) * ...`."
         case _:
-            what = "it is made an instant here"
-            advice = (
-                "Compare with the last microsecond, `value <= @end_dt`, or make an instant of the "
-                f"next {unit}: `value <` that of `{next_one}`."
-            )
-    return f"@{name} is the last whole {unit} of the interval; {what}, {later}", advice
+            advice = f"`value <= @end_dt`, or with the instant that is made of `@{name} + 1`."
+    return message, f"Compare with the next {unit}: {advice}"

@@ -41,7 +41,7 @@ from vde_dagster.core.sql.compared_bounds import (
     values_before,
     written_by,
 )
-from vde_dagster.core.sql.interval_end_texts import Told, finding_of, of_hours, of_repeated
+from vde_dagster.core.sql.interval_end_texts import finding_of, of_hours, of_repeated
 from vde_dagster.core.sql.macros import borders_in
 from vde_dagster.core.sql.types import with_types
 from vde_dagster.core.time.formats import ISO_DATE, TimeFormat
@@ -96,14 +96,17 @@ def cut_off(
     ]
     for macro, bound in bounds:
         for comparison, compared in _missed(bound, macro, ends, typed, reader):
-            told_of = Told(
+            finding = finding_of(
+                bound,
+                comparison,
+                compared,
+                pattern=_pattern(compared.value, reader.formats),
+                is_appended=reader.is_appended,
                 may_be_alone=reader.may_be_alone
                 and reader.in_batches
                 and not _takes_part(compared.value, bound, reader),
-                is_appended=reader.is_appended,
-                pattern=_pattern(compared.value, reader.formats),
             )
-            told.setdefault(id(comparison), finding_of(bound, comparison, compared, told_of))
+            told.setdefault(id(comparison), finding)
         whole = bound.node.parent
         if whole is not None and id(whole) not in told and _is_by_hours(bound, whole, reader):
             told.setdefault(id(macro), of_hours(bound, whole, may_be_alone=reader.may_be_alone))

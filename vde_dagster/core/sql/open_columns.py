@@ -254,7 +254,7 @@ def _counts_columns(select: SelectClauses) -> bool:
     """Whether a number stands for a column of a SELECT after unknown ones."""
     if not any(each.is_star for each in select.projections):
         return False
-    group, order = select.group, select.ending.order
+    group, order = select.group, select.node.args.get("order")
     counted = [*(group.keys if group else ()), *(order.expressions if order else ())]
     return any((each.this if isinstance(each, exp.Ordered) else each).is_int for each in counted)
 

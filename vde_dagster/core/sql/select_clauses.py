@@ -23,25 +23,6 @@ def given(node: exp.Expr) -> frozenset[str]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CommonTable:
-    """One query of WITH: its ``name`` and the ``columns`` that are listed, in lower case."""
-
-    node: exp.CTE
-    name: str
-    columns: tuple[str, ...]
-    query: exp.Expr
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WithClause:
-    """The queries of WITH, each of which may name those before it."""
-
-    tables: tuple[CommonTable, ...]
-    is_recursive: bool
-    others: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class FromItem:
     """One item of FROM: a table, a query, a function.
 
@@ -164,33 +145,6 @@ class GroupClause:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OrderClauses:
-    """The clauses that order the rows of a query, and those that then limit them."""
-
-    order: exp.Expr | None
-    sort: exp.Expr | None
-    cluster: exp.Expr | None
-    distribute: exp.Expr | None
-    limit: exp.Expr | None
-    offset: exp.Expr | None
-
-    @property
-    def sorting(self) -> tuple[exp.Expr, ...]:
-        """All that sorts, as a whole or in partitions."""
-        return tuple(filter(None, (self.order, self.sort, self.cluster, self.distribute)))
-
-    @property
-    def is_by_partition(self) -> bool:
-        """Whether something sorts or spreads the rows of partitions."""
-        return not (self.sort is None and self.cluster is None and self.distribute is None)
-
-    @property
-    def limits(self) -> tuple[exp.Expr, ...]:
-        """The clauses that leave rows out."""
-        return tuple(filter(None, (self.limit, self.offset)))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SelectClauses:
     """A SELECT. ``where``, ``having`` and ``qualify`` are conditions, ``windows`` the named ones.
 
@@ -199,7 +153,6 @@ class SelectClauses:
 
     node: exp.Select
     given: frozenset[str]
-    with_: WithClause | None
     from_: FromClause
     where: exp.Expr | None
     group: GroupClause | None
@@ -208,13 +161,11 @@ class SelectClauses:
     qualify: exp.Expr | None
     projections: tuple[exp.Expr, ...]
     distinct: exp.Distinct | None
-    ending: OrderClauses
-    hint: exp.Expr | None
 
     @property
     def others(self) -> frozenset[str]:
         """Its clauses besides those that are read here."""
-        return self.given - _OF_SELECTS | _others_of(self.with_)
+        return self.given - _OF_SELECTS | _others_of_with(self.node)
 
     @property
     def distinct_on(self) -> exp.Expr | None:
@@ -232,12 +183,10 @@ class OperationClauses:
     """UNION, INTERSECT or EXCEPT of two queries."""
 
     node: exp.SetOperation
-    with_: WithClause | None
     left: exp.Expr
     right: exp.Expr
     is_distinct: bool
     is_by_name: bool
-    ending: OrderClauses
     others: frozenset[str]
 
     @property
@@ -246,12 +195,14 @@ class OperationClauses:
         return isinstance(self.node, exp.Union) and not self.is_distinct
 
 
-_OF_ENDINGS: Final = frozenset({"order", "sort", "cluster", "distribute", "limit", "offset"})
-_OF_SELECTS: Final = _OF_ENDINGS.union(
+_SORTING: Final = ("order", "sort", "cluster", "distribute")
+_LIMITS: Final = ("limit", "offset")
+ENDINGS: Final = frozenset({*_SORTING, *_LIMITS})
+_OF_SELECTS: Final = ENDINGS.union(
     ("with_", "from_", "joins", "laterals", "where", "group", "having"),
     ("windows", "qualify", "expressions", "distinct", "hint"),
 )
-_OF_OPERATIONS: Final = _OF_ENDINGS | {"this", "expression", "distinct", "by_name", "with_"}
+_OF_OPERATIONS: Final = ENDINGS | {"this", "expression", "distinct", "by_name", "with_"}
 _OF_WITH: Final = frozenset({"expressions", "recursive"})
 _OF_PARENTHESES: Final = frozenset({"this", "alias", "with_"})
 _OF_TABLES: Final = frozenset({"this", "alias", "db", "catalog", "joins", "laterals", "hints"})
@@ -268,7 +219,6 @@ def clauses_of(select: exp.Select) -> SelectClauses:
     return SelectClauses(
         node=select,
         given=given(select),
-        with_=with_of(select),
         from_=from_of(select),
         where=_condition(args.get("where")),
         group=_group_of(args.get("group")),
@@ -277,40 +227,34 @@ def clauses_of(select: exp.Select) -> SelectClauses:
         qualify=_condition(args.get("qualify")),
         projections=tuple(select.expressions),
         distinct=args.get("distinct"),
-        ending=_ending_of(select),
-        hint=args.get("hint"),
     )
 
 
 def operation_of(operation: exp.SetOperation) -> OperationClauses:
     """The sides and clauses of a set operation."""
-    with_ = with_of(operation)
     return OperationClauses(
         node=operation,
-        with_=with_,
         left=operation.this,
         right=operation.expression,
         is_distinct=bool(operation.args.get("distinct")),
         is_by_name=bool(operation.args.get("by_name")),
-        ending=_ending_of(operation),
-        others=given(operation) - _OF_OPERATIONS | _others_of(with_),
+        others=given(operation) - _OF_OPERATIONS | _others_of_with(operation),
     )
 
 
-def with_of(query: exp.Expr) -> WithClause | None:
+def with_of(query: exp.Expr) -> exp.With | None:
     """WITH of a query, or of parentheses around one."""
-    with_ = query.args.get("with_")
-    if with_ is None:
-        return None
-    tables = [
-        CommonTable(node=cte, name=cte.alias.lower(), columns=listed_columns(cte), query=cte.this)
-        for cte in with_.expressions
-    ]
-    return WithClause(
-        tables=tuple(tables),
-        is_recursive=bool(with_.args.get("recursive")),
-        others=given(with_) - _OF_WITH,
-    )
+    return query.args.get("with_")
+
+
+def sorting_of(query: exp.Expr) -> list[exp.Expr]:
+    """The clauses of a query that sort, as a whole or in partitions."""
+    return [each for key in _SORTING for each in parts_named(query, key)]
+
+
+def limits_of(query: exp.Expr) -> list[exp.Expr]:
+    """The clauses of a query that leave rows out after all others."""
+    return [each for key in _LIMITS for each in parts_named(query, key)]
 
 
 def from_of(node: exp.Expr) -> FromClause:
@@ -380,21 +324,10 @@ def _group_of(group: exp.Group | None) -> GroupClause | None:
     )
 
 
-def _ending_of(query: exp.Expr) -> OrderClauses:
-    find = query.args.get
-    return OrderClauses(
-        order=find("order"),
-        sort=find("sort"),
-        cluster=find("cluster"),
-        distribute=find("distribute"),
-        limit=find("limit"),
-        offset=find("offset"),
-    )
-
-
 def _condition(clause: exp.Expr | None) -> exp.Expr | None:
     return None if clause is None else clause.this
 
 
-def _others_of(with_: WithClause | None) -> frozenset[str]:
-    return frozenset() if with_ is None else with_.others
+def _others_of_with(query: exp.Expr) -> frozenset[str]:
+    with_ = with_of(query)
+    return frozenset() if with_ is None else given(with_) - _OF_WITH

@@ -5,7 +5,7 @@ The places are the tables that the text reads and its time macros; only these ar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -75,17 +75,36 @@ class SqlText:
 
     def with_tables(self, target: Callable[[ModelName], TableName | None]) -> SqlText:
         """The statement reading other tables; names for which there is no target stay."""
-        return SqlText(tuple(_of_table(each, target) for each in self.pieces))
+
+        def made(place: TablePlace) -> Sequence[Piece]:
+            found = target(place.name)
+            return (place,) if found is None else (with_columns(table_text(found), place.columns),)
+
+        return self._with(made)
 
     def with_queries(self, bodies: Mapping[ModelName, SqlText]) -> SqlText:
         """The statement with queries, in parentheses, in place of the models of these names."""
-        return SqlText(tuple(piece for each in self.pieces for piece in _of_query(each, bodies)))
+
+        def made(place: TablePlace) -> Sequence[Piece]:
+            body = bodies.get(place.name)
+            return (place,) if body is None else ("(\n", *body.pieces, "\n)")
+
+        return self._with(made)
 
     def with_conditions(self, conditions: Mapping[ModelName, SqlText]) -> SqlText:
         """The statement reading only the rows of these tables for which a condition holds."""
-        return SqlText(
-            tuple(piece for each in self.pieces for piece in _of_condition(each, conditions))
-        )
+
+        def made(place: TablePlace) -> Sequence[Piece]:
+            inside = conditions.get(place.name)
+            if inside is None:
+                return (place,)
+            return ("(SELECT * FROM ", place, " WHERE ", *inside.pieces, ")")
+
+        return self._with(made)
+
+    def _with(self, made: Callable[[TablePlace], Sequence[Piece]]) -> SqlText:
+        replaced = (made(each) if isinstance(each, TablePlace) else (each,) for each in self.pieces)
+        return SqlText(tuple(piece for pieces in replaced for piece in pieces))
 
     def around(self, outer: exp.Expr, hole: exp.Expr) -> SqlText:
         """A statement that has this one in it.
@@ -123,53 +142,20 @@ def with_columns(table: str, columns: tuple[str, ...] | None) -> str:
     return subquery.sql(dialect="spark").replace(_MARK, table)
 
 
-def _of_table(piece: Piece, target: Callable[[ModelName], TableName | None]) -> Piece:
-    found = target(piece.name) if isinstance(piece, TablePlace) else None
-    if found is None or not isinstance(piece, TablePlace):
-        return piece
-    return with_columns(table_text(found), piece.columns)
-
-
 def table_text(name: TableName) -> str:
     """The quoted name of a table."""
     table = exp.table_(name.name, db=name.namespace, catalog=name.catalog, quoted=True)
     return table.sql(dialect="spark")
 
 
-def _of_query(piece: Piece, bodies: Mapping[ModelName, SqlText]) -> Iterator[Piece]:
-    if isinstance(piece, TablePlace) and piece.name in bodies:
-        yield "(\n"
-        yield from bodies[piece.name].pieces
-        yield "\n)"
-    else:
-        yield piece
-
-
-def _of_condition(piece: Piece, conditions: Mapping[ModelName, SqlText]) -> Iterator[Piece]:
-    if isinstance(piece, TablePlace) and piece.name in conditions:
-        yield "(SELECT * FROM "
-        yield piece
-        yield " WHERE "
-        yield from conditions[piece.name].pieces
-        yield ")"
-    else:
-        yield piece
-
-
 def key_expression(key: str) -> exp.Expr:
     """A key over one table's columns: a column's name in quotes, an expression as written."""
-    column = _column(key)
-    if column is None:
-        return exp.Paren(this=exp.Var(this=closed(key)))
-    for each in column.find_all(exp.Identifier):
-        each.set("quoted", True)
-    return column
-
-
-def _column(key: str) -> exp.Expr | None:
-    """A key that is a column, or a field of one; None for an expression."""
     parsed = parse_one(key, dialect="spark")
-    return parsed if isinstance(parsed, exp.Column | exp.Dot) else None
+    if not isinstance(parsed, exp.Column | exp.Dot):
+        return exp.Paren(this=exp.Var(this=closed(key)))
+    for each in parsed.find_all(exp.Identifier):
+        each.set("quoted", True)
+    return parsed
 
 
 _FIRST: Final = frozenset({TokenType.SELECT, TokenType.L_PAREN, TokenType.VALUES, TokenType.FROM})

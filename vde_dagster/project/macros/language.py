@@ -18,12 +18,11 @@ from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from vde_dagster.core.errors import Place, Problem
-from vde_dagster.core.sql.dialects import is_spark
+from vde_dagster.core.sql.dialects import is_spark, reread, transpiled
 from vde_dagster.core.sql.errors import SQL_ERRORS, first_line
 from vde_dagster.core.sql.macros import TIME_MACROS, time_macro_in_text
 from vde_dagster.core.sql.spark.unreadable import Unreadable, unreadable
 from vde_dagster.core.sql.star_macro import SHOWN, is_star_macro
-from vde_dagster.core.sql.translation import reread, transpiled
 from vde_dagster.project.macros.builtin import BUILTINS
 from vde_dagster.project.macros.expansion import Expander
 from vde_dagster.project.macros.placing import NO_MEMBERS

@@ -140,7 +140,7 @@ MONTHLY = "SELECT DATE_TRUNC('MONTH', x.ts) AS ts, x.n FROM s.a AS x WHERE {}"
     "where,unit,same",
     [
         (IN_X, IntervalUnit.MONTH, True),
-        ("DATE_TRUNC('MONTH', x.ts) BETWEEN @start_dt AND @end_dt", IntervalUnit.MONTH, True),
+        ("DATE_TRUNC('MONTH', x.ts) BETWEEN @start_dt AND @end_dt", IntervalUnit.MONTH, False),
         ("x.ts >= DATE_TRUNC('MONTH', @start_dt)", IntervalUnit.DAY, True),
         (IN_X, IntervalUnit.DAY, False),
         (IN_X, IntervalUnit.HOUR, False),

@@ -31,12 +31,14 @@ from vde_dagster.core.sql.meaning.sources import Scope, blurred
 from vde_dagster.core.sql.select_clauses import (
     GroupClause,
     OperationClauses,
-    OrderClauses,
     SelectClauses,
     clauses_of,
     given,
     is_only_around,
+    limits_of,
     operation_of,
+    parts_named,
+    sorting_of,
     with_of,
     without_parentheses,
 )
@@ -84,7 +86,7 @@ class _QueryReader:
     # -- SELECT
 
     def _select(self, select: SelectClauses, outer: Scope) -> Meaning:
-        scope = Scope(outer=outer, ctes=self.sources.common_tables(select.with_, outer))
+        scope = Scope(outer=outer, ctes=self.sources.common_tables(with_of(select.node), outer))
         rows = self.sources.rows(select.from_, scope)
         rows = rows.filtered(self.expressions.conditions(select.where, scope))
         self.sources.note_star(select, scope)
@@ -99,7 +101,7 @@ class _QueryReader:
         written = tuple(map(shown_name, select.projections))
         found = Meaning(rows, columns, written=written)
         is_chosen = select.distinct_on is not None
-        return self._ordered(select.node, select.ending, found, scope, is_chosen=is_chosen)
+        return self._ordered(select.node, found, scope, is_chosen=is_chosen)
 
     def _grouped(self, select: SelectClauses, rows: RowSet, scope: Scope) -> RowSet:
         """The groups of rows; one group of all rows if there are aggregates without GROUP BY.
@@ -153,7 +155,6 @@ class _QueryReader:
     def _ordered(
         self,
         query: exp.Query,
-        ending: OrderClauses,
         found: Meaning,
         scope: Scope,
         *,
@@ -164,11 +165,12 @@ class _QueryReader:
         ``is_chosen`` if the order decides which rows there are even without a limit.
         """
         scope.outputs = dict(found.columns)
-        order = [self._order(each, found, scope) for each in ending.sorting]
-        if ending.limits or is_chosen:
-            parts = [self.expressions.part(each, scope) for each in ending.limits]
+        order = [self._order(each, found, scope) for each in sorting_of(query)]
+        limits = limits_of(query)
+        if limits or is_chosen:
+            parts = [self.expressions.part(each, scope) for each in limits]
             # SORT BY and CLUSTER BY order each partition for itself.
-            ordered = self._is_ordered(ending.order, found, scope)
+            ordered = self._is_ordered(query.args.get("order"), found, scope)
             nondeterministic = not ordered and found.rows.base != ONE_ROW
             rows = found.rows.then("limit", [*order, *parts], nondeterministic=nondeterministic)
             return replace(found, rows=rows)
@@ -204,7 +206,7 @@ class _QueryReader:
     def _operation(self, query: exp.SetOperation, outer: Scope) -> Meaning:
         """UNION and its like. A chain of them is read without recursion: it may be long."""
         operations = chain_of(query)
-        ctes = self.sources.common_tables(operations[-1].with_, outer)
+        ctes = self.sources.common_tables(with_of(operations[-1].node), outer)
         inside = replace(outer, ctes=ctes)
         sides: list[exp.Expr] = [operations[0].left]
         branches = [self.read(sides[0], inside)]
@@ -220,7 +222,7 @@ class _QueryReader:
                 continue
             both = united(branches, sides) if each.is_union_all else operated(each, found, right)
             scope = Scope(outer=outer, ctes=ctes)
-            branches, sides = [self._ordered(each.node, each.ending, both, scope)], [each.node]
+            branches, sides = [self._ordered(each.node, both, scope)], [each.node]
         return branches[0]
 
     # -- what is not analysed
@@ -245,9 +247,10 @@ def _windows(select: SelectClauses) -> Mapping[str, exp.Window]:
 def _after_grouping(select: SelectClauses) -> Iterator[exp.Expr]:
     """The clauses in which an aggregate makes one group of all rows."""
     yield from select.projections
-    for clause in (select.ending.order, select.qualify, select.ending.sort):
-        if clause is not None:
-            yield clause
+    if select.qualify is not None:
+        yield select.qualify
+    for key in ("order", "sort"):
+        yield from parts_named(select.node, key)
 
 
 def _unfolded(select: SelectClauses, rows: RowSet, columns: NamedParts) -> RowSet:
@@ -278,7 +281,7 @@ def chain_of(query: exp.SetOperation) -> list[OperationClauses]:
     chain = [operation_of(query)]
     while isinstance(first := chain[-1].left, exp.SetOperation):
         inner = operation_of(first)
-        if inner.with_ is not None:
+        if with_of(first) is not None:
             break
         chain.append(inner)
     return chain[::-1]
@@ -286,8 +289,7 @@ def chain_of(query: exp.SetOperation) -> list[OperationClauses]:
 
 def takes_all(operation: OperationClauses) -> bool:
     """Whether all rows of both sides are taken unchanged."""
-    ending = operation.ending
-    return operation.is_union_all and not (ending.sorting or ending.limits)
+    return operation.is_union_all and not (sorting_of(operation.node) or limits_of(operation.node))
 
 
 def united(branches: Sequence[Meaning], sides: Sequence[exp.Expr]) -> Meaning:

@@ -19,13 +19,12 @@ from vde_dagster.core.sql.meaning.parts import (
     in_order,
 )
 from vde_dagster.core.sql.meaning.sources import (
-    OpaqueSource,
-    QuerySource,
     Scope,
     Source,
     blurred,
-    has_nondeterministic_call,
     named_by,
+    opaque_source,
+    query_source,
     table_named,
     without_alias,
 )
@@ -34,8 +33,8 @@ from vde_dagster.core.sql.select_clauses import (
     FromItem,
     JoinClause,
     SelectClauses,
-    WithClause,
     given,
+    listed_columns,
     with_of,
     without_parentheses,
 )
@@ -52,18 +51,18 @@ class SourceReader:
     expressions: ExpressionReader
     starred: dict[int, Source] = field(default_factory=dict)
 
-    def common_tables(self, with_: WithClause | None, outer: Scope) -> Mapping[str, Source]:
+    def common_tables(self, with_: exp.With | None, outer: Scope) -> Mapping[str, Source]:
         """The common table expressions that a query sees: those around it, and its own."""
         if with_ is None:
             return outer.ctes
         known: dict[str, Source] = dict(outer.ctes)
-        for cte in with_.tables:
-            inside = replace(outer, ctes=dict(known))
-            recursive = with_.is_recursive and _names(cte.query, cte.name)
-            if recursive or cte.columns or not isinstance(cte.query, exp.Query):
-                known[cte.name] = blurred(cte.node, inside)
+        for cte in with_.expressions:
+            inside, name = replace(outer, ctes=dict(known)), cte.alias.lower()
+            recursive = with_.recursive and _names(cte.this, name)
+            if recursive or listed_columns(cte) or not isinstance(cte.this, exp.Query):
+                known[name] = blurred(cte, inside)
             else:
-                known[cte.name] = self._query_source(cte.query, inside)
+                known[name] = self._query_source(cte.this, inside)
         return known
 
     def rows(self, from_: FromClause, scope: Scope) -> RowSet:
@@ -95,7 +94,7 @@ class SourceReader:
         source = self._bound(item, scope)
         alias = item.alias or f" {len(scope.sources)}"
         if alias in scope.sources:  # two of one name: which is meant is not known
-            source = OpaqueSource(combined("twice", [scope.sources[alias].every, source.every]))
+            source = opaque_source(combined("twice", [scope.sources[alias].every, source.every]))
         scope.sources[alias] = source
         return source.rows
 
@@ -112,13 +111,13 @@ class SourceReader:
             case exp.Subquery() as node if with_of(node) is None:
                 return self._turned(node, scope)
             case exp.Lateral(this=exp.Subquery() as query) if not item.columns:
-                return QuerySource(self.read_query(query, scope))
+                return query_source(self.read_query(query, scope))
             case _:
                 return blurred(item.node, scope)
 
     def _query_source(self, query: exp.Expr, outer: Scope) -> Source:
         found = self.read_query(query, outer)
-        return QuerySource(found, self.starred.get(id(without_parentheses(query))))
+        return query_source(found, self.starred.get(id(without_parentheses(query))))
 
     def _turned(self, node: exp.Subquery, scope: Scope) -> Source:
         """A sub-query whose result is changed: by a PIVOT, a sample, or other names."""
@@ -128,11 +127,7 @@ class SourceReader:
         names = [name for name, _ in inner.columns]
         words = [canonical_form(rest), *names]
         whole = combined("turned", [inner.rows.part, *inner.values], *words)
-        return OpaqueSource(
-            replace(
-                whole, nondeterministic=whole.nondeterministic or has_nondeterministic_call(rest)
-            )
-        )
+        return opaque_source(whole, rest)
 
     def _joined(self, rows: RowSet, around: FromClause | FromItem, scope: Scope) -> RowSet:
         """Rows with everything that FROM, or parentheses in it, joins to them."""
@@ -169,7 +164,7 @@ class SourceReader:
             for at, name in enumerate(written)
         )
         unfolded = Meaning(RowSet(whole), inner, written=written)
-        source: Source = QuerySource(unfolded) if inner else OpaqueSource(whole)
+        source: Source = query_source(unfolded) if inner else opaque_source(whole)
         scope.sources[node.alias.lower() or f" {len(scope.sources)}"] = source
         return whole
 

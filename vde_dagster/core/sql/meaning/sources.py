@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 from sqlglot import exp
 
@@ -25,87 +24,50 @@ from vde_dagster.core.sql.select_clauses import listed_columns
 from vde_dagster.core.sql.table_names import model_name_of
 
 
-class Source(Protocol):
-    """Rows that a SELECT reads under an alias."""
-
-    @property
-    def rows(self) -> RowSet:
-        """Which rows there are."""
-
-    @property
-    def every(self) -> MeaningPart:
-        """All columns at once."""
-
-    def column(self, name: str) -> MeaningPart:
-        """One column, by its name in lower case."""
-
-
 @dataclass(frozen=True, slots=True)
-class TableSource:
+class Source:
+    """Which rows a SELECT reads under an alias, all their columns at once, and each by its name."""
+
+    rows: RowSet
+    every: MeaningPart
+    column: Callable[[str], MeaningPart]
+
+
+def table_source(model: ModelName) -> Source:
     """A model or a source of the project."""
-
-    model: ModelName
-
-    @property
-    def rows(self) -> RowSet:
-        """Which rows there are."""
-        return RowSet(leaf("table", str(self.model), reads=[Read(self.model, ROWS)]))
-
-    @property
-    def every(self) -> MeaningPart:
-        """All columns at once."""
-        return leaf("columns of table", str(self.model), reads=[Read(self.model, EVERY)])
-
-    def column(self, name: str) -> MeaningPart:
-        """One column."""
-        return leaf("column", str(self.model), name, reads=[Read(self.model, name)])
+    return Source(
+        RowSet(leaf("table", str(model), reads=[Read(model, ROWS)])),
+        leaf("columns of table", str(model), reads=[Read(model, EVERY)]),
+        lambda name: leaf("column", str(model), name, reads=[Read(model, name)]),
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class QuerySource:
-    """A sub-query or common table expression; ``star`` is the one source whose ``*`` it returns."""
+def query_source(meaning: Meaning, star: Source | None = None) -> Source:
+    """A sub-query or common table expression; ``star`` is the one source whose ``*`` it returns.
 
-    meaning: Meaning
-    star: Source | None = None
+    A column that is not known by its name may be any.
+    """
+    names = meaning.written or [name for name, _ in meaning.columns]
+    every = combined("columns", meaning.values, *names)
 
-    @property
-    def rows(self) -> RowSet:
-        """Which rows there are."""
-        return self.meaning.rows
+    def column(name: str) -> MeaningPart:
+        known = meaning.column(name)
+        if known is not None:
+            return known
+        return star.column(name) if star is not None else combined("column of", [every], name)
 
-    @property
-    def every(self) -> MeaningPart:
-        """All columns at once."""
-        names = self.meaning.written or [name for name, _ in self.meaning.columns]
-        return combined("columns", self.meaning.values, *names)
-
-    def column(self, name: str) -> MeaningPart:
-        """One column; one that is not known by its name may be any."""
-        known = self.meaning.column(name)
-        if known is None and self.star is not None:
-            return self.star.column(name)
-        return known if known is not None else combined("column of", [self.every], name)
+    return Source(meaning.rows, every, column)
 
 
-@dataclass(frozen=True, slots=True)
-class OpaqueSource:
-    """A source that is not analysed: each of its columns depends on all of it."""
-
-    whole: MeaningPart
-
-    @property
-    def rows(self) -> RowSet:
-        """Which rows there are."""
-        return RowSet(combined("rows of", [self.whole]))
-
-    @property
-    def every(self) -> MeaningPart:
-        """All columns at once."""
-        return self.whole
-
-    def column(self, name: str) -> MeaningPart:
-        """One column."""
-        return combined("column of", [self.whole], name)
+def opaque_source(whole: MeaningPart, node: exp.Expr | None = None) -> Source:
+    """A source that is not analysed, as whatever is in a node: each column depends on all of it."""
+    if node is not None and any(map(is_nondeterministic, node.walk())):
+        whole = replace(whole, nondeterministic=True)
+    return Source(
+        RowSet(combined("rows of", [whole])),
+        whole,
+        lambda name: combined("column of", [whole], name),
+    )
 
 
 @dataclass(slots=True, kw_only=True)
@@ -156,12 +118,10 @@ class Scope:
         return [self.placed(alias, source.every) for alias, source in self.sources.items()]
 
 
-def blurred(node: exp.Expr, scope: Scope) -> OpaqueSource:
+def blurred(node: exp.Expr, scope: Scope) -> Source:
     """A node as a whole: its form, and all that the names in it may stand for."""
-    whole = combined("whole", named_by(node, scope), canonical_form(without_alias(node)))
-    return OpaqueSource(
-        replace(whole, nondeterministic=whole.nondeterministic or has_nondeterministic_call(node))
-    )
+    form = canonical_form(without_alias(node))
+    return opaque_source(combined("whole", named_by(node, scope), form), node)
 
 
 def named_by(node: exp.Expr, scope: Scope) -> list[MeaningPart]:
@@ -186,12 +146,7 @@ def table_named(table: exp.Table, scope: Scope) -> Source | None:
     if not table.db and (common := scope.ctes.get(table.name.lower())) is not None:
         return common
     name = model_name_of(table)
-    return TableSource(name) if name and isinstance(table.this, exp.Identifier) else None
-
-
-def has_nondeterministic_call(node: exp.Expr) -> bool:
-    """Whether anything in a node is nondeterministic."""
-    return any(map(is_nondeterministic, node.walk()))
+    return table_source(name) if name and isinstance(table.this, exp.Identifier) else None
 
 
 def _names_more(node: exp.Expr) -> bool:

@@ -13,12 +13,14 @@ from typing import Final, TypeVar
 from sqlglot import exp
 
 from vde_dagster.core.sql.select_clauses import (
+    ENDINGS,
     FromClause,
     FromItem,
     JoinClause,
     OperationClauses,
     SelectClauses,
     clauses_of,
+    given,
     is_only_around,
     listed_columns,
     operation_of,
@@ -141,12 +143,12 @@ class _Reader:
     def common_tables(self, node: exp.Expr) -> None:
         """Visit the common tables that a query defines."""
         with_ = with_of(node)
-        for cte in with_.tables if with_ is not None else ():
-            body, _ = _unwrapped(cte.query)
+        for cte in with_.expressions if with_ is not None else ():
+            body, _ = _unwrapped(cte.this)
             if body is None:
                 self.found.traceable = False
             else:
-                self.query(cte.query, OPAQUE)
+                self.query(cte.this, OPAQUE)
                 self.found.uses[id(body)].clear()  # being defined is no use
 
     def source(self, block: Block, source: FromItem | JoinClause) -> None:
@@ -185,9 +187,8 @@ class _Reader:
 
 def _is_plain(operation: OperationClauses) -> bool:
     """Whether a set operation chooses rows by their values only, without a LIMIT after that."""
-    ending = operation.ending
-    apart = operation.others or operation.is_by_name
-    return not (apart or ending.limits or ending.is_by_partition)
+    ends = set(given(operation.node)) - {"order"}
+    return not (operation.others or operation.is_by_name or ends & ENDINGS)
 
 
 def _unwrapped(node: exp.Expr) -> tuple[Body | None, bool]:

@@ -29,7 +29,7 @@ from vde_dagster.core.sql.reads.constants import (
 )
 from vde_dagster.core.time.formats import TimeFormat
 from vde_dagster.core.time.grains import BEGINNING, FOREVER, Grain
-from vde_dagster.core.time.intervals import Interval, merge
+from vde_dagster.core.time.intervals import Interval, common, merge
 
 InstantSet = tuple[Interval, ...] | None
 """Disjoint ranges of instants in order, or None: every row, also one without any time.
@@ -183,7 +183,10 @@ def _meeting(formula: Formula, moments: Moments | None, known: dict[int, Instant
             case Every(parts=parts):
                 found: InstantSet = None
                 for part in parts:
-                    found = _common(found, _meeting(part, moments, known))
+                    more = _meeting(part, moments, known)
+                    found = (
+                        more if found is None else found if more is None else common(found, more)
+                    )
             case Either(parts=parts):
                 found = _united([_meeting(part, moments, known) for part in parts])
             case Compare():
@@ -219,22 +222,6 @@ def _is_coarse(axis: Axis, moments: Moments) -> bool:
     """Whether an axis rounds differently among the intervals that one represents."""
     grains = [each for each in axis.steps if isinstance(each, Grain)]
     return moments.free is not None and max(grains, default=moments.free) > moments.free
-
-
-def _common(one: InstantSet, other: InstantSet) -> InstantSet:
-    if one is None or other is None:
-        return other if one is None else one
-    found: list[Interval] = []
-    first, second = 0, 0
-    while first < len(one) and second < len(other):
-        both = one[first].intersection(other[second])
-        if both is not None:
-            found.append(both)
-        if one[first].end < other[second].end:
-            first += 1
-        else:
-            second += 1
-    return tuple(found)
 
 
 def _value(node: exp.Expr, moments: Moments | None) -> Constant | None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from datetime import timedelta
 from typing import Final
 
 from sqlglot import exp
@@ -27,16 +26,13 @@ from vde_dagster.core.sql.reads.bounds import (
     either,
     every,
 )
-from vde_dagster.core.sql.reads.constants import TIMESTAMPS
+from vde_dagster.core.sql.reads.constants import TIMESTAMPS, moved_by
 from vde_dagster.core.time.formats import ISO_DATE, TimeFormat, format_of
 from vde_dagster.core.time.grains import Grain
 from vde_dagster.core.time.sql_units import (
     DATE_TRUNC_NAMES,
     TRUNC_NAMES,
-    duration,
     grain_of,
-    times,
-    whole_number,
 )
 
 Axes = Mapping[tuple[str, str], Axis]
@@ -147,24 +143,12 @@ def _written(node: exp.TimeToStr | exp.Cast, axes: Axes) -> Axis | None:
 
 def _added_steps(node: exp.Expr) -> tuple[TimeFunction, ...] | None:
     try:
-        match node:
-            case exp.TsOrDsAdd():
-                unit, days = node.args.get("unit"), whole_number(node.expression)
-                by_days = unit is None or unit.name.upper() == "DAY"
-                length = timedelta(days=days) if by_days and days is not None else None
-                return None if length is None else (Grain.DAY, Shift(length))
-            case exp.TimestampAdd():
-                unit, count = node.args.get("unit"), whole_number(node.expression)
-                by = times(count, unit.name) if unit is not None and count is not None else None
-            case exp.Add():
-                by = duration(node.left) or duration(node.right)
-            case _:
-                by = duration(node.expression)
+        by = moved_by(node)
     except OverflowError:
         return None
     if by is None or by[0]:
         return None  # adding months maps several days to one, and has no inverse
-    return (Shift(-by[1] if isinstance(node, exp.Sub) else by[1]),)
+    return (*((Grain.DAY,) if isinstance(node, exp.TsOrDsAdd) else ()), Shift(by[1]))
 
 
 def _formula(  # noqa: PLR0911 - one line for each form of a condition

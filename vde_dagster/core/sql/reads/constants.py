@@ -280,40 +280,40 @@ def _truncated(node: exp.Expr, moments: Moments | None) -> Constant | None:
     return replace(floored(value, grain), is_date=dates)
 
 
-def _sum(node: exp.Expr, moments: Moments | None) -> Constant | None:
-    assert isinstance(node, exp.Add | exp.Sub)
-    sign = 1 if isinstance(node, exp.Add) else -1
-    left, right = node.left, node.right
-    if sign == 1 and isinstance(left, exp.Interval):
-        left, right = right, left
-    value, by = constant(left, moments), duration(right)
-    days = whole_number(right)
+def moved_by(node: exp.Expr) -> Duration | None:
+    """By how much a function or a sum moves a time; None if that is not the same for each."""
+    by: Duration | None = None
+    match node:
+        case exp.TsOrDsAdd():
+            unit, days = node.args.get("unit"), whole_number(node.expression)
+            by_days = unit is None or unit.name.upper() == "DAY"
+            by = (0, timedelta(days=days)) if by_days and days is not None else None
+        case exp.TimestampAdd():
+            unit, count = node.args.get("unit"), whole_number(node.expression)
+            by = times(count, unit.name) if unit is not None and count is not None else None
+        case exp.Add():
+            by = duration(node.left) or duration(node.right)
+        case exp.Sub() if (taken := duration(node.expression)) is not None:
+            by = (-taken[0], -taken[1])
+    return by
+
+
+def _moved(node: exp.Expr, moments: Moments | None) -> Constant | None:
+    is_sum = isinstance(node, exp.Add | exp.Sub)
+    is_behind = isinstance(node, exp.Add) and isinstance(node.left, exp.Interval)
+    value, by = constant(node.expression if is_behind else node.this, moments), moved_by(node)
+    days = whole_number(node.expression) if is_sum else None
     if by is None and days is not None and isinstance(value, Instants) and value.is_date:
-        by = (0, timedelta(days=days))
+        by = (0, timedelta(days=days if isinstance(node, exp.Add) else -days))
     found = instants_of(value)
     if found is None or by is None:
         return None
-    moved = _shifted(found, (sign * by[0], sign * by[1]))
+    if isinstance(node, exp.TsOrDsAdd):
+        return _shifted(replace(floored(found, Grain.DAY), is_date=True), by)
+    if isinstance(node, exp.TimestampAdd):
+        return replace(_shifted(found, by), is_date=False)
     # A text stays one; the other side of the comparison decides whether its time of day counts.
-    return _maybe_dated(moved) if isinstance(value, Texts) else moved
-
-
-def _days_added(node: exp.Expr, moments: Moments | None) -> Constant | None:
-    value = _dated(instants_of(constant(node.this, moments)))
-    days = whole_number(node.args.get("expression"))
-    unit = node.args.get("unit")
-    if value is None or days is None or (unit is not None and unit.name.upper() != "DAY"):
-        return None
-    return _shifted(value, (0, timedelta(days=days)))
-
-
-def _units_added(node: exp.Expr, moments: Moments | None) -> Constant | None:
-    value = instants_of(constant(node.this, moments))
-    count, unit = whole_number(node.args.get("expression")), node.args.get("unit")
-    by = times(count, unit.name) if count is not None and unit is not None else None
-    if value is None or by is None:
-        return None
-    return replace(_shifted(value, by), is_date=False)
+    return _maybe_dated(_shifted(found, by)) if isinstance(value, Texts) else _shifted(found, by)
 
 
 def _months_added(node: exp.Expr, moments: Moments | None) -> Constant | None:
@@ -338,9 +338,9 @@ _EVALUATORS: Final[
     exp.TsOrDsToDate: _date,
     exp.TimestampTrunc: _truncated,
     exp.DateTrunc: _truncated,
-    exp.Add: _sum,
-    exp.Sub: _sum,
-    exp.TsOrDsAdd: _days_added,
-    exp.TimestampAdd: _units_added,
+    exp.Add: _moved,
+    exp.Sub: _moved,
+    exp.TsOrDsAdd: _moved,
+    exp.TimestampAdd: _moved,
     exp.AddMonths: _months_added,
 }

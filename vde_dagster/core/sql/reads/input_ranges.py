@@ -31,7 +31,7 @@ from vde_dagster.core.sql.reads.constants import Moments
 from vde_dagster.core.sql.reads.scans import Kept, TimeColumn, scan_bounds
 from vde_dagster.core.time.formats import ISO_DATE, TimeFormat, axis_type
 from vde_dagster.core.time.grains import BEGINNING, FOREVER, Grain
-from vde_dagster.core.time.intervals import EPOCH, Interval, IntervalUnit, merge, subtract
+from vde_dagster.core.time.intervals import EPOCH, Interval, IntervalUnit, common, merge, subtract
 from vde_dagster.core.time.windows import Window
 
 
@@ -340,21 +340,8 @@ def _reading(
         first = Interval(block.start, unit.following(block.start))
         last = Interval(unit.floor(block.end - MICROSECOND), block.end)
         read = instants_meeting(demand, Moments.between(first, last))
-        if read is None or (first == last and _overlap(read, changed)):
+        if read is None or (first == last and common(read, changed)):
             yield block
-        elif first != last and _overlap(read, changed):
+        elif first != last and common(read, changed):
             middle = max(unit.floor(block.start + (block.end - block.start) / 2), first.end)
             waiting += [Interval(block.start, middle), Interval(middle, block.end)]
-
-
-def _overlap(one: Sequence[Interval], other: Sequence[Interval]) -> bool:
-    """Whether two sorted lists of disjoint intervals have an instant in common."""
-    first, second = 0, 0
-    while first < len(one) and second < len(other):
-        if one[first].intersection(other[second]) is not None:
-            return True
-        if one[first].end < other[second].end:
-            first += 1
-        else:
-            second += 1
-    return False

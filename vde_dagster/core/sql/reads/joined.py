@@ -150,13 +150,9 @@ def _role(join: JoinClause, alias: str, seen: str) -> Role:
 
 def _two(first: Source, second: Source, side: str, seen: str) -> list[Source] | None:
     """The two sides of a RIGHT or FULL JOIN."""
-    if side == "RIGHT" and seen != first.alias:
-        return [replace(first, role=Role.OPTIONAL, on=second.on), replace(second, on=())]
-    if side == "RIGHT":
-        return [first, second]
     if seen == first.alias:
-        return [first, replace(second, role=Role.OPTIONAL)]
-    if seen == second.alias:
+        return [first, second if side == "RIGHT" else replace(second, role=Role.OPTIONAL)]
+    if side == "RIGHT" or seen == second.alias:
         return [replace(first, role=Role.OPTIONAL, on=second.on), replace(second, on=())]
     return None
 

@@ -33,7 +33,13 @@ from vde_dagster.core.sql.reads.bounds import (
     every,
 )
 from vde_dagster.core.sql.reads.conditions import Axes, axis_of, can_be_true, conjuncts
-from vde_dagster.core.sql.select_clauses import FromItem, GroupClause, JoinClause, SelectClauses
+from vde_dagster.core.sql.select_clauses import (
+    FromItem,
+    GroupClause,
+    JoinClause,
+    SelectClauses,
+    limits_of,
+)
 from vde_dagster.core.sql.table_names import model_name_of
 from vde_dagster.core.time.formats import TimeFormat
 
@@ -223,7 +229,7 @@ def _aliases(item: FromItem) -> set[str]:
 
 def _outputs(select: SelectClauses) -> _ByColumn | None:
     """The outputs on which conditions are conditions on input rows; None if no condition is one."""
-    counts = bool(select.ending.limits) or select.qualify is not None
+    counts = bool(limits_of(select.node)) or select.qualify is not None
     if counts or select.distinct_on is not None or any(own_parts(select.node, exp.Window)):
         return None
     outputs = enumerate(select.projections)

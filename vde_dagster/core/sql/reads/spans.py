@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Final
 
 from sqlglot import exp
@@ -105,28 +105,26 @@ def holds(condition: exp.Expr, axes: Axes, axis: Axis, span: Span, unit: Interva
     inside = around(axis, before=span.before, after=span.after)
     untrue = can_be_false(condition, axes)
 
-    def is_empty(cell: Interval, free: Grain | None) -> bool:
+    def is_empty(cell: Interval, free: Grain) -> bool:
         alone, beside = _moments(cell, _NONE, free), _moments(cell, _FAR, free)
         where, dropped = instants_meeting(inside, alone), instants_meeting(untrue, beside)
         return where is not None and (
             not where or (dropped is not None and not common(where, dropped))
         )
 
-    return any(all(is_empty(*each) for each in cells) for cells in _cells(unit, condition))
+    return any(all(is_empty(*each) for each in cells) for cells in _cells(unit))
 
 
 _FAR: Final = timedelta(days=150_000)
 """Four hundred years: how far before and after a unit the range of an evaluation may reach."""
 
 
-def _moments(cell: Interval, beside: timedelta, free: Grain | None) -> Moments:
+def _moments(cell: Interval, beside: timedelta, free: Grain) -> Moments:
     last = cell.end - MICROSECOND
     return Moments(start=(cell.start - beside, cell.start), last=(last, last + beside), free=free)
 
 
-def _cells(
-    unit: IntervalUnit, condition: exp.Expr
-) -> Iterator[list[tuple[Interval, Grain | None]]]:
+def _cells(unit: IntervalUnit) -> Iterator[list[tuple[Interval, Grain]]]:
     """Sets of units that represent all others, the cheapest set first."""
     free = MOVES_BY[unit]
     starts = ONE_OF_EACH_LENGTH.get(unit, (EPOCH,))
@@ -134,32 +132,3 @@ def _cells(
     if free < Grain.DAY:
         day = Interval(EPOCH, EPOCH + timedelta(days=1))
         yield [(each, Grain.DAY) for each in unit.cells(day)]
-    if not _has_literals(condition):
-        yield [(each, None) for around_ in _BORDERS for each in _near(around_, unit)]
-
-
-def _near(border: datetime, unit: IntervalUnit) -> Iterator[Interval]:
-    first = unit.shifted(unit.floor(border), -3)
-    return iter(unit.cells(Interval(first, unit.shifted(first, 6))))
-
-
-_BORDERS: Final = tuple(
-    datetime(year, month, day, tzinfo=UTC)
-    for year, month, day in (
-        (2024, 1, 1),
-        (2024, 1, 10),
-        (2024, 1, 15),
-        (2024, 3, 1),
-        (2024, 4, 1),
-        (2023, 3, 1),
-    )
-)
-"""Days at which years, weeks, quarters or months begin, and one at which none does."""
-
-
-def _has_literals(condition: exp.Expr) -> bool:
-    """Whether a condition may change at other instants than the starts of calendar units."""
-    return any(
-        each.arg_key != "unit" or isinstance(each.parent, exp.Interval)
-        for each in condition.find_all(exp.Literal, exp.Interval)
-    )

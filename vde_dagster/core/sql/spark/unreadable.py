@@ -76,44 +76,14 @@ _TYPES: Final = frozenset(
 _SUFFIXES: Final = frozenset({"BD", "D", "F", "L", "S", "Y"})
 """Letters behind numbers: the tokenizer puts ``::`` before them."""
 _SIZED: Final = frozenset({"CHAR", "CHARACTER", "VARCHAR"})
-_WHOLE: Final = frozenset({"BIGINT", "BOOLEAN", "DATE", "DOUBLE", "FLOAT", "INT", "STRING"})
-"""Types that nothing follows in parentheses or brackets."""
-_UNITS_FIRST: Final = frozenset({"DATEADD", "DATEDIFF", "DATE_ADD", "DATE_DIFF"})
-_UNITS: Final = frozenset({"YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND"})
 _BEFORE_VALUE: Final = token_types("AND ARRAY COMMA ELSE EQ L_PAREN OR SELECT THEN WHEN WHERE")
 _OPERAND: Final = token_types("END IDENTIFIER NUMBER R_BRACKET R_PAREN STRING VAR")
-_ORDERS_ALONE: Final = frozenset({"GROUP", "OVER", "AS", ""})
-"""Words before parentheses in which rows are ordered for a window or an aggregate."""
-_BY_OFFSET: Final = frozenset({"FIRST_VALUE", "LAG", "LAST_VALUE", "LEAD", "NTH_VALUE"})
-_QUERY: Final = frozenset({"FROM", "SELECT", "TABLE", "VALUES", "WITH", "("})
-_PHRASES: Final = (
-    ("AT TIME ZONE", "Write from_utc_timestamp or to_utc_timestamp (<time>, <zone>)."),
-    ("SIMILAR TO", "Write RLIKE."),
-    ("BETWEEN SYMMETRIC", "Write LEAST and GREATEST around the bounds."),
-    ("IS JSON", "Write `from_json(...) IS NOT NULL`."),
-    ("WITH ORDINALITY", "Write posexplode."),
-    ("USING SAMPLE", "Write TABLESAMPLE behind the table."),
-    ("LIMIT # PERCENT", "Write TABLESAMPLE behind the table."),
-    ("OFFSET # ROWS", "Write `OFFSET n`."),
-    ("WITH TIME ZONE", "Write TIMESTAMP, which is an instant."),
-    ("WITH ( NOLOCK", "Take it out."),
-    ("SAFE_CAST (", "Write TRY_CAST."),
-    ("VARCHAR ( MAX", "Write STRING."),
-    ("DATETIME '", "Write TIMESTAMP."),
-    ("FORMAT '", "Write to_date, to_timestamp or date_format."),
-    ("IN ( )", "Name what is in the list."),
-    ("EXTRACT ( '", "Write the unit without quotes."),
-    ("COLLATE '", "Write the collation without quotes."),
-    ("#>>", "Write get_json_object(<text>, '$.<key>')."),
-    ("->>", "Write get_json_object(<text>, '$.<key>')."),
-)
-"""Words that follow each other nowhere in Spark's SQL; ``#`` is a number, ``'`` a text."""
+_CASTS: Final = ("CAST", "TRY_CAST")
 
 
 def _of_words(tokens: list[Token]) -> Iterator[Unreadable]:
     """What the syntax tree does not show, by a word and its neighbours."""
-    yield from _of_phrases(tokens)
-    calls = [_Call("", "")]
+    calls = [""]
     padded = [None, *tokens, None]
     for before, word, after in zip(padded, padded[1:], padded[2:], strict=False):
         assert word is not None, "only neighbours are missing"
@@ -121,76 +91,35 @@ def _of_words(tokens: list[Token]) -> Iterator[Unreadable]:
         right = after.text.upper() if after is not None else ""
         match word.token_type:
             case TokenType.L_PAREN:
-                calls.append(_Call(left, right))
-                is_text = after is not None and after.token_type is TokenType.STRING
-                if is_text and left in _UNITS_FIRST and right in _UNITS:
-                    yield _found(after, "a unit in quotes", f"Write {left}({right}, ...).")
+                calls.append(left)
             case TokenType.R_PAREN:
-                calls = calls[:-1] or [_Call("", "")]
+                calls = calls[:-1] or [""]
             case TokenType.L_BRACKET if before and before.token_type in _BEFORE_VALUE:
                 yield _found(word, "lists in brackets", "Write `array(...)`.")
             case TokenType.ISNULL | TokenType.NOTNULL if before and before.token_type in _OPERAND:
                 advice = "IS NULL" if word.token_type is TokenType.ISNULL else "IS NOT NULL"
                 yield _found(word, word.text.upper(), f"Write `{advice}`.")
-            case TokenType.IN if before and before.token_type in _OPERAND:
-                if right not in ("(", "@") and calls[-1].name != "POSITION":
-                    yield _found(word, "IN without parentheses", "Put them around the list.")
-            case TokenType.VAR if right == "NULLS" and calls[-1].name in _BY_OFFSET:
-                advice = "Write it behind the parentheses of the call."
-                yield _found(word, f"{word.text.upper()} NULLS within this call", advice)
             case TokenType.NUMBER if left == "LIMIT" and right == ",":
                 yield _found(word, "LIMIT with two numbers", "Write `LIMIT n OFFSET m`.")
-            case TokenType.ORDER_BY | TokenType.LIMIT if calls[-1].is_function:
-                what = f"{word.text.upper()} within a call"
-                yield _found(word, what, "Write `array_sort(array_agg(...))`, or WITHIN GROUP.")
-            case _ if left == "::" or (left == "AS" and calls[-1].name in ("CAST", "TRY_CAST")):
-                yield from _of_type(word, right, cast=left == "AS")
+            case TokenType.NUMBER if left == "OFFSET" and right in ("ROW", "ROWS"):
+                yield _found(word, "OFFSET with ROWS", "Write `OFFSET n`.")
+            case TokenType.WITH if left == "TIMESTAMP" and right == "TIME":
+                advice = "Write TIMESTAMP, which is an instant."
+                yield _found(word, "`WITH TIME ZONE`", advice)
+            case TokenType.DATETIME if after and after.token_type is TokenType.STRING:
+                yield _found(word, "DATETIME before a text", "Write TIMESTAMP.")
+            case _ if left == "::" or (left == "AS" and calls[-1] in _CASTS):
+                yield from _of_type(word, right)
 
 
-@dataclass(frozen=True, slots=True)
-class _Call:
-    """Parentheses that are open: the word before them, and the first one in them."""
-
-    name: str
-    first: str
-
-    @property
-    def is_function(self) -> bool:
-        is_name = self.name.replace("_", "").isalnum() and self.name not in _ORDERS_ALONE
-        return is_name and self.first not in _QUERY
-
-
-def _of_phrases(tokens: list[Token]) -> Iterator[Unreadable]:
-    words = [_word(token) for token in tokens]
-    for number, token in enumerate(tokens):
-        follow = " ".join([*words[number : number + 3], ""])
-        for phrase, advice in _PHRASES:
-            if follow.startswith(f"{phrase} "):
-                yield _found(token, f"`{phrase}`", advice)
-
-
-def _word(token: Token) -> str:
-    match token.token_type:
-        case TokenType.NUMBER:
-            return "#"
-        case TokenType.STRING:
-            return "'"
-        case TokenType.IDENTIFIER:
-            return "`"
-        case _:
-            return token.text.upper()
-
-
-def _of_type(word: Token, after: str, *, cast: bool) -> Iterator[Unreadable]:
+def _of_type(word: Token, after: str) -> Iterator[Unreadable]:
     """The type to which a value is cast."""
     name = word.text.upper()
-    if name in _SUFFIXES:
-        return
     if name in _SIZED and after != "(":
         yield _found(word, f"the type {name} without a length", "Write STRING.")
-    elif name not in _TYPES or (name in _WHOLE and after in (("(", "[") if cast else ("(",))):
+    elif name not in _TYPES | _SUFFIXES:
         advice = "Write one of Spark's types: STRING, BIGINT, DOUBLE, TIMESTAMP, ARRAY<INT>, ..."
-        yield _found(word, f"the type {name}{after if name in _TYPES else ''}", advice)
+        yield _found(word, f"the type {name}", advice)
 
 
 def _backquoted(name: str) -> str:
@@ -213,33 +142,17 @@ _SYNTAX: Final[dict[type[exp.Expr], tuple[str, str]]] = {
     exp.Distinct: ("DISTINCT ON", "Number the rows with ROW_NUMBER in a sub-query."),
     exp.Fetch: ("FETCH", "Write `LIMIT n`."),
     exp.Glob: ("GLOB", "Write LIKE or RLIKE."),
-    exp.Into: ("SELECT INTO", "Take it out: what a model returns is stored."),
-    exp.JSONObject: ("JSON_OBJECT", "Write `to_json(named_struct('<key>', <value>))`."),
     exp.Join: ("a join ASOF", "Write the join with a condition and ROW_NUMBER."),
-    exp.Lock: ("FOR UPDATE", "Take it out."),
-    exp.National: ("texts that begin with N", "Take the N out."),
-    exp.Overlaps: ("OVERLAPS", "Compare the starts and the ends."),
     exp.Qualify: (
         "QUALIFY",
         "Write `SELECT ... FROM (SELECT ..., <window> AS w FROM ...) WHERE w = 1`.",
     ),
-    exp.TsOrDsAdd: (
-        "DATE_ADD and DATE_SUB with an interval",
-        "Write `DATE_SUB(day, 30)`, or `time - INTERVAL 30 DAYS`; or declare the model's dialect.",
-    ),
-    exp.Slice: ("slices in brackets", "Write `slice(<array>, <start>, <length>)`."),
-    exp.Union: ("UNION BY NAME", "Name the columns in the same order and write UNION."),
-    exp.XMLElement: ("XMLELEMENT", "Write to_xml."),
 }
 """Nodes that Spark's grammar has in no form, or not in that of `_is_other`."""
 
 
 def _is_other(node: exp.Expr) -> bool:
     match node:
-        case exp.Union():
-            return bool(node.args.get("by_name"))
-        case exp.TsOrDsAdd():
-            return node.expression.find(exp.Interval) is not None
         case exp.CTE():
             return node.args.get("materialized") is not None
         case exp.Distinct():
