@@ -47,7 +47,7 @@ from vde_dagster.core.model.model import SeedRows
 from vde_dagster.core.model.seed_rows import seed_rows
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.sql.macros import TimeRange
-from vde_dagster.core.sql.rendering import spark_text, with_own_names
+from vde_dagster.core.sql.rendering import spark_text
 from vde_dagster.project.formatting.models import format_model
 from vde_dagster.project.loading import ProjectFiles, load_project
 
@@ -110,7 +110,7 @@ def check_rendered(graph: Graph, node: Node) -> None:
         audits = audits_of(graph, node.name, DAY)
         for audit in audits:
             assert failing_rows(audit).sql(dialect="spark")
-        assert not audits or spark_text(with_own_names(counting(audits).query))
+        assert not audits or spark_text(counting(audits).query)
     if isinstance(node.model.body, SeedRows):
         with suppress(EvaluationFailed):
             seed_rows(node.model.body.text, node.columns)

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlglot import exp
 
-from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.macros import TimeRange
-from vde_dagster.core.sql.rendering import inline, render_interval, replace_tables
+from vde_dagster.core.sql.rendering import inline, render_interval
 from vde_dagster.core.sql.table_names import model_name_of
 from vde_dagster.core.time.intervals import EPOCH, Interval
 
@@ -99,16 +99,6 @@ def test_an_interval_without_end_is_refused() -> None:
         render_interval(
             query("SELECT 1 AS t"), columns=("t",), time_column="t", time_type="date", times=times
         )
-
-
-def test_tables_are_replaced_by_name_and_keep_their_aliases() -> None:
-    found = replace_tables(
-        query("WITH c AS (SELECT x FROM a.t) SELECT c.x, t.x AS y FROM c, A.T AS t, b.t AS u"),
-        lambda name: TableName("vde__a", "v") if name == ModelName("a", "t") else None,
-    )
-    names = [str(model_name_of(each)) for each in found.find_all(exp.Table)]
-    assert sorted(names) == ["None", "b.t", "vde__a.v", "vde__a.v"]
-    assert found.sql("duckdb").count(" AS t") == 1
 
 
 SETUP = """

@@ -7,13 +7,13 @@ import sqlglot
 from sqlglot import exp
 
 from vde_dagster.core.sql.select_clauses import (
-    OperationClauses,
     SelectClauses,
     clauses_of,
     is_only_around,
+    is_union_all,
     item_of,
     limits_of,
-    operation_of,
+    others_of,
     sorting_of,
 )
 
@@ -24,10 +24,10 @@ def select(sql: str, dialect: str = "spark") -> SelectClauses:
     return clauses_of(parsed)
 
 
-def operation(sql: str, dialect: str = "spark") -> OperationClauses:
+def operation(sql: str, dialect: str = "spark") -> exp.SetOperation:
     parsed = sqlglot.parse_one(sql, read=dialect)
     assert isinstance(parsed, exp.SetOperation)
-    return operation_of(parsed)
+    return parsed
 
 
 def texts(nodes: object) -> list[str]:
@@ -104,7 +104,7 @@ def test_a_join_says_how_it_joins(
     sql: str, words: tuple[str, str, str], *, is_by_condition: bool
 ) -> None:
     (join,) = select(f"SELECT * FROM {sql}").from_.joins
-    assert (join.side, join.kind, join.method) == words
+    assert (join.node.side, join.node.kind, join.node.method) == words
     assert join.item.alias == "b"
     assert join.is_by_condition is is_by_condition
 
@@ -169,21 +169,26 @@ def test_distinct_on_has_its_keys() -> None:
 
 
 @pytest.mark.parametrize(
-    "sql, dialect, union_all, by_name, others",
+    "sql, dialect, union_all, others",
     [
-        ("SELECT 1 AS a UNION ALL SELECT 2", "spark", True, False, set()),
-        ("SELECT 1 AS a UNION SELECT 2 ORDER BY a", "spark", False, False, set()),
-        ("SELECT 1 AS a EXCEPT ALL SELECT 2", "spark", False, False, set()),
-        ("SELECT 1 AS a UNION ALL BY NAME SELECT 2 AS a", "duckdb", True, True, set()),
-        ("SELECT 1 AS a FULL UNION ALL BY NAME SELECT 2 AS a", "bigquery", True, True, {"side"}),
+        ("SELECT 1 AS a UNION ALL SELECT 2", "spark", True, set()),
+        ("SELECT 1 AS a UNION SELECT 2 ORDER BY a", "spark", False, set()),
+        ("SELECT 1 AS a EXCEPT ALL SELECT 2", "spark", False, set()),
+        ("SELECT 1 AS a UNION ALL BY NAME SELECT 2 AS a", "duckdb", True, {"by_name"}),
+        (
+            "SELECT 1 AS a FULL UNION ALL BY NAME SELECT 2 AS a",
+            "bigquery",
+            True,
+            {"by_name", "side"},
+        ),
     ],
 )
 def test_a_set_operation_says_which_rows_it_takes(
-    sql: str, dialect: str, others: set[str], *, union_all: bool, by_name: bool
+    sql: str, dialect: str, others: set[str], *, union_all: bool
 ) -> None:
     found = operation(sql, dialect)
-    assert (found.is_union_all, found.is_by_name) == (union_all, by_name)
-    assert found.others == others
+    assert is_union_all(found) == union_all
+    assert others_of(found) == others
 
 
 def test_parentheses_may_have_clauses_of_their_own() -> None:

@@ -8,10 +8,9 @@ from sqlglot import exp
 
 from tests.core.tables import rows
 from vde_dagster.core.columns import Column
-from vde_dagster.core.names import InvalidName, ModelName, TableName
+from vde_dagster.core.names import InvalidName, ModelName
 from vde_dagster.core.sql.canonical import canonicalize
 from vde_dagster.core.sql.canonical_form import canonical_form
-from vde_dagster.core.sql.rendering import replace_tables
 from vde_dagster.core.sql.table_names import (
     model_name_of,
     name_of_table,
@@ -125,18 +124,6 @@ def test_four_parts_are_no_name() -> None:
     (table,) = query("SELECT 1 FROM a.b.c.d").find_all(exp.Table)
     with pytest.raises(InvalidName, match="4 parts"):
         name_of_table(table)
-
-
-def test_another_catalogs_table_is_never_taken_for_ours() -> None:
-    given = query("SELECT 1 FROM other.raw.orders")
-    replaced = replace_tables(given, {ORDERS: TableName("x", "y")}.get)
-    assert replaced.sql("spark") == "SELECT 1 FROM other.raw.orders"
-
-
-def test_a_replaced_table_has_the_catalog_of_what_it_is_replaced_with() -> None:
-    given = query("SELECT 1 FROM raw.orders")
-    replaced = replace_tables(given, {ORDERS: TableName("raw", "orders", "lake__dev")}.get)
-    assert replaced.sql("spark") == "SELECT 1 FROM `lake__dev`.`raw`.`orders`"
 
 
 @pytest.mark.parametrize(

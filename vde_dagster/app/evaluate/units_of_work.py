@@ -34,7 +34,7 @@ from vde_dagster.app.publish.foreign_writes import damaged_input, head_of
 from vde_dagster.app.publish.publishing import give_up, give_up_after, publish, record
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import AuditFailed, EvaluationFailed, VdeError
-from vde_dagster.core.graph.failed_places import place_of_failure
+from vde_dagster.core.graph.checks import place_of_failure
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.ledger.dsha import RowSum, total
 from vde_dagster.core.ledger.entries import (

@@ -153,37 +153,28 @@ def _own_check(
     columns = {name: [each.name for each in graph[name].columns] for name in node.model.parents}
     written = placed(audit.text.query, catalog=audit.text.catalog, columns=columns)
     text = render_text(graph, node.name, written, times)
-    check = check_of(resolve_time_macros(audit.query, times))
-    if isinstance(check, EachRow):
+    if _picks_rows(audit.query):
         return EachRow(fails=leaf(SqlText((condition_text(text.text),)))), frozenset()
     rows = rows_of_text(text, f"{OWN_PREFIX}own")
     return FailingRows(query=rows), frozenset(tables_in(rows))
 
 
-def check_of(query: exp.Query) -> Check:
-    """The check that a query for failing rows makes.
+def _picks_rows(query: exp.Query) -> bool:
+    """Whether a query only picks rows of ``this_model`` by a condition on each.
 
-    One that only picks rows of ``this_model`` by a condition is asked together with all others of
-    its kind; any other one takes a pass of its own.
+    It is asked together with all others of its kind; any other one takes a pass of its own.
     """
     clauses = clauses_of(query) if isinstance(query, exp.Select) else None
     table = clauses.from_.first.node if clauses is not None and clauses.from_.first else None
     if clauses is None or not isinstance(table, exp.Table):
-        return FailingRows(query=query)
-    condition = (clauses.where if clauses.where is not None else exp.true()).copy()
-    only_picks = (
+        return False
+    return (
         clauses.given <= {"expressions", "from_", "where"}
         and table.name.lower() == THIS_MODEL
         and given_parts(table) <= {"this", "alias"}
         and all(isinstance(each.unalias(), _PLAIN) for each in clauses.projections)
-        and over_rows(condition) is None
+        and (clauses.where is None or over_rows(clauses.where) is None)
     )
-    if not only_picks:
-        return FailingRows(query=query)
-    for column in condition.find_all(exp.Column):  # their table gets another name
-        if column.table.lower() == table.alias_or_name.lower() and not column.db:
-            column.set("table", None)
-    return EachRow(fails=condition)
 
 
 _PLAIN: Final = (exp.Star, exp.Column, exp.Literal)

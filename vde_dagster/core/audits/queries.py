@@ -20,8 +20,7 @@ from vde_dagster.core.audits.values import (
 )
 from vde_dagster.core.audits.written import THIS, filled
 from vde_dagster.core.names import ModelName, TableName
-from vde_dagster.core.sql.rendering import replace_tables, spark_text, with_own_names
-from vde_dagster.core.sql.table_names import common_table_of
+from vde_dagster.core.sql.rendering import spark_text
 
 
 def failing_rows(audit: Audit) -> exp.Query:
@@ -45,32 +44,20 @@ def failing_rows(audit: Audit) -> exp.Query:
             assert_never(audit.check)
 
 
-def reading(
-    query: exp.Query, *, rows: TableName, tables: Mapping[ModelName, TableName]
-) -> exp.Query:
-    """A copy of a query that reads the staged rows, and other models, under these names.
-
-    Raises:
-        KeyError: It reads a model that is not among them.
-    """
-    renamed = replace_tables(query, lambda name: tables[name])
-    for table in [each for each in renamed.find_all(exp.Table) if _is_placeholder(each)]:
-        if not table.alias:
-            table.set("alias", exp.TableAlias(this=exp.to_identifier(THIS_MODEL)))
-        table.set("this", exp.to_identifier(rows.name, quoted=True))
-        if rows.namespace:
-            table.set("db", exp.to_identifier(rows.namespace, quoted=True))
-    return renamed
-
-
 def sql_of(query: exp.Query, *, rows: TableName, tables: Mapping[ModelName, TableName]) -> str:
     """A query in Spark's SQL that reads the staged rows, and other models, under these names.
 
     Raises:
         KeyError: It reads a model that is not among them.
     """
-    text = spark_text(with_own_names(reading(query, rows=rows, tables=tables)))
-    return filled(text, lambda name: rows if name == THIS else tables[name])
+    renamed = query.copy()
+    for table in list(renamed.find_all(exp.Table)):  # all others stand in texts
+        if not table.alias:
+            table.set("alias", exp.TableAlias(this=exp.to_identifier(THIS_MODEL)))
+        table.set("this", exp.to_identifier(rows.name, quoted=True))
+        if rows.namespace:
+            table.set("db", exp.to_identifier(rows.namespace, quoted=True))
+    return filled(spark_text(renamed), lambda name: rows if name == THIS else tables[name])
 
 
 def failing_query(
@@ -124,17 +111,11 @@ def _over(
     if not branch:
         place = exp.Table(**dict(zip(("this", "db", "catalog"), reversed(names), strict=False)))
     audited = exp.select(exp.Star()).from_(place).where(inside)
-    read = reading(query, rows=TableName("", THIS_MODEL), tables=tables)
+    read = query.copy()
     named = exp.CTE(this=audited, alias=exp.TableAlias(this=exp.to_identifier(THIS_MODEL)))
-    own = read.args.get("with_")
-    read.set("with_", exp.With(expressions=[named, *(own.expressions if own else ())]))
-    text = spark_text(with_own_names(read))
-    return filled(text, lambda name: TableName("", THIS_MODEL) if name == THIS else tables[name])
-
-
-def _is_placeholder(table: exp.Table) -> bool:
-    alone = not table.db and table.name.lower() == THIS_MODEL
-    return alone and common_table_of(table) is None
+    read.set("with_", exp.With(expressions=[named]))
+    own = TableName("", THIS_MODEL)
+    return filled(spark_text(read), lambda name: own if name == THIS else tables[name])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -166,6 +166,24 @@ def place_in(model: Model, line: int | None) -> Place:
     return Place(path=model.place.path, line=line)
 
 
+def place_of_failure(model: Model, fragment: str, ran: Sequence[str]) -> Place:
+    """The line of a model's file that has a fragment of what ran; else that of its query.
+
+    What runs is the author's text with other names of tables and without macros (rule R13), so the
+    fragment is looked for as text: it has to be there once, and once in all that ran.
+
+    Args:
+        model: The model.
+        fragment: The part of the SQL that an engine names; empty if it names none.
+        ran: All SQL that it ran for the model: the query, and the statements around it.
+    """
+    file = model.source.text
+    if fragment and file.count(fragment) == sum(each.count(fragment) for each in ran) == 1:
+        return place_in(model, file[: file.index(fragment)].count("\n") + 1)
+    line = line_of(model.body.expression) if isinstance(model.body, Query) else None
+    return place_in(model, line)
+
+
 def _place_of_read(model: Model, parent: ModelName) -> Place:
     """Where a model's query first reads a parent; the model's own where no query does."""
     if not isinstance(model.body, Query):

@@ -17,7 +17,6 @@ from vde_dagster.core.model.partition_types import layout_problems
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.canonical import CanonicalQuery
 from vde_dagster.core.sql.macros import macros_in
-from vde_dagster.core.sql.select_clauses import operation_of
 from vde_dagster.core.sql.spark.functions import GENERATORS
 from vde_dagster.core.sql.time_filter import filters_by_time
 from vde_dagster.core.sql.unresolved import guess, line_of
@@ -67,16 +66,15 @@ def unlaid(model: Model, columns: Sequence[Column]) -> Iterator[Finding]:
 def _uneven(canonical: CanonicalQuery) -> Iterator[Finding]:
     """Set operations, wherever they stand, whose sides have different numbers of columns."""
     for node in canonical.expression.find_all(exp.SetOperation):
-        operation = operation_of(node)
-        if operation.is_by_name:
+        if node.args.get("by_name"):
             continue
-        left, right = _width(operation.left), _width(operation.right)
+        left, right = _width(node.this), _width(node.expression)
         if left is not None and right is not None and left != right:
             yield Finding(
                 message=f"the sides of {node.key.upper()} have {left} and {right} columns",
                 advice="Give both the same number of columns, in the same order; NULL AS name "
                 "stands in for one that a side lacks.",
-                line=line_of(operation.right) or line_of(node),
+                line=line_of(node.expression) or line_of(node),
             )
 
 

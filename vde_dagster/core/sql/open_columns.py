@@ -247,7 +247,7 @@ def _names(query: exp.Expr) -> Collection[str]:
 
 
 def _joins_naturally(from_: FromClause) -> bool:
-    return any(join.method == "NATURAL" for join in from_.joins)
+    return any(join.node.method == "NATURAL" for join in from_.joins)
 
 
 def _counts_columns(select: SelectClauses) -> bool:

@@ -385,7 +385,7 @@ def _may_bind_otherwise(
     """Whether a name without its table may be bound to a column that a table gets later."""
     from_ = from_of(select)
     first = from_.first.node if from_.first is not None else None
-    if any(each.method == "NATURAL" for each in from_.joins):
+    if any(each.node.method == "NATURAL" for each in from_.joins):
         return True
     if not bare or first is None:
         return False

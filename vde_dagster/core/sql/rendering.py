@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from datetime import datetime
-from itertools import count
 
 from sqlglot import ErrorLevel, exp
 
 from vde_dagster.core.errors import Refused
-from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.errors import SQL_ERRORS, first_line
 from vde_dagster.core.sql.macros import (
     TimeRange,
@@ -18,7 +17,7 @@ from vde_dagster.core.sql.macros import (
     timestamp_literal,
     timestamp_ntz_literal,
 )
-from vde_dagster.core.sql.table_names import common_table_of, model_name_of
+from vde_dagster.core.sql.table_names import model_name_of
 from vde_dagster.core.time.formats import ISO_DATE, first_written
 from vde_dagster.core.time.grains import Grain
 from vde_dagster.core.time.intervals import Interval
@@ -94,23 +93,6 @@ def _border(instant: datetime, time_type: str, time_format: str) -> exp.Expr:
             return timestamp_literal(instant)
 
 
-def replace_tables(query: exp.Query, target: Callable[[ModelName], TableName | None]) -> exp.Query:
-    """A copy of a query in which model names are replaced, their aliases kept.
-
-    Names for which ``target`` returns None (common table expressions, for one) stay.
-    """
-    replaced = query.copy()
-    for table in list(replaced.find_all(exp.Table)):
-        name = model_name_of(table)
-        found = target(name) if name is not None else None
-        if found is None:
-            continue
-        for key, part in (("catalog", found.catalog), ("db", found.namespace)):
-            table.set(key, exp.to_identifier(part, quoted=True) if part else None)
-        table.set("this", exp.to_identifier(found.name, quoted=True))
-    return replaced
-
-
 def inline(query: exp.Query, bodies: Mapping[ModelName, exp.Query]) -> exp.Query:
     """A copy of a query with views replaced by their own queries, as sub-queries.
 
@@ -124,7 +106,12 @@ def inline(query: exp.Query, bodies: Mapping[ModelName, exp.Query]) -> exp.Query
         name = model_name_of(table)
         is_read = isinstance(table.parent, exp.From | exp.Join | exp.Subquery)
         if is_read and name is not None and name in bodies:
-            _refuse_time_travel(table, name)
+            if any(table.args.get(key) for key in ("version", "when", "system_time")):
+                raise Refused(
+                    f"{name} is read as of a version or a time, but it is no table: its query is "
+                    "inlined in the queries that read it",
+                    advice="Read its upstream tables as of a version or a time.",
+                )
             subquery = bodies[name].copy().subquery(table.alias_or_name, copy=False)
             if table.alias_column_names:
                 subquery.set("alias", table.args["alias"].copy())
@@ -132,44 +119,6 @@ def inline(query: exp.Query, bodies: Mapping[ModelName, exp.Query]) -> exp.Query
                 subquery.set(key, table.args.get(key))
             table.replace(subquery)
     return inlined
-
-
-def _refuse_time_travel(table: exp.Table, name: ModelName) -> None:
-    if any(table.args.get(key) for key in ("version", "when", "system_time")):
-        raise Refused(
-            f"{name} is read as of a version or a time, but it is no table: its query is inlined "
-            "in the queries that read it",
-            advice="Read its upstream tables as of a version or a time.",
-        )
-
-
-def with_own_names(statement: exp.Expr) -> exp.Expr:
-    """A copy in which no two common table expressions have one name; outer ones keep theirs.
-
-    They are all written in front of the statement, since older Spark versions take no other place.
-    There, the names of queries that were inlined in one another may clash.
-    """
-    named = statement.copy()
-    meant = [(each, common_table_of(each)) for each in named.find_all(exp.Table) if not each.db]
-    every = list(named.find_all(exp.CTE))
-    taken = {each.name.lower() for each, _ in meant} | {each.alias.lower() for each in every}
-    seen: set[str] = set()
-    for cte in every:
-        name = cte.alias.lower()
-        if name in seen:
-            name = next(each for each in _numbered(name) if each not in taken)
-            cte.args["alias"].set("this", _quoted(name))
-            for table in (each for each, found in meant if found is cte):
-                if not table.alias:
-                    table.set("alias", exp.TableAlias(this=table.this))
-                table.set("this", _quoted(name))
-        seen.add(name)
-        taken.add(name)
-    return named
-
-
-def _numbered(name: str) -> Iterator[str]:
-    return (f"{name}_{number}" for number in count(2))
 
 
 def spark_text(statement: exp.Expr) -> str:
@@ -182,13 +131,9 @@ def spark_text(statement: exp.Expr) -> str:
         return statement.sql(dialect="spark", identify=True, unsupported_level=ErrorLevel.RAISE)
     except (*SQL_ERRORS, RecursionError) as error:
         what = "query" if isinstance(statement, exp.Query) else f"{statement.key} statement"
-        raise _unwritable(what, error) from error
-
-
-def _unwritable(what: str, error: Exception) -> Refused:
-    nested = isinstance(error, RecursionError)
-    reason = "it is nested too deeply" if nested else first_line(error).rstrip(".")
-    return Refused(
-        f"the {what} cannot be written in Spark's SQL: {reason}",
-        advice="Write that part in another way, such as with a function that Spark has, too.",
-    )
+        nested = isinstance(error, RecursionError)
+        reason = "it is nested too deeply" if nested else first_line(error).rstrip(".")
+        raise Refused(
+            f"the {what} cannot be written in Spark's SQL: {reason}",
+            advice="Write that part in another way, such as with a function that Spark has, too.",
+        ) from error

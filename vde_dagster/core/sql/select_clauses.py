@@ -76,21 +76,6 @@ class JoinClause:
     on: exp.Expr | None
 
     @property
-    def side(self) -> str:
-        """``LEFT``, ``RIGHT``, ``FULL``, or empty."""
-        return self.node.side
-
-    @property
-    def kind(self) -> str:
-        """``INNER``, ``OUTER``, ``CROSS``, ``SEMI``, ``ANTI``, or empty."""
-        return self.node.kind
-
-    @property
-    def method(self) -> str:
-        """``NATURAL`` and so on, or empty."""
-        return self.node.method
-
-    @property
     def using(self) -> tuple[str, ...]:
         """The columns of both sides that USING names, as they are written."""
         return tuple(each.name for each in self.node.args.get("using") or ())
@@ -178,23 +163,6 @@ class SelectClauses:
         return [each for key in apart for each in parts_named(self.node, key)]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OperationClauses:
-    """UNION, INTERSECT or EXCEPT of two queries."""
-
-    node: exp.SetOperation
-    left: exp.Expr
-    right: exp.Expr
-    is_distinct: bool
-    is_by_name: bool
-    others: frozenset[str]
-
-    @property
-    def is_union_all(self) -> bool:
-        """Whether all rows of both sides are taken."""
-        return isinstance(self.node, exp.Union) and not self.is_distinct
-
-
 _SORTING: Final = ("order", "sort", "cluster", "distribute")
 _LIMITS: Final = ("limit", "offset")
 ENDINGS: Final = frozenset({*_SORTING, *_LIMITS})
@@ -202,7 +170,7 @@ _OF_SELECTS: Final = ENDINGS.union(
     ("with_", "from_", "joins", "laterals", "where", "group", "having"),
     ("windows", "qualify", "expressions", "distinct", "hint"),
 )
-_OF_OPERATIONS: Final = ENDINGS | {"this", "expression", "distinct", "by_name", "with_"}
+_OF_OPERATIONS: Final = ENDINGS | {"this", "expression", "distinct", "with_"}
 _OF_WITH: Final = frozenset({"expressions", "recursive"})
 _OF_PARENTHESES: Final = frozenset({"this", "alias", "with_"})
 _OF_TABLES: Final = frozenset({"this", "alias", "db", "catalog", "joins", "laterals", "hints"})
@@ -230,16 +198,14 @@ def clauses_of(select: exp.Select) -> SelectClauses:
     )
 
 
-def operation_of(operation: exp.SetOperation) -> OperationClauses:
-    """The sides and clauses of a set operation."""
-    return OperationClauses(
-        node=operation,
-        left=operation.this,
-        right=operation.expression,
-        is_distinct=bool(operation.args.get("distinct")),
-        is_by_name=bool(operation.args.get("by_name")),
-        others=given(operation) - _OF_OPERATIONS | _others_of_with(operation),
-    )
+def others_of(operation: exp.SetOperation) -> frozenset[str]:
+    """The clauses of a set operation that are not read here; BY NAME is among them."""
+    return given(operation) - _OF_OPERATIONS | _others_of_with(operation)
+
+
+def is_union_all(operation: exp.SetOperation) -> bool:
+    """Whether all rows of both sides are taken."""
+    return isinstance(operation, exp.Union) and not operation.args.get("distinct")
 
 
 def with_of(query: exp.Expr) -> exp.With | None:

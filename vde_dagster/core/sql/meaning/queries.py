@@ -30,13 +30,13 @@ from vde_dagster.core.sql.meaning.source_reader import SourceReader
 from vde_dagster.core.sql.meaning.sources import Scope, blurred
 from vde_dagster.core.sql.select_clauses import (
     GroupClause,
-    OperationClauses,
     SelectClauses,
     clauses_of,
     given,
     is_only_around,
+    is_union_all,
     limits_of,
-    operation_of,
+    others_of,
     parts_named,
     sorting_of,
     with_of,
@@ -206,23 +206,23 @@ class _QueryReader:
     def _operation(self, query: exp.SetOperation, outer: Scope) -> Meaning:
         """UNION and its like. A chain of them is read without recursion: it may be long."""
         operations = chain_of(query)
-        ctes = self.sources.common_tables(with_of(operations[-1].node), outer)
+        ctes = self.sources.common_tables(with_of(operations[-1]), outer)
         inside = replace(outer, ctes=ctes)
-        sides: list[exp.Expr] = [operations[0].left]
+        sides: list[exp.Expr] = [operations[0].this]
         branches = [self.read(sides[0], inside)]
         for each, following in zip_longest(operations, operations[1:]):
-            right = self.read(each.right, inside)
+            right = self.read(each.expression, inside)
             found = branches[0]
             uneven = found.is_open or len(found.columns) != len(right.columns)
-            if each.others or each.is_by_name or uneven:
+            if others_of(each) or uneven:
                 return self.opaque(query, outer)
             branches.append(right)
-            sides.append(each.right)
-            if takes_all(each) and following is not None and following.is_union_all:
+            sides.append(each.expression)
+            if takes_all(each) and following is not None and is_union_all(following):
                 continue
-            both = united(branches, sides) if each.is_union_all else operated(each, found, right)
+            both = united(branches, sides) if is_union_all(each) else operated(each, found, right)
             scope = Scope(outer=outer, ctes=ctes)
-            branches, sides = [self._ordered(each.node, both, scope)], [each.node]
+            branches, sides = [self._ordered(each, both, scope)], [each]
         return branches[0]
 
     # -- what is not analysed
@@ -273,23 +273,20 @@ def _aggregates(node: exp.Expr) -> bool:
     return any(map(is_aggregate, calls_in(node)))
 
 
-def chain_of(query: exp.SetOperation) -> list[OperationClauses]:
+def chain_of(query: exp.SetOperation) -> list[exp.SetOperation]:
     """A set operation after those on its left side, the innermost first.
 
     One with a WITH of its own ends the chain: it is a side like any query.
     """
-    chain = [operation_of(query)]
-    while isinstance(first := chain[-1].left, exp.SetOperation):
-        inner = operation_of(first)
-        if with_of(first) is not None:
-            break
-        chain.append(inner)
+    chain = [query]
+    while isinstance(first := chain[-1].this, exp.SetOperation) and with_of(first) is None:
+        chain.append(first)
     return chain[::-1]
 
 
-def takes_all(operation: OperationClauses) -> bool:
+def takes_all(operation: exp.SetOperation) -> bool:
     """Whether all rows of both sides are taken unchanged."""
-    return operation.is_union_all and not (sorting_of(operation.node) or limits_of(operation.node))
+    return is_union_all(operation) and not (sorting_of(operation) or limits_of(operation))
 
 
 def united(branches: Sequence[Meaning], sides: Sequence[exp.Expr]) -> Meaning:
@@ -310,12 +307,12 @@ def united(branches: Sequence[Meaning], sides: Sequence[exp.Expr]) -> Meaning:
     return Meaning(rows, tuple(columns), written=first.written)
 
 
-def operated(operation: OperationClauses, left: Meaning, right: Meaning) -> Meaning:
+def operated(operation: exp.SetOperation, left: Meaning, right: Meaning) -> Meaning:
     """The result of a set operation: some rows of both sides, chosen by all their values."""
     columns = tuple(
         (name, combined("either", [one, other]))
         for (name, one), other in zip(left.columns, right.values, strict=True)
     )
-    step = f"{type(operation.node).__name__} {operation.is_distinct}"
+    step = f"{type(operation).__name__} {bool(operation.args.get('distinct'))}"
     rows = left.rows.then(step, [right.rows.part, *(part for _, part in columns)])
     return Meaning(rows, columns, written=left.written)

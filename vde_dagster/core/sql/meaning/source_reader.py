@@ -145,7 +145,8 @@ class SourceReader:
         if not join.is_by_condition:
             named = named_by(join.node, scope)
             return rows.then(f"join {canonical_form(join.node)}", [item, *named])
-        words = f"{join.side} {join.kind if join.kind not in ('INNER', 'OUTER') else ''}".strip()
+        kind = join.node.kind if join.node.kind not in ("INNER", "OUTER") else ""
+        words = f"{join.node.side} {kind}".strip()
         conditions = self.expressions.conditions(join.on, scope)
         if words in ("", "CROSS"):
             return rows.joined(item).filtered(conditions)

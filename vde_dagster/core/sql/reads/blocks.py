@@ -17,13 +17,12 @@ from vde_dagster.core.sql.select_clauses import (
     FromClause,
     FromItem,
     JoinClause,
-    OperationClauses,
     SelectClauses,
     clauses_of,
     given,
     is_only_around,
     listed_columns,
-    operation_of,
+    others_of,
     with_of,
 )
 from vde_dagster.core.sql.table_names import common_table_of
@@ -95,9 +94,9 @@ def is_understood_join(join: JoinClause) -> bool:
     """Whether a join keeps, drops or completes with NULLs each row by itself."""
     return (
         join.is_by_condition
-        and join.side in _SIDES
-        and join.kind in _KINDS
-        and not (join.kind in ("SEMI", "ANTI") and join.side not in ("", "LEFT"))
+        and join.node.side in _SIDES
+        and join.node.kind in _KINDS
+        and not (join.node.kind in ("SEMI", "ANTI") and join.node.side not in ("", "LEFT"))
     )
 
 
@@ -126,10 +125,9 @@ class _Reader:
         self.visited.add(id(node))
         self.common_tables(node)
         if isinstance(node, exp.SetOperation):
-            operation = operation_of(node)
-            use = Use(operation=node) if _is_plain(operation) else OPAQUE
-            self.query(operation.left, use)
-            self.query(operation.right, use)
+            use = Use(operation=node) if _is_plain(node) else OPAQUE
+            self.query(node.this, use)
+            self.query(node.expression, use)
         else:
             clauses = clauses_of(node)
             block = Block(clauses=clauses, sound=not clauses.others)
@@ -185,10 +183,9 @@ class _Reader:
             block.tables[source.alias] = node
 
 
-def _is_plain(operation: OperationClauses) -> bool:
+def _is_plain(operation: exp.SetOperation) -> bool:
     """Whether a set operation chooses rows by their values only, without a LIMIT after that."""
-    ends = set(given(operation.node)) - {"order"}
-    return not (operation.others or operation.is_by_name or ends & ENDINGS)
+    return not (others_of(operation) or given(operation) & (ENDINGS - {"order"}))
 
 
 def _unwrapped(node: exp.Expr) -> tuple[Body | None, bool]:

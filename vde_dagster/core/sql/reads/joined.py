@@ -20,13 +20,11 @@ from vde_dagster.core.sql.select_clauses import (
     FromClause,
     FromItem,
     JoinClause,
-    OperationClauses,
     SelectClauses,
     clauses_of,
     from_of,
     given,
     item_of,
-    operation_of,
 )
 from vde_dagster.core.sql.table_names import common_table_of, model_name_of, query_of
 from vde_dagster.core.time.intervals import IntervalUnit
@@ -129,8 +127,8 @@ def _joined(first: FromItem, joins: Sequence[JoinClause], seen: str) -> list[Sou
             return None
         on = tuple(conjuncts(join.on)) if join.on is not None else ()
         source = Source(alias=join.item.alias, node=join.item.node, on=on)
-        if join.side in ("RIGHT", "FULL"):
-            return _two(found[0], source, join.side, seen) if len(joins) == 1 else None
+        if join.node.side in ("RIGHT", "FULL"):
+            return _two(found[0], source, join.node.side, seen) if len(joins) == 1 else None
         found.append(replace(source, role=_role(join, source.alias, seen)))
     return found
 
@@ -143,9 +141,9 @@ def is_plain(source: Source) -> bool:
 
 
 def _role(join: JoinClause, alias: str, seen: str) -> Role:
-    if join.kind in ("SEMI", "ANTI"):
+    if join.node.kind in ("SEMI", "ANTI"):
         return Role.TESTED
-    return Role.OPTIONAL if join.side == "LEFT" and alias != seen else Role.KEPT
+    return Role.OPTIONAL if join.node.side == "LEFT" and alias != seen else Role.KEPT
 
 
 def _two(first: Source, second: Source, side: str, seen: str) -> list[Source] | None:
@@ -222,18 +220,18 @@ class Columns:
             case exp.Subquery():
                 return self.in_query(node.this, name)
             case exp.SetOperation():
-                return self._in_operation(operation_of(node), name)
+                return self._in_operation(node, name)
             case exp.Select():
                 output = output_of(node, name)
                 return None if output is None else self._axis_made(clauses_of(node), output)
             case _:
                 return None
 
-    def _in_operation(self, operation: OperationClauses, name: str) -> Axis | None:
-        left, right = operation.left, operation.right
+    def _in_operation(self, operation: exp.SetOperation, name: str) -> Axis | None:
+        left, right = operation.this, operation.expression
         names, others = names_of(left), names_of(right)
         at = names.index(name) if names.count(name) == 1 else len(others)
-        if operation.is_by_name or at >= len(others) or others.count(others[at]) != 1:
+        if operation.args.get("by_name") or at >= len(others) or others.count(others[at]) != 1:
             return None
         first = self.in_query(left, name)
         return first if first == self.in_query(right, others[at]) else None

@@ -215,11 +215,11 @@ def _conditions(select: SelectClauses, alias: str) -> Iterator[exp.Expr]:
 
 def _dropped(join: JoinClause, before: set[str], joined: set[str]) -> set[str]:
     """The sides of a join whose rows are dropped if they find no partner."""
-    if join.kind == "ANTI" or (join.side == "LEFT" and join.kind != "SEMI"):
+    if join.node.kind == "ANTI" or (join.node.side == "LEFT" and join.node.kind != "SEMI"):
         return joined
-    if join.side == "RIGHT":
+    if join.node.side == "RIGHT":
         return before
-    return set() if join.side == "FULL" else before | joined
+    return set() if join.node.side == "FULL" else before | joined
 
 
 def _aliases(item: FromItem) -> set[str]:

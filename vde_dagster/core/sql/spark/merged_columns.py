@@ -108,7 +108,7 @@ class _Joins:
         join.node.set("on", exp.and_(*compared, copy=False))
         if join.node.is_semi_or_anti_join:
             return left
-        both.merged |= {name: _taken(join.side, *pair) for name, pair in pairs.items()}
+        both.merged |= {name: _taken(join.node.side, *pair) for name, pair in pairs.items()}
         return both
 
     def _column(self, side: _Side, name: str) -> exp.Expr:
