@@ -10,7 +10,7 @@ import pytest
 from tests.state.builders import MINUTE, SALES, START, snapshot
 from tests.state.conftest import Store
 from vde_dagster.core.errors import Refused
-from vde_dagster.core.model.snapshot import Bounded, DecidedBy, ModelSnapshot, VersionKey
+from vde_dagster.core.model.snapshot import Bounded, DecidedBy, ModelSnapshot
 from vde_dagster.ports.state import Environment, State
 
 WHOLE = snapshot(version="a" * 32)
@@ -48,13 +48,6 @@ def test_an_environment_shows_what_is_bounded_and_it_is_stored_as_it_is_elsewher
     shown = state.environment("dev"), state.environment("dev", revision=1)
     assert [each.snapshots[SALES] for each in shown if each] == [bounded.unbounded, bounded]
     assert state.owners([bounded.unbounded.key]) == {bounded.unbounded.key: "dev"}
-
-
-def test_what_is_bounded_is_no_version_of_its_definition(store: Store) -> None:
-    promote(store.state, "dev", 0, BOUNDED)
-    by_itself = VersionKey(SALES, WHOLE.fingerprint.data_version)
-    found = store.state.versions([(SALES, WHOLE.fingerprint)])
-    assert found == {by_itself: (WHOLE.key,)}
 
 
 @pytest.mark.full

@@ -127,12 +127,13 @@ def plan(
 @options.shared
 def comment(environment: str, *, kept: Path | None, output: str, folder: Path) -> None:
     """Print what the request changes, computes and has built, as a comment for its reviewers."""
+    from vde_dagster.app.apply.saved_plans import load_plan
     from vde_dagster.composition import VdeProject
 
     project = VdeProject.load(folder)
     files = _files(project, environment, kept)
     request = files.read()
-    promotion = files.promotion(project.configuration) if request.is_built else None
+    promotion = load_plan(project.configuration, files.plan) if request.is_built else None
     _show(project, request, promotion, output)
 
 
@@ -146,7 +147,7 @@ def apply(environment: str, *, kept: Path | None, output: str, folder: Path) -> 
     Nothing that the environment of the request has is computed again. If what it is for has
     changed since, nothing is written: `vde ci plan` makes a new plan, to be approved again.
     """
-    from vde_dagster.app.apply.saved_plans import left_of
+    from vde_dagster.app.apply.saved_plans import left_of, load_plan
     from vde_dagster.app.inspect.interval_report import left_by_plan
     from vde_dagster.cli.plan import apply as applied
     from vde_dagster.cli.plan import built, print_built, show
@@ -162,7 +163,7 @@ def apply(environment: str, *, kept: Path | None, output: str, folder: Path) -> 
             advice=f"Mend that, and run {planning_again(environment)} again.",
         )
     try:
-        promotion, before = left_of(project.services, files.promotion(project.configuration))
+        promotion, before = left_of(project.services, load_plan(project.configuration, files.plan))
     except Conflict as error:
         again = planning_again(environment)
         raise Conflict(

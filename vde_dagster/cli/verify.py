@@ -68,12 +68,10 @@ def _asked(binding: Binding, text: str, *, catalog: str) -> ModelName:
 
 def _advice(binding: Binding, found: Verified) -> str:
     """What to do about rows that are not as recorded."""
-    from vde_dagster.core.planning.restatement import forbids_restatement
-
     name, environment = found.key.model, binding.environment
     if found.missing_table:
         return f"`vde plan {environment}` computes its rows again, or says why it cannot."
-    if forbids_restatement(binding.node(name).model):
+    if binding.node(name).model.kind.disable_restatement:
         return "Restore the table's files: the model sets disable_restatement (docs/kinds.md)."
     again = f"vde plan {environment} --restate-model {name}"
     return f"Restore the table's files, or compute the rows again where they are owned: `{again}`"

@@ -21,7 +21,6 @@ from pydantic import Field
 
 from vde_dagster.app.apply.running import Wanted, end_without_work, plan_run
 from vde_dagster.app.catch_up.listing import list_late_data
-from vde_dagster.app.inputs.staying import is_computed
 from vde_dagster.app.inspect.interval_report import waiting_lines, waiting_models
 from vde_dagster.app.plan.work_tokens import plan_token, work_tokens
 from vde_dagster.core.errors import Refused
@@ -248,7 +247,7 @@ def launched_by_automation(location: Location) -> tuple[Node, ...]:
     Those are the ones whose version the environment may write (rule R9).
     """
     binding = location.binding
-    nodes = [node for node in binding.graph if is_computed(node)]
+    nodes = [node for node in binding.graph if node.model.kind.follows_upstream]
     owners = location.project.services.state.owners(binding.key(node.name) for node in nodes)
     return tuple(
         node

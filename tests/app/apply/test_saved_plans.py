@@ -23,7 +23,7 @@ from tests.app.memory_world import (
 from tests.depth import is_full
 from tests.worlds.state import memory_state
 from vde_dagster.app.apply.applying import apply_plan
-from vde_dagster.app.apply.saved_plans import is_applied, read_saved, renewed, saved_text
+from vde_dagster.app.apply.saved_plans import is_applied, left_of, read_saved, saved_text
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.promote.promotion import finish_promotions
@@ -79,7 +79,7 @@ def apply(services: Services, text: str) -> tuple[Evaluated, ...]:
     if is_applied(services, saved):
         finish_promotions(services, saved.environment)
         return ()
-    return apply_plan(services, renewed(services, saved), lambda _: None)
+    return apply_plan(services, left_of(services, saved)[0], lambda _: None)
 
 
 def save(world: MemoryWorld, environment: str = "prod", texts: dict[str, str] = MORE) -> str:
@@ -195,14 +195,14 @@ def test_views_that_would_move_are_refused_where_the_review_saw_none(world: Memo
     dev = replace(saved, environment="dev", base_revision=1)
     moved = replace(world.services(), naming=ViewNaming(target=SuffixTarget.TABLE))
     with pytest.raises(Conflict, match="views of dev would change"):
-        renewed(moved, read(saved_text(SHOP, dev)))
+        left_of(moved, read(saved_text(SHOP, dev)))
 
 
 @pytest.mark.full
 def test_two_processes_that_apply_one_file_at_once_do_it_once(world: MemoryWorld) -> None:
     text = save(world)
     first, second = world.services(), world.services()
-    one, two = (renewed(each, read(text)) for each in (first, second))
+    one, two = (left_of(each, read(text))[0] for each in (first, second))
     apply_plan(first, one, lambda _: None)
     with pytest.raises(Conflict, match="prod was changed since"):
         apply_plan(second, two, lambda _: None)

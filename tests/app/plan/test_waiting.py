@@ -111,7 +111,9 @@ def test_another_environment_that_fills_the_version_is_named() -> None:
     texts = {"weekly": WEEKLY, "child": child()}
     build(world.services(), graph_of(texts))
     world.land(until=24 * 14)
-    assert waits(world, texts, "dev") == [Wait.elsewhere(Filler(environment="prod"))]
+    assert waits(world, texts, "dev") == [
+        Wait(reason=Reason.ENVIRONMENT, name="prod", filler=Filler(environment="prod"))
+    ]
 
 
 def test_a_source_without_any_row_is_named_where_late_data_of_it_is_loaded() -> None:

@@ -41,7 +41,7 @@ from tests.core.counted_graphs import counted
 from tests.worlds.clock import ManualClock
 from tests.worlds.state import memory_state
 from vde_dagster.app.apply.applying import apply_plan
-from vde_dagster.app.apply.saved_plans import renewed
+from vde_dagster.app.apply.saved_plans import left_of
 from vde_dagster.app.catch_up.detecting import detect
 from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.evaluate.evaluation import evaluate
@@ -549,12 +549,12 @@ def test_r15_a_saved_plan_is_refused_where_more_is_behind_than_was_reviewed(
     world: MemoryWorld,
 ) -> None:
     saved = asked(world.services(), ORIGINAL, "prod")
-    assert renewed(world.services(), saved).backfills == ()
+    assert left_of(world.services(), saved)[0].backfills == ()
     world.land((2, 100), until=72)
     with pytest.raises(Conflict, match=r"mart\.sales.*changed since"):
-        renewed(world.services(), saved)
+        left_of(world.services(), saved)
     again = asked(world.services(), ORIGINAL, "prod")
-    apply_plan(world.services(), renewed(world.services(), again), lambda _: None)
+    apply_plan(world.services(), left_of(world.services(), again)[0], lambda _: None)
     assert world.rows("mart.sales") == [(DAYS[0], 110), *AMOUNTS[1:]]
 
 

@@ -8,7 +8,8 @@ import pytest
 
 from tests.state.builders import START, intent, publication
 from vde_dagster.core.audits.values import AuditResult
-from vde_dagster.core.ledger.acceptance import Acceptable, NotAcceptable, acceptable
+from vde_dagster.core.errors import Refused
+from vde_dagster.core.ledger.acceptance import acceptable
 from vde_dagster.core.ledger.unit_of_work import Acceptance, UnitOfWork, UnitOfWorkState
 
 BAD = AuditResult(name="z_score", failing=3, message="3 rows fail")
@@ -30,26 +31,26 @@ def work(*audits: AuditResult, state: UnitOfWorkState = UnitOfWorkState.ABANDONE
     )
 
 
-def why(found: Acceptable | NotAcceptable) -> str:
-    assert isinstance(found, NotAcceptable)
-    return found.reason
+def refused(work: UnitOfWork, *accepted: str) -> Refused:
+    with pytest.raises(Refused) as found:
+        acceptable(work, accepted)
+    return found.value
 
 
 def test_a_name_stands_for_all_calls_of_an_audit_and_what_only_warns_needs_none() -> None:
     found = acceptable(work(BAD, AGAIN, WARNS, PASSED), ["z_score"])
-    assert found == Acceptable(publication=publication(), audits=("z_score",))
+    assert found == (publication(), ("z_score",))
 
 
 def test_all_that_is_missing_and_all_that_is_too_much_is_named_at_once() -> None:
-    found = acceptable(work(BAD, AGAIN, OTHER, WARNS), ["not_constant", "at_least_one"])
-    assert why(found).splitlines() == [
+    found = refused(work(BAD, AGAIN, OTHER, WARNS), "not_constant", "at_least_one")
+    assert found.message.splitlines() == [
         "the audit z_score refused the rows of w1, too: 4 rows fail",
         "the audit not_null refused the rows of w1, too: 1 row fails",
         "no blocking audit at_least_one refused them",
-        "no blocking audit not_constant refused them",
+        "no blocking audit not_constant refused them. Nothing was published",
     ]
-    assert isinstance(found, NotAcceptable)
-    assert found.advice.endswith("--accept z_score --accept not_null")
+    assert found.advice.rstrip(".").endswith("--accept z_score --accept not_null")
 
 
 CLOSED = {
@@ -67,7 +68,7 @@ CLOSED = {
 
 @pytest.mark.parametrize("said, found", CLOSED.items(), ids=range(len(CLOSED)))
 def test_work_that_has_nothing_to_publish_says_why(said: str, found: UnitOfWork) -> None:
-    assert why(acceptable(found, ["z_score"])).startswith(said)
+    assert refused(found, "z_score").message.startswith(said)
 
 
 def test_nobody_is_named_where_it_is_not_known_who_accepted() -> None:

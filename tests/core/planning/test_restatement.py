@@ -31,7 +31,6 @@ from vde_dagster.core.model.model import Model, PythonFunction
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.restatement import (
     RestatementRefused,
-    forbids_restatement,
     never_again,
     restate_all,
     restated_ranges,
@@ -106,7 +105,7 @@ def test_what_is_restated_as_a_whole_is_everything_loaded_or_nothing() -> None:
     ],
 )
 def test_which_models_forbid_a_restatement(kind: Kind, forbids: bool) -> None:
-    assert forbids_restatement(model(kind)) is forbids
+    assert model(kind).kind.disable_restatement is forbids
 
 
 def days(before: int, after: int = 0) -> Window:

@@ -15,7 +15,7 @@ from vde_dagster.app.catch_up.listing import list_late_data
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.evaluate.evaluation import owned, writing
 from vde_dagster.app.inputs.input_moves import InputStates
-from vde_dagster.app.inputs.staying import is_computed, look_at
+from vde_dagster.app.inputs.staying import look_at
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.plan.resolving import bounds_of
 from vde_dagster.app.publish.foreign_writes import head_of
@@ -26,7 +26,7 @@ from vde_dagster.app.staleness.late_upstream import why_stale
 from vde_dagster.core.audits.results import as_accepted
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import Graph
-from vde_dagster.core.ledger.acceptance import Acceptable, NotAcceptable, acceptable
+from vde_dagster.core.ledger.acceptance import acceptable
 from vde_dagster.core.ledger.entries import (
     LedgerChange,
     LedgerMismatch,
@@ -83,7 +83,7 @@ def publish_refused(
         raise Refused("nobody said why the rows are published all the same", advice="say it.")
     work = _refused_work(services, accepting.work_id)
     _refuse_if_published(services, work)
-    _acceptable(work, accepting)
+    acceptable(work, accepting.audits)
     binding = _binding_of(services, files, work)
     owned(services, binding, work.intent.key.model)
     try:
@@ -115,13 +115,6 @@ def _refuse_if_published(services: Services, work: UnitOfWork) -> None:
             )
 
 
-def _acceptable(work: UnitOfWork, accepting: Accepting) -> Acceptable:
-    found = acceptable(work, accepting.audits)
-    if isinstance(found, NotAcceptable):
-        raise Refused(f"{found.reason}. Nothing was published", advice=found.advice)
-    return found
-
-
 def _binding_of(services: Services, files: Callable[[], Graph], work: UnitOfWork) -> Binding:
     """What the environment runs, or will run once the project's files are planned."""
     environment, key = work.intent.environment, work.intent.key
@@ -151,17 +144,17 @@ def _published(
     started = services.clock.now()
     work = _refused_work(services, accepting.work_id)
     _refuse_if_published(services, work)
-    found = _acceptable(work, accepting)
-    _refuse_if_moved(services, binding, work, found.publication)
+    publication, audits = acceptable(work, accepting.audits)
+    _refuse_if_moved(services, binding, work, publication)
     acceptance = Acceptance(
         work_id=work.intent.work_id,
-        audits=found.audits,
+        audits=audits,
         reason=accepting.reason.strip(),
         author=services.author,
         accepted_at=started,
     )
     intent = _intent(services, binding, work, acceptance)
-    key, publication = intent.key, found.publication
+    key = intent.key
     results = tuple(as_accepted(each) for each in work.audits)
     services.state.record_accepted(intent, results, publication, lease=lease)
     services.state.renew_lease(lease, ttl=services.lease_ttl)
@@ -248,7 +241,7 @@ def _why_moved(
     if intent.session is not None:
         return _why_other_marks(services, work)
     node = binding.node(intent.key.model)
-    if not is_computed(node):
+    if not node.model.kind.follows_upstream:
         return ""
     states = InputStates(services=services, graph=binding.graph, snapshots=binding.snapshots)
     intervals = {each.interval for each in _written(publication)}

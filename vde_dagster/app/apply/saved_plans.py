@@ -92,24 +92,12 @@ def is_applied(services: Services, plan: Plan) -> bool:
     return shown is not None and shown.plan_id == plan.plan_id
 
 
-def renewed(services: Services, plan: Plan) -> Plan:
-    """What is still to be done of a reviewed plan.
-
-    The models' inputs and loaded intervals are looked at again. The time is that of the reviewed
-    plan, so intervals that became due since are left to a later one.
-
-    Raises:
-        Conflict: The environment or the stored snapshots changed since; nothing was written.
-    """
-    refuse_moved(plan, services.state.revision(plan.environment))
-    finish_promotions(services, plan.environment)
-    return still_to_do(plan, planned_again(services, plan))
-
-
 def left_of(services: Services, plan: Plan) -> tuple[Plan, bool]:
     """What is left to do of a reviewed plan, and whether it was applied before.
 
-    Promotions that an earlier process left are finished first.
+    The models' inputs and loaded intervals are looked at again. The time is that of the reviewed
+    plan, so intervals that became due since are left to a later one. Promotions that an earlier
+    process left are finished first.
 
     Raises:
         Conflict: The environment or the stored snapshots changed since; nothing was written.
@@ -122,7 +110,9 @@ def left_of(services: Services, plan: Plan) -> tuple[Plan, bool]:
     if is_applied(services, plan):
         end_promotions(services, plan.environment)
         return nothing_left(plan), True
-    return renewed(services, plan), False
+    refuse_moved(plan, services.state.revision(plan.environment))
+    finish_promotions(services, plan.environment)
+    return still_to_do(plan, planned_again(services, plan)), False
 
 
 def _with_sources(snapshots: Snapshots, change: Callable[[ModelSource], ModelSource]) -> Snapshots:
@@ -216,14 +206,6 @@ class PullRequestFiles:
                 advice=f"Run {planning_again(self.environment)} again.",
             ) from error
         return read_request(content, name=str(self.record), environment=self.environment)
-
-    def promotion(self, configuration: Configuration) -> Plan:
-        """The plan that was saved for the approval.
-
-        Raises:
-            Refused: There is none, or it cannot be applied.
-        """
-        return load_plan(configuration, self.plan)
 
     def remove(self) -> None:
         """Remove both files; it is no error if they are gone.

@@ -23,7 +23,6 @@ from vde_dagster.core.ledger.late.question import Question, StatelessQuestion, W
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.readiness import held_back
-from vde_dagster.core.planning.restatement import forbids_restatement
 from vde_dagster.core.sql.reads.input_ranges import affected
 from vde_dagster.core.sql.row_local import is_by_time
 from vde_dagster.core.time.intervals import Interval, due, subtract
@@ -136,7 +135,7 @@ def _without_times(binding: Binding, node: Node, holding: Holding, *, reload: bo
     return WithoutTimes(
         by_time=query is not None and is_by_time(query),
         outdated=bool(holding.outdated),
-        may_rebuild=reload or not forbids_restatement(node.model),
+        may_rebuild=reload or not node.model.kind.disable_restatement,
     )
 
 

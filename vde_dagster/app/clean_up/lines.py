@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+from vde_dagster.core.listing import plural
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from vde_dagster.app.clean_up.janitor import Cleaned
-    from vde_dagster.app.clean_up.looking import Look
+    from vde_dagster.app.clean_up.looking import Left, Look
     from vde_dagster.app.clean_up.maintaining import Maintained, Maintenance
     from vde_dagster.core.model.snapshot import VersionKey
     from vde_dagster.ports.physical_layer import StoredFiles
@@ -21,7 +23,7 @@ _BEGUN: Final = "its removal was begun"
 _UNUSED: Final = "nothing refers to it"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Line:
     """What is done with a table, view, environment or revision, why, and the size; empty for none.
 
@@ -42,23 +44,17 @@ def look_lines(seen: Look, files: Mapping[VersionKey, StoredFiles]) -> Iterator[
     """
     swept, begun = seen.swept, seen.found.removing
     for name in seen.expired:
-        why = _BEGUN if name in begun else "its time is over"
-        yield Line(what="remove", name=f"environment {name}", why=why)
+        yield Line("remove", f"environment {name}", _BEGUN if name in begun else "its time is over")
     for each in swept.forgotten:
-        yield Line(what="forget", name=str(each), why="its time is over")
-    for what, keys in (
-        ("drop", seen.droppable(swept.due)),
-        ("mark", swept.marked),
-    ):
+        yield Line("forget", str(each), "its time is over")
+    for what, keys in (("drop", seen.droppable(swept.due)), ("mark", swept.marked)):
         for key in keys:
-            yield Line(what=what, name=str(key.table), why=_UNUSED, size=files_text(files[key]))
+            yield Line(what, str(key.table), _UNUSED, files_text(files[key]))
     for key, at in swept.waiting.items():
-        why, size = f"{_UNUSED}; until {_time(at)}", files_text(files[key])
-        yield Line(what="wait", name=str(key.table), why=why, size=size)
+        yield Line("wait", str(key.table), f"{_UNUSED}; until {_time(at)}", files_text(files[key]))
     for key in sorted(each.key for each in seen.found.tombstones.values() if each.is_dropping):
-        yield Line(what="finish", name=str(key.table), why="its drop was begun")
-    for left in seen.left:
-        yield Line(what="leave", name=str(left.table), why=left.reason)
+        yield Line("finish", str(key.table), "its drop was begun")
+    yield from _left("leave", seen.left)
 
 
 def look_summary(seen: Look, files: Mapping[VersionKey, StoredFiles]) -> str:
@@ -71,24 +67,27 @@ def cleaned_lines(done: Cleaned) -> Iterator[Line]:
     """What the janitor did, a line for each version, environment and revision."""
     swept = done.swept
     for name in done.removed:
-        why = f"its time was over, or {_BEGUN}"
-        yield Line(what="removed", name=f"environment {name}", why=why)
+        yield Line("removed", f"environment {name}", f"its time was over, or {_BEGUN}")
     for revision in swept.forgotten:
-        yield Line(what="forgot", name=str(revision), why="its time was over")
+        yield Line("forgot", str(revision), "its time was over")
     for each in done.dropped:
-        name, size = str(each.key.table), files_text(each.files)
-        yield Line(what="dropped", name=name, why="nothing referred to it", size=size)
+        size = files_text(each.files)
+        yield Line("dropped", str(each.key.table), "nothing referred to it", size)
     for key in done.finished:
-        yield Line(what="finished", name=str(key.table), why="its drop was begun")
+        yield Line("finished", str(key.table), "its drop was begun")
     for key in swept.marked:
-        yield Line(what="marked", name=str(key.table), why=_UNUSED)
+        yield Line("marked", str(key.table), _UNUSED)
     for key, at in swept.waiting.items():
-        yield Line(what="waits", name=str(key.table), why=f"{_UNUSED}; until {_time(at)}")
+        yield Line("waits", str(key.table), f"{_UNUSED}; until {_time(at)}")
     for busy in done.busy:
-        yield Line(what="busy", name=busy, why="a process holds it; the next run looks again")
-    for what, listed in (("left", done.left), ("failed", done.failed)):
-        for left in listed:
-            yield Line(what=what, name=str(left.table), why=left.reason)
+        yield Line("busy", busy, "a process holds it; the next run looks again")
+    yield from _left("left", done.left)
+    yield from _left("failed", done.failed)
+
+
+def _left(what: str, listed: Iterable[Left]) -> Iterator[Line]:
+    for left in listed:
+        yield Line(what, str(left.table), left.reason)
 
 
 def cleaned_summary(done: Cleaned) -> str:
@@ -107,36 +106,36 @@ def maintenance_lines(found: Maintenance, *, dry_run: bool = False) -> Iterator[
     """What was done to tables and views, with a dry run what would be; and what was left."""
     for each in found.done:
         yield from maintained_lines(each, dry_run=dry_run)
-    words = ("leave", "busy") if dry_run else ("left", "busy")
-    for word, listed in zip(words, (found.left, found.busy), strict=True):
-        for left in listed:
-            yield Line(what=word, name=str(left.table), why=left.reason)
+    yield from _left("leave" if dry_run else "left", found.left)
+    yield from _left("busy", found.busy)
 
 
 def maintained_lines(each: Maintained, *, dry_run: bool = False) -> Iterator[Line]:
     """What was done to one table or view, with a dry run what would be."""
     name = str(each.target.stored.name)
-    rewrite, remove, keep = _WOULD if dry_run else _DONE
+    remove = "remove" if dry_run else "removed"
     if each.compacted is not None:
         about = "about " if dry_run else ""
         why = f"{each.compacted.files:,} small files become {about}{each.compacted.files_after:,}"
-        yield Line(what=rewrite, name=name, why=why)
+        yield Line("rewrite" if dry_run else "rewrote", name, why)
     if each.not_compacted:
-        yield Line(what=keep, name=name, why=f"small files stay: {each.not_compacted}")
+        why = f"small files stay: {each.not_compacted}"
+        yield Line("keep" if dry_run else "kept", name, why)
     for tag in each.tags:
-        yield Line(what=remove, name=name, why=f"the time of the tag {tag} is over")
+        yield Line(remove, name, f"the time of the tag {tag} is over")
+    size = bytes_text(each.expired_files.size)
     if each.expired:
-        count = len(each.expired)
-        snapshots = "Iceberg snapshot that nothing names" if count == 1 else _SNAPSHOTS
-        size = bytes_text(each.expired_files.size)
-        yield Line(what=remove, name=name, why=f"{count:,} {snapshots}", size=size)
+        yield Line(
+            remove,
+            name,
+            f"{plural(len(each.expired), 'Iceberg snapshot')} that nothing names",
+            size,
+        )
     elif each.expired_files.count:
-        why = "files of Iceberg snapshots that an earlier run removed"
-        yield Line(what=remove, name=name, why=why, size=bytes_text(each.expired_files.size))
+        yield Line(remove, name, "files of Iceberg snapshots that an earlier run removed", size)
     if each.strays.count:
-        files = "file that nothing names" if each.strays.count == 1 else "files that nothing names"
-        size = bytes_text(each.strays.size)
-        yield Line(what=remove, name=name, why=f"{each.strays.count:,} {files}", size=size)
+        why = f"{plural(each.strays.count, 'file')} that nothing names"
+        yield Line(remove, name, why, bytes_text(each.strays.size))
 
 
 def maintenance_summary(found: Maintenance, *, dry_run: bool = False) -> str:
@@ -169,8 +168,3 @@ def bytes_text(size: int) -> str:
 
 def _time(at: datetime) -> str:
     return f"{at:%Y-%m-%d %H:%M} UTC"
-
-
-_WOULD: Final = ("rewrite", "remove", "keep")
-_DONE: Final = ("rewrote", "removed", "kept")
-_SNAPSHOTS: Final = "Iceberg snapshots that nothing names"

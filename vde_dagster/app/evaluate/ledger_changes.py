@@ -29,7 +29,6 @@ from vde_dagster.core.model.writes import (
     Write,
 )
 from vde_dagster.core.names import PRODUCTION
-from vde_dagster.core.planning.restatement import forbids_restatement
 from vde_dagster.core.time.intervals import Interval, merge, subtract
 
 
@@ -164,7 +163,7 @@ def _restates(binding: Binding, node: Node, prepared: PreparedUnit) -> bool:
 
     What is due is never loaded by restating: a history would be rebuilt from a source without rows.
     """
-    if forbids_restatement(node.model) or not binding.restates:
+    if node.model.kind.disable_restatement or not binding.restates:
         return False
     if prepared.session is not None and node.model.stateful is None:
         return False

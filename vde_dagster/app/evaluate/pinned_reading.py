@@ -77,15 +77,6 @@ class _Inputs:
         return {name: each.iceberg_snapshot_id for name, each in self.tables.items()}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _LookedAt:
-    """What is known of inputs before they are looked at: see `read_whole`."""
-
-    pins: Mapping[ModelName, int | None]
-    sources: Mapping[ModelName, TableState]
-    ledgers: ParentLedgers | None
-
-
 def read_whole(
     services: Services,
     binding: Binding,
@@ -116,15 +107,29 @@ def read_whole(
     Raises:
         Refused: A parent has not loaded what would be read; the text names what is missing.
     """
-    looked_at = _LookedAt(pins=source_pins or {}, sources=sources or {}, ledgers=ledgers)
+
+    def pinned(ranges: Mapping[ModelName, InputRange]) -> _Inputs:
+        return _pinned(
+            services,
+            binding,
+            node,
+            interval,
+            ranges,
+            ledgers=ledgers,
+            pins=source_pins or {},
+            sources=dict(sources or {}),
+        )
+
     match node.model.body:
         case SeedRows(text=text):
             return PinnedReading(rows=CsvRows(text=text), inputs={}, pinned={})
         case PythonFunction() as body:
-            read = _python_inputs(services, binding, node, interval, looked_at)
+            moments = Moments.between(interval, interval)
+            ranges = reads_of(binding.graph, node.name).ranges(moments)
+            read = pinned(ranges)
             return PinnedReading(
                 rows=_python_rows(node, body, interval, execution_time),
-                inputs=_python_tables(binding, node, interval, read),
+                inputs=_python_tables(binding, node, ranges, read),
                 pinned=read.pinned,
                 tokens=read.tokens,
                 sources=read.sources,
@@ -134,7 +139,7 @@ def read_whole(
             tree = render_tree(binding.graph, node.name, times)
             ranges = input_ranges(tree, axes=axes_of(binding.graph, tree, reader=node.name))
             query = rendered(binding, node, interval, execution_time)
-            read = _pinned(services, binding, node, interval, looked_at, ranges=ranges)
+            read = pinned(ranges)
             check_spelling(binding.graph, node, query.text, read.sources)
             return _sql_reading(query, read, work_id, own=_own_rows(binding, node, interval))
 
@@ -230,44 +235,32 @@ def _pinned(
     binding: Binding,
     node: Node,
     interval: Interval,
-    looked_at: _LookedAt,
-    *,
     ranges: Mapping[ModelName, InputRange],
+    *,
+    ledgers: ParentLedgers | None,
+    pins: Mapping[ModelName, int | None],
+    sources: dict[ModelName, TableState],
 ) -> _Inputs:
     """The tables with these ranges, each at one Iceberg snapshot.
 
     Raises:
         Refused: A model lacks something of its range, or a source is not complete.
     """
-    ledgers = looked_at.ledgers or read_ledgers(
+    ledgers = ledgers or read_ledgers(
         services, binding, _with_each_unit(binding, node, interval, ranges)
     )
     tokens = {name: each for name, each in ledgers.tokens.items() if name in ranges}
     gaps = gaps_of(binding, node, ranges, ledgers, interval.end)
     refuse(services, binding, node, interval, ranges=ranges, gaps=gaps)
-    known = {**looked_at.pins, **ledgers.heads}
-    sources = dict(looked_at.sources)
-    tables = pin(services, binding, ranges, known, sources=sources)
+    tables = pin(services, binding, ranges, {**pins, **ledgers.heads}, sources=sources)
     return _Inputs(tables=tables, tokens=tokens, sources=sources)
 
 
-def _python_inputs(
-    services: Services,
-    binding: Binding,
-    node: Node,
-    interval: Interval,
-    looked_at: _LookedAt,
-) -> _Inputs:
-    ranges = reads_of(binding.graph, node.name).ranges(Moments.between(interval, interval))
-    return _pinned(services, binding, node, interval, looked_at, ranges=ranges)
-
-
 def _python_tables(
-    binding: Binding, node: Node, interval: Interval, read: _Inputs
+    binding: Binding, node: Node, ranges: Mapping[ModelName, InputRange], read: _Inputs
 ) -> dict[str, Input]:
     """What a function is given by name: of a source that sessions track, the rows that count."""
     axes = tracked_axes(binding.graph, node)
-    ranges = reads_of(binding.graph, node.name).ranges(Moments.between(interval, interval))
     found: dict[str, Input] = {str(name): each for name, each in read.tables.items()}
     for name, axis in axes.items():
         times = ranges[name]
@@ -309,14 +302,16 @@ def pin(
         Refused: A source does not exist.
     """
     names = tuple(names)
-    unknown = [name for name in names if name not in known and not _is_source(binding, name)]
+    unknown = [
+        name for name in names if name not in known and not binding.graph[name].model.kind.is_source
+    ]
     heads = services.state.heads(map(binding.key, unknown)) if unknown else {}
     looked_at = {} if sources is None else sources
     pinned: dict[ModelName, AsOf] = {}
     for name in names:
-        if _is_source(binding, name):
+        if binding.graph[name].model.kind.is_source:
             if name not in looked_at:
-                looked_at[name] = _source(services, binding, name)
+                looked_at[name] = source_table(services, binding, name)
             state = looked_at[name]
             at = known.get(name, state.iceberg_snapshot_id)
             pinned[name] = AsOf(
@@ -331,7 +326,12 @@ def pin(
     return pinned
 
 
-def _source(services: Services, binding: Binding, name: ModelName) -> TableState:
+def source_table(services: Services, binding: Binding, name: ModelName) -> TableState:
+    """The table of a source as it is now.
+
+    Raises:
+        Refused: It does not exist.
+    """
     state = services.catalog.table(binding.table(name))
     if state is None:
         raise Refused(
@@ -340,7 +340,3 @@ def _source(services: Services, binding: Binding, name: ModelName) -> TableState
             "that read it.",
         )
     return state
-
-
-def _is_source(binding: Binding, name: ModelName) -> bool:
-    return binding.graph[name].model.kind.is_source

@@ -13,10 +13,9 @@ from typing import assert_never
 
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.evaluate.cumulative import SequentialBatch
-from vde_dagster.app.evaluate.pinned_reading import PinnedReading
+from vde_dagster.app.evaluate.pinned_reading import PinnedReading, source_table
 from vde_dagster.app.publish.publishing import record
 from vde_dagster.app.services import Services
-from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.graph.render_model import reads_of
 from vde_dagster.core.ledger.entries import (
@@ -49,7 +48,6 @@ from vde_dagster.core.model.writes import (
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.restatement import never_again, why_never_again
 from vde_dagster.core.time.intervals import Interval, meets, merge
-from vde_dagster.ports.catalog import TableState
 from vde_dagster.ports.state import Lease
 
 UNCHANGED = "nothing that its rows depend on has changed since they were computed"
@@ -295,14 +293,7 @@ def _tokens(
     found: dict[ModelName, Tokens] = dict(reading.tokens)
     for name, pinned in reading.pinned.items():
         if name not in found:
-            state = reading.sources.get(name) or _source(services, binding, name)
+            state = reading.sources.get(name) or source_table(services, binding, name)
             rows_of = None if pinned is None else services.catalog.origin(state.name, pinned)
             found[name] = OneToken(state.token(rows_of))
     return found
-
-
-def _source(services: Services, binding: Binding, name: ModelName) -> TableState:
-    state = services.catalog.table(binding.table(name))
-    if state is None:
-        raise Refused(f"the source {name} was dropped while it was looked at; nothing was done.")
-    return state

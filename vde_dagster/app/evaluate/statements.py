@@ -73,7 +73,7 @@ def statements_of(
     own_name = f"vde_{work_id}_own"
     read = {name for each in (*before, *after) for name in each.tables}
     names = sorted(name for name in read - {node.name} if name in binding.graph)
-    tables = [name for name in names if not _is_view(binding, name)]
+    tables = [name for name in names if not binding.graph[name].model.kind.is_inlined]
     known = {name: pinned for each in readings for name, pinned in each.pinned.items()}
     sources = {name: state for each in readings for name, state in each.sources.items()}
     inputs = pin(services, binding, tables, known, sources=sources)
@@ -90,11 +90,6 @@ def statements_of(
     )
 
 
-def _is_view(binding: Binding, name: ModelName) -> bool:
-    """Whether a model has no rows of its own. It is no parent of the reader, or it were inlined."""
-    return binding.graph[name].model.kind.is_inlined
-
-
 def _rendered(
     binding: Binding, node: Node, interval: Interval, execution_time: datetime
 ) -> Statements:
@@ -106,14 +101,6 @@ def _rendered(
     return found.before, found.after
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Audited:
-    """The audits of a unit of work, and the tables that they read besides the staged rows."""
-
-    audits: tuple[Audit, ...] = ()
-    inputs: Mapping[ModelName, Input] = field(default_factory=dict)
-
-
 def audits_for(
     services: Services,
     binding: Binding,
@@ -123,8 +110,8 @@ def audits_for(
     writes: Sequence[Write],
     readings: Sequence[PinnedReading],
     execution_time: datetime,
-) -> Audited:
-    """The audits of a model for what an evaluation stages.
+) -> tuple[tuple[Audit, ...], Mapping[ModelName, Input]]:
+    """The audits of a model for what an evaluation stages, and what they read besides that.
 
     They read other tables at the Iceberg snapshots at which the evaluation reads them (rule R3).
 
@@ -132,13 +119,13 @@ def audits_for(
         Refused: An audit cannot be written in Spark's SQL, or reads what does not exist.
     """
     if not node.model.audits:
-        return Audited()
+        return (), {}
     times = TimeRange.of(interval, execution_time=execution_time)
     audits = bound_audits(binding.graph, node.name, times, processed=_processed(interval, writes))
     known = {name: snapshot for each in readings for name, snapshot in each.pinned.items()}
     names = sorted({name for audit in audits for name in audit.reads})
     sources = {name: state for each in readings for name, state in each.sources.items()}
-    return Audited(audits=audits, inputs=pin(services, binding, names, known, sources=sources))
+    return audits, pin(services, binding, names, known, sources=sources)
 
 
 def _processed(interval: Interval, writes: Sequence[Write]) -> tuple[Interval, ...]:

@@ -21,8 +21,6 @@ from vde_dagster.app.evaluate.reuse import (
 )
 from vde_dagster.app.evaluate.savings import saved_by
 from vde_dagster.app.evaluate.statements import (
-    Audited,
-    StatementTexts,
     audits_for,
     check_pins_stay,
     pinned_beside,
@@ -253,7 +251,7 @@ def _prepared(
     algorithm: str,
 ) -> Staging:
     """What the engine stages: the step, with its audits and its pre- and post-statements."""
-    audited = audits_for(
+    audits, audit_inputs = audits_for(
         services,
         binding,
         node,
@@ -271,9 +269,28 @@ def _prepared(
         execution_time=services.execution_time,
         work_id=prepared.work_id,
     )
-    key = binding.key(node.name)
-    return _staging(
-        node, key, prepared, base=base, audited=audited, statements=statements, algorithm=algorithm
+    return Staging(
+        work_id=prepared.work_id,
+        target=binding.key(node.name),
+        base=base,
+        parts=tuple(prepared.planned_writes()),
+        columns=node.model.columns,
+        descriptions={
+            column.name: column.description for column in node.columns if column.description
+        },
+        rebuilds=prepared.rebuilds,
+        storage=node.storage,
+        comment=node.model.description,
+        audits=audits,
+        audit_inputs=audit_inputs,
+        algorithm=algorithm,
+        returned={column.name.lower(): column.type for column in node.columns},
+        column_rules=node.model.column_rules,
+        before=statements.before,
+        after=statements.after,
+        statement_inputs=statements.inputs,
+        own_name=statements.own_name,
+        path=str(node.model.source.path),
     )
 
 
@@ -310,41 +327,6 @@ def _algorithm(services: Services, key: VersionKey, prepared: PreparedUnit) -> s
         return services.algorithm
     last = Interval(recorded[-1].end - timedelta(microseconds=1), recorded[-1].end)
     return services.state.entries_within(key, (last,))[-1].algorithm
-
-
-def _staging(
-    node: Node,
-    key: VersionKey,
-    prepared: PreparedUnit,
-    *,
-    base: int | None,
-    audited: Audited,
-    statements: StatementTexts,
-    algorithm: str,
-) -> Staging:
-    return Staging(
-        work_id=prepared.work_id,
-        target=key,
-        base=base,
-        parts=tuple(prepared.planned_writes()),
-        columns=node.model.columns,
-        descriptions={
-            column.name: column.description for column in node.columns if column.description
-        },
-        rebuilds=prepared.rebuilds,
-        storage=node.storage,
-        comment=node.model.description,
-        audits=audited.audits,
-        audit_inputs=audited.inputs,
-        algorithm=algorithm,
-        returned={column.name.lower(): column.type for column in node.columns},
-        column_rules=node.model.column_rules,
-        before=statements.before,
-        after=statements.after,
-        statement_inputs=statements.inputs,
-        own_name=statements.own_name,
-        path=str(node.model.source.path),
-    )
 
 
 def _rebase(

@@ -71,7 +71,11 @@ class StaleLooks:
         """
         wanted = set(names)
         for node in self.graph:
-            if node.name in wanted and is_computed(node) and self._holding(node.name).recorded:
+            if (
+                node.name in wanted
+                and node.model.kind.follows_upstream
+                and self._holding(node.name).recorded
+            ):
                 found = self._look(node)
                 if found is not None:
                     yield node.name, *found
@@ -87,7 +91,7 @@ class StaleLooks:
         """
         node = self.graph[name]
         last = self.last.get(self.snapshots[name].key)
-        if last is None or not is_computed(node):
+        if last is None or not node.model.kind.follows_upstream:
             return None
         return self._times(input_look(self.graph, self.states, node, ()), last, self._now(node))
 
@@ -217,11 +221,6 @@ def stale_looks(
             services=services, graph=graph, snapshots=snapshots, tables={**(tables or {})}
         ),
     )
-
-
-def is_computed(node: Node) -> bool:
-    """Whether a model's rows are computed from its inputs; a seed's come from a file."""
-    return node.model.kind.follows_upstream
 
 
 def look_within(states: InputStates, name: ModelName, times: Sequence[Interval]) -> StaleLook:

@@ -25,7 +25,7 @@ from vde_dagster.core.model.ownership import may_write
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.plan import Staleness
-from vde_dagster.core.planning.restatement import forbids_restatement, units_reading
+from vde_dagster.core.planning.restatement import units_reading
 from vde_dagster.core.time.intervals import Interval, format_instant, merge
 
 _REASON: Final = 160  # how much of a reason is shown
@@ -151,7 +151,7 @@ def _as_seen(
         name, recorded = node.name, looks.loaded.get(binding.key(node.name), NOTHING).recorded
         if name not in near or not recorded or not node.model.kind.follows_upstream:
             continue
-        found, forbidden = stale.get(name), forbids_restatement(node.model)
+        found, forbidden = stale.get(name), node.model.kind.disable_restatement
         after = () if forbidden else units_reading(graph, node, changed, recorded)
         if found is None and after:
             first = listed(changed.keys() & reads_of(graph, name).demands.keys())

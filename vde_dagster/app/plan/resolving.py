@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from vde_dagster.app.inputs.completeness import holdings_of
-from vde_dagster.app.plan.adoption import found_elsewhere, given_back, graph_of
+from vde_dagster.app.plan.adoption import given_back, graph_of, of_production
 from vde_dagster.app.services import Services
 from vde_dagster.core.graph.graph import Graph, bounded_graph
 from vde_dagster.core.graph.mixed import MixedGraph, mixed_graph
@@ -16,7 +16,6 @@ from vde_dagster.core.model.snapshot import Bounded, Category, ModelSnapshot, Ve
 from vde_dagster.core.names import PRODUCTION, ModelName
 from vde_dagster.core.planning.bounds import (
     Bounds,
-    is_of,
     since_of,
     unbounded_snapshots,
     with_bounds,
@@ -25,7 +24,7 @@ from vde_dagster.core.planning.changes.difference import Change
 from vde_dagster.core.planning.changes.flow import changed_models
 from vde_dagster.core.planning.decisions import Stored
 from vde_dagster.core.planning.options import OptionsRefused, PlanOptions
-from vde_dagster.core.planning.resolution import Resolved, Shown, resolve_snapshots
+from vde_dagster.core.planning.resolution import Resolved, Shown, is_of, resolve_snapshots
 from vde_dagster.core.sql.unresolved import guess
 from vde_dagster.core.time.intervals import format_instant
 from vde_dagster.ports.state import Environment
@@ -88,7 +87,7 @@ def resolve_models(
     mixed, selected, shown = _compared(services, project, basis)
     graph, rules = mixed.graph, basis.options.rules
     stored = services.state.snapshots((node.name, node.fingerprint) for node in graph)
-    elsewhere = found_elsewhere(services, graph, basis.elsewhere, stored, rules)
+    production = of_production(services, graph, basis.elsewhere, stored, rules)
 
     def resolve(released: Collection[ModelName]) -> dict[ModelName, Resolved]:
         return resolve_snapshots(
@@ -96,7 +95,7 @@ def resolve_models(
             shown,
             stored,
             rules,
-            elsewhere=elsewhere,
+            production=production,
             released=released,
             given=given,
         )

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
+from typing import assert_never
 
 from vde_dagster.app.inputs.completeness import tracked_times
 from vde_dagster.app.plan.fillers import Filler
@@ -69,9 +70,12 @@ class Wait:
     filler: Filler | None = None
 
     @classmethod
-    def elsewhere(cls, filler: Filler) -> Wait:
-        """What only another environment fills."""
-        return cls(reason=Reason.ENVIRONMENT, name=filler.environment, filler=filler)
+    def of(
+        cls, reason: Reason, name: object, first: Interval | None, *, certain: bool = True
+    ) -> Wait:
+        """What is waited for, with the first interval that waits for it, if there are some."""
+        start, end = (None, None) if first is None else (first.start, first.end)
+        return cls(reason=reason, name=str(name), start=start, end=end, certain=certain)
 
     @property
     def text(self) -> str:
@@ -83,23 +87,26 @@ class Wait:
         first = f"{start} to {format_instant(self.end)}" if self.end else ""
         match self.reason:
             case Reason.CLOCK:
-                return f"the project's clock has no time yet: {self.name} says none"
+                said = f"the project's clock has no time yet: {self.name} says none"
             case Reason.ENVIRONMENT:
-                return _elsewhere(self.filler or Filler(environment=self.name))
-            case Reason.SOURCE | Reason.UNKNOWN:
-                return self._of_source(start)
+                said = _elsewhere(self.filler or Filler(environment=self.name))
+            case Reason.SOURCE:
+                until = f"is complete only to {start}" if start else "has no data"
+                said = f"{self.name} {until}"
+            case Reason.UNKNOWN:
+                said = unknown_times([ModelName.parse(self.name)])
             case Reason.MODEL:
-                return f"{self.name} lacks {first}" if first else f"{self.name} is not built yet"
+                said = f"{self.name} lacks {first}" if first else f"{self.name} is not built yet"
             case Reason.SIGNAL:
                 holds = "holds" if self.certain else "may hold"
-                return f"the signal {self.name} {holds} back {first}"
-            case Reason.GONE | Reason.PAUSED:
-                return _stopped(self.name, start)
-
-    def _of_source(self, start: str) -> str:
-        if self.reason is Reason.UNKNOWN:
-            return unknown_times([ModelName.parse(self.name)])
-        return f"{self.name} {f'is complete only to {start}' if start else 'has no data'}"
+                said = f"the signal {self.name} {holds} back {first}"
+            case Reason.GONE:
+                said = f"the table or view of {self.name} is gone or not as recorded"
+            case Reason.PAUSED:
+                said = f"{self.name} is paused since {start}"
+            case unreachable:
+                assert_never(unreachable)
+        return said
 
 
 def _elsewhere(filler: Filler) -> str:
@@ -109,13 +116,6 @@ def _elsewhere(filler: Filler) -> str:
         return f"{fills}, with {filler.command}"
     why = f" ({filler.why})" if filler.why else ""
     return f"{fills} and does not show it{why}: {filler.command} computes it"
-
-
-def _stopped(name: str, paused_since: str) -> str:
-    """What a person did to a model so that it is not evaluated."""
-    if paused_since:
-        return f"{name} is paused since {paused_since}"
-    return f"the table or view of {name} is gone or not as recorded"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,7 +182,7 @@ def waits_of(
     if not waiting:
         return ()
     if filler is not None:
-        return (Wait.elsewhere(filler),)
+        return (Wait(reason=Reason.ENVIRONMENT, name=filler.environment, filler=filler),)
     stopped = _stopped_by_people(plan, node)
     if stopped:
         return stopped
@@ -237,16 +237,8 @@ def _waits_by_time(
     if left:
         first = _cell(model.unit, left[0].start)
         names = dict.fromkeys(call.name for call in model.signals)
-        found += [
-            Wait(
-                reason=Reason.SIGNAL,
-                name=name,
-                start=first.start,
-                end=first.end,
-                certain=len(names) == 1,
-            )
-            for name in names
-        ]
+        certain = len(names) == 1
+        found += [Wait.of(Reason.SIGNAL, name, first, certain=certain) for name in names]
     return tuple(found)
 
 
@@ -284,7 +276,7 @@ def _unmade_parents(
         since = node.bounded_from
         lacks = () if model.kind.is_timeless else lacking(model, (), since=since)
         first = _cell(model.unit, lacks[0].start) if lacks else None
-        yield _of_model(name, first)
+        yield Wait.of(Reason.MODEL, name, first)
 
 
 def _lacks(
@@ -299,21 +291,12 @@ def _lacks(
     parent = plan.graph[name].model
     lacks = lacking(parent, there[name], since=node.bounded_from)
     if not lacks:
-        return _of_model(name, None)
+        return Wait.of(Reason.MODEL, name, None)
     cell = _cell(node.model.unit, first.start)
     read: InputRange = reads_of(plan.graph, node.name).ranges(Moments.between(cell, cell))[name]
     if not isinstance(read, WholeTable) and not node.model.kind.is_whole:
         lacks = common(lacks, read) or lacks
-    return _of_model(name, _cell(parent.unit, lacks[0].start))
-
-
-def _of_model(name: ModelName, first: Interval | None) -> Wait:
-    return Wait(
-        reason=Reason.MODEL,
-        name=str(name),
-        start=first.start if first else None,
-        end=first.end if first else None,
-    )
+    return Wait.of(Reason.MODEL, name, _cell(parent.unit, lacks[0].start))
 
 
 def _cell(unit: IntervalUnit, instant: datetime) -> Interval:

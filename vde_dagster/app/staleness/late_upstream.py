@@ -10,7 +10,7 @@ from vde_dagster.app.binding import Binding
 from vde_dagster.app.catch_up.detecting import detect
 from vde_dagster.app.inputs.input_look import input_look
 from vde_dagster.app.inputs.input_moves import InputStates
-from vde_dagster.app.inputs.staying import StaleLook, is_computed, look_within, stale_looks
+from vde_dagster.app.inputs.staying import StaleLook, look_within, stale_looks
 from vde_dagster.app.services import Services
 from vde_dagster.app.staleness.since import late_since, stale_since
 from vde_dagster.app.staleness.upstream_changes import Pace, reached, reading_again
@@ -30,7 +30,6 @@ from vde_dagster.core.ledger.unit_of_work import UnitOfWorkState
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.options import PlanOptions
 from vde_dagster.core.planning.plan import Staleness, Workload
-from vde_dagster.core.planning.restatement import forbids_restatement
 from vde_dagster.core.planning.workload import left_out_by, within_bounds
 from vde_dagster.core.time.intervals import Interval, common, merge, subtract
 
@@ -138,7 +137,7 @@ def _staleness(planned: Planned, node: Node, look: StaleLook) -> Staleness:
         inputs=tuple(dict.fromkeys(name for each in look.stale for name in each.inputs)),
         since=stale_since(look, promoted_at=planned.own.promoted_at),
     )
-    if forbids_restatement(node.model):
+    if node.model.kind.disable_restatement:
         return replace(staleness, kept=behind, why_kept=FORBIDDEN)
     expired = look.expired
     kept = merge(each.entry.interval for each in expired)
@@ -239,7 +238,7 @@ class Followers:
 
     def _follows(self, node: Node) -> bool:
         named = node.name in self.staying or node.name in self.returning
-        return named and is_computed(node) and node.model.stateless is None
+        return named and node.model.kind.follows_upstream and node.model.stateless is None
 
     def _upstream(self, node: Node) -> dict[ModelName, tuple[Interval, ...]]:
         """The times of what a model reads that count for it."""
@@ -267,7 +266,7 @@ class Followers:
             return known
         read = self._reading(node, upstream)
         own = known or Staleness(reason=f"it is downstream of {listed(upstream)}")
-        if forbids_restatement(node.model):
+        if node.model.kind.disable_restatement:
             if read and node.name in self.returning:
                 inputs, kept = tuple(dict.fromkeys([*own.inputs, *upstream])), (*own.kept, *read)
                 why = own.why_kept or FORBIDDEN

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from vde_dagster.app.binding import Binding, stored_graph
-from vde_dagster.app.inputs.staying import is_computed, stale_looks
+from vde_dagster.app.inputs.staying import stale_looks
 from vde_dagster.app.services import Services
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.ledger.staleness import LastLook
@@ -71,7 +71,7 @@ def moved_looks(
     keys = {
         name: key
         for name, key in keys.items()
-        if may_write(shown.name, owners.get(key)) and is_computed(graph[name])
+        if may_write(shown.name, owners.get(key)) and graph[name].model.kind.follows_upstream
     }
     if not keys:
         return {}

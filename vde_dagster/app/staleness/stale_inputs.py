@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.inputs.input_moves import InputStates
-from vde_dagster.app.inputs.staying import is_computed, look_within
+from vde_dagster.app.inputs.staying import look_within
 from vde_dagster.app.services import Services
 from vde_dagster.app.staleness.late_upstream import why_stale
 from vde_dagster.app.staleness.version_behind import late_behind
@@ -55,7 +55,7 @@ def _read_of(
 ) -> dict[ModelName, tuple[Interval, ...]]:
     """The times that are read of each model that is computed from others."""
     reads = reads_of(binding.graph, name)
-    parents = [each for each in reads.demands if is_computed(binding.graph[each])]
+    parents = [each for each in reads.demands if binding.graph[each].model.kind.follows_upstream]
     loaded = services.state.holdings(binding.key(each) for each in parents)
     found: dict[ModelName, tuple[Interval, ...]] = {}
     for parent in parents:

@@ -28,7 +28,6 @@ from vde_dagster.core.ledger.traces import why_together
 from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.plan import Staleness
-from vde_dagster.core.planning.restatement import forbids_restatement
 from vde_dagster.core.planning.workload import Holdings
 from vde_dagster.core.sql.reads.constants import Moments
 from vde_dagster.core.sql.reads.input_ranges import WholeTable
@@ -280,7 +279,7 @@ class VersionLook:
         self, stale: Sequence[Stale], missed: Sequence[Interval]
     ) -> tuple[tuple[Interval, ...], str]:
         """The times that cannot be computed again, and why."""
-        if forbids_restatement(self.node.model):
+        if self.node.model.kind.disable_restatement:
             times = merge([*(each.entry.interval for each in stale), *missed])
             return times, _HISTORY if missed and not stale else FORBIDDEN
         beyond = [each.entry.interval for each in stale if self.inputs.is_beyond(each)]

@@ -20,7 +20,7 @@ from vde_dagster.core.model.snapshot import Bounded, Category, ModelSnapshot
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.changes.difference import Change
 from vde_dagster.core.planning.changes.reason_values import Reason, ReasonKind
-from vde_dagster.core.planning.resolution import Resolved, view_versions
+from vde_dagster.core.planning.resolution import Resolved, is_of, view_versions
 from vde_dagster.core.sql.reads.constants import Moments
 from vde_dagster.core.sql.reads.input_ranges import WholeTable
 from vde_dagster.core.time.intervals import EPOCH, EVER, Interval, common, format_instant
@@ -51,11 +51,6 @@ class Bounds:
     production: Snapshots
     now: datetime | None
     moves: bool = True
-
-
-def is_of(snapshot: ModelSnapshot, node: Node) -> bool:
-    """Whether a snapshot is one of a model as it is, whatever its metadata."""
-    return snapshot.fingerprint.data_version == node.fingerprint.data_version
 
 
 def since_of(snapshots: Snapshots) -> dict[ModelName, datetime]:
@@ -147,7 +142,8 @@ class _Bounding:
         if preview is None and not (node.name in self.bounds.writes or self._stays(node)):
             return  # another environment's version is shown as it is
         read = [each for each in tables_read(self.graph, node) if each in self.bounded]
-        if preview is None and not (self.bounds.moves or self._may_move(node)):
+        is_changed = self.resolved[node.name].difference.change is not Change.NONE
+        if preview is None and not (self.bounds.moves or is_changed or self._stays(node)):
             return
         since = max(self._instants(node, read, preview), default=None)
         if since is not None:
@@ -170,7 +166,8 @@ class _Bounding:
         self, node: Node, read: Iterable[ModelName], preview: datetime | None
     ) -> Iterator[datetime]:
         """The instants before which nothing can be computed of a model that is shown here."""
-        yield from self._since(read)
+        bounds = (self.bounded[each].bounded for each in read)
+        yield from (each.since for each in bounds if each is not None)
         kept, start = self.bounds.stays.get(node.name), self.bounds.start
         if preview is not None:
             yield preview
@@ -181,19 +178,10 @@ class _Bounding:
         ):
             yield start
 
-    def _may_move(self, node: Node) -> bool:
-        return self.resolved[node.name].difference.change is not Change.NONE or self._stays(node)
-
     def _stays(self, node: Node) -> bool:
         """Whether a model is unchanged, and keeps the bound that it has."""
         change = self.resolved[node.name].difference.change
         return change is Change.NONE and node.name in self.bounds.stays
-
-    def _since(self, names: Iterable[ModelName]) -> Iterator[datetime]:
-        for name in names:
-            found = self.bounded[name].bounded
-            if found is not None:
-                yield found.since
 
     def _preview(self, node: Node) -> datetime | None:
         """From when on a forward-only change is shown in a table of its own; None if it is not.
@@ -202,7 +190,9 @@ class _Bounding:
         that is kept, unless a change leads to what production has.
         """
         found, kept = self.resolved[node.name], self.bounds.stays.get(node.name)
-        if found.difference.change is not Change.NONE and self._is_in_production(node):
+        shown = self.bounds.production.get(node.name)
+        is_in_production = shown is not None and is_of(shown, node)
+        if found.difference.change is not Change.NONE and is_in_production:
             return None
         before = kept if kept is not None and kept.is_preview else None
         goes_on = before is not None and found.snapshot.version == before.instead_of
@@ -210,10 +200,6 @@ class _Bounding:
         if not goes_on and not (is_forward and node.name not in self.bounds.writes):
             return None
         return self.bounds.effective_from or (before.since if before is not None else None)
-
-    def _is_in_production(self, node: Node) -> bool:
-        shown = self.bounds.production.get(node.name)
-        return shown is not None and is_of(shown, node)
 
     def _begins_later(self, node: Node) -> bool:
         """Whether the plan leaves something out that all later rows of a model build on."""

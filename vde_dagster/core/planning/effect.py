@@ -16,7 +16,7 @@ from vde_dagster.core.model.snapshot import Category
 from vde_dagster.core.names import PRODUCTION, ModelName
 from vde_dagster.core.planning.plan import NotRestated
 from vde_dagster.core.planning.resolution import Resolved
-from vde_dagster.core.planning.restatement import Restatement, forbids_restatement, read_again
+from vde_dagster.core.planning.restatement import Restatement, read_again
 from vde_dagster.core.planning.workload import Holdings
 from vde_dagster.core.time.intervals import END_OF_TIME, Interval
 
@@ -96,7 +96,7 @@ def why_without_effect(model: Model) -> str:
 
     Only of kinds whose intervals are loaded one by one can some be evaluated again.
     """
-    if forbids_restatement(model):
+    if model.kind.disable_restatement:
         return "it sets disable_restatement, so that its change counts from now on"
     if model.kind.is_by_interval and model.kind.restates_whole:
         return (

@@ -73,6 +73,13 @@ class PlanOptions:
         )
 
     @property
+    def evaluates_nothing(self) -> str:
+        """The option by which nothing is evaluated; empty if something is."""
+        if self.skip_backfill:
+            return "--skip-backfill"
+        return "--empty-backfill" if self.empty_backfill else ""
+
+    @property
     def asked(self) -> Interval:
         """The time between start and end; all time where neither is given."""
         first = self.start or datetime.min.replace(tzinfo=UTC)
@@ -141,7 +148,7 @@ def _among_themselves(options: PlanOptions) -> Iterator[str]:
             "--skip-backfill leaves missing intervals missing and --empty-backfill records them "
             "as loaded without rows: choose one of them."
         )
-    evaluates_nothing = _evaluates_nothing(options)
+    evaluates_nothing = options.evaluates_nothing
     if evaluates_nothing and options.restate:
         yield (
             f"--restate-model evaluates intervals again, and {evaluates_nothing} evaluates "
@@ -186,12 +193,6 @@ def _for_environment(options: PlanOptions, environment: str) -> Iterator[str]:
             f"--no-include-unmodified leaves out what is as in {PRODUCTION}, so in {PRODUCTION} "
             "nothing would be left: use it in another environment."
         )
-
-
-def _evaluates_nothing(options: PlanOptions) -> str:
-    if options.skip_backfill:
-        return "--skip-backfill"
-    return "--empty-backfill" if options.empty_backfill else ""
 
 
 class Sort(Enum):

@@ -340,7 +340,7 @@ def _moved_views(
     return tuple(
         node.name
         for node in graph
-        if _has_view(node)
+        if node.model.kind.is_physical
         and node.name not in hidden
         and (
             node.name in current.hidden
@@ -359,14 +359,10 @@ def _lost_views(
             name
             for name in current.snapshots
             if name not in current.hidden
-            and _has_view(shown.graph[name])
-            and (name not in graph or name in hidden or not _has_view(graph[name]))
+            and shown.graph[name].model.kind.is_physical
+            and (name not in graph or name in hidden or not graph[name].model.kind.is_physical)
         )
     )
-
-
-def _has_view(node: Node) -> bool:
-    return node.model.kind.is_physical
 
 
 def _removed(name: ModelName, shown: Shown) -> ModelChange:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from enum import Enum
 
 from vde_dagster.core.graph.embedded import embedded_upstream, stored_parents
 from vde_dagster.core.graph.graph import Graph, Node
@@ -52,7 +51,7 @@ def resolve_snapshots(
     stored: Stored,
     rules: Rules = DEFAULT_RULES,
     *,
-    elsewhere: Elsewhere | None = None,
+    production: Mapping[ModelName, ModelSnapshot] | None = None,
     released: Collection[ModelName] = frozenset(),
     given: Mapping[ModelName, ModelSnapshot] | None = None,
 ) -> dict[ModelName, Resolved]:
@@ -64,7 +63,7 @@ def resolve_snapshots(
         stored: Snapshots of these models that an earlier plan stored; they are used as they are.
             Where the rows that are shown are the same, their version stays all the same.
         rules: How changes are judged. What a person decided about a stored snapshot goes on.
-        elsewhere: What others have of these models; None where nobody has anything.
+        production: The outcome of `rows_of_production`; None where that is what is shown.
         released: Models that have to give back the version that they adopted (rule R6).
         given: Snapshots that are used with the version that they have, whatever is shown. A view
             reads the versions of the others, and is named after them. None for none.
@@ -73,12 +72,12 @@ def resolve_snapshots(
         DecisionsRefused: The rules decide what there is nothing to decide about.
     """
     rules = decided_rules(rules, before=shown.graph, after=graph, stored=stored)
-    elsewhere = elsewhere or Elsewhere()
-    settled = dict(_settled(graph, shown, stored, elsewhere))
+    production = production or {}
+    settled = dict(_settled(graph, shown, stored, production))
     rules = replace(
         rules,
-        settled={name: kept is not Settled.OTHER for name, kept in settled.items()},
-        equal=frozenset(name for name, kept in settled.items() if kept is Settled.EQUAL),
+        settled={name: kept for name, (kept, _) in settled.items()},
+        equal=frozenset(name for name, (_, is_equal) in settled.items() if is_equal),
         drifted=frozenset(
             name
             for name, each in shown.snapshots.items()
@@ -89,7 +88,7 @@ def resolve_snapshots(
         graph=graph,
         shown=shown,
         stored=stored,
-        elsewhere=elsewhere,
+        production=production,
         released=released,
         given=given or {},
         differences=compare_graphs(shown.graph, graph, rules),
@@ -99,44 +98,31 @@ def resolve_snapshots(
     return resolution.resolved
 
 
-class Settled(Enum):
-    """How the version of a model is known that changed with what it reads.
-
-    - ``KEPT``: it is the one that is shown, whose rows follow from other definitions as well.
-    - ``EQUAL``: it is the one that is shown, and has the rows of both definitions, be that because
-      what is read had equal rows (rule R6), or concluded.
-    - ``OTHER``: it is another one.
-    """
-
-    KEPT = "kept"
-    EQUAL = "equal"
-    OTHER = "other"
-
-
 def _settled(
-    graph: Graph, shown: Shown, stored: Stored, elsewhere: Elsewhere
-) -> Iterator[tuple[ModelName, Settled]]:
-    """The models whose rows changed and whose version is known, and how that is.
+    graph: Graph,
+    shown: Shown,
+    stored: Stored,
+    production: Mapping[ModelName, ModelSnapshot],
+) -> Iterator[tuple[ModelName, tuple[bool, bool]]]:
+    """The models whose rows changed and whose version is known; see `Rules`.
 
-    Where it is the one that is shown, it was forward-only for whoever stored it, or what is shown
-    is: then one of both has drifted. If none has, its rows were found to be the same. What this
-    environment adopted by itself is compared again.
+    Said of each is whether that is the one that is shown, and whether it has the rows of both
+    definitions. Where it is the one that is shown, it was forward-only for whoever stored it, or
+    what is shown is: then one of both has drifted. If none has, its rows were found to be the same.
+    What this environment adopted by itself is compared again.
     """
     for node in graph:
         before = shown.snapshots.get(node.name)
-        if before is None or before.fingerprint.data_version == node.fingerprint.data_version:
+        if before is None or is_of(before, node):
             continue
-        known = elsewhere.of_production(node, before) or stored.get(
+        known = of_production(production, node, before) or stored.get(
             (node.name, node.fingerprint.digest)
         )
         if known is None:
             continue
-        if known.key != before.key or before.is_adopted:
-            yield node.name, Settled.OTHER
-        elif known.drifted or before.drifted or before.key in shown.drifted:
-            yield node.name, Settled.KEPT
-        else:
-            yield node.name, Settled.EQUAL
+        is_kept = known.key == before.key and not before.is_adopted
+        drifted = known.drifted or before.drifted or before.key in shown.drifted
+        yield node.name, (is_kept, is_kept and not drifted)
 
 
 _KEEPING = (Category.INDIRECT_NON_BREAKING, Category.FORWARD_ONLY, Category.METADATA)
@@ -149,7 +135,7 @@ class _Resolution:
     graph: Graph
     shown: Shown
     stored: Stored
-    elsewhere: Elsewhere
+    production: Mapping[ModelName, ModelSnapshot]
     released: Collection[ModelName]
     given: Mapping[ModelName, ModelSnapshot]
     differences: Mapping[ModelName, Difference]
@@ -214,7 +200,7 @@ class _Resolution:
         known: ModelSnapshot | None,
     ) -> ModelSnapshot:
         found = known or self._new(node, difference)
-        production = self.elsewhere.of_production(node, before)
+        production = of_production(self.production, node, before)
         if production is not None:
             return replace(_decided(found, difference), version=production.version, drifted=False)
         if before is not None and difference.keeps_rows and node.name not in self.released:
@@ -224,8 +210,6 @@ class _Resolution:
         found = replace(_decided(found, difference), drifted=found.drifted)
         if known is None and before is not None and self._goes_on(node, difference):
             return replace(found, version=before.version)
-        if known is None:
-            found = replace(found, version=self.elsewhere.filled.get(node.name, found.version))
         return self._apart(node, found, before, is_stored=known is not None)
 
     def _goes_on(self, node: Node, difference: Difference) -> bool:
@@ -292,29 +276,25 @@ def _physical(node: Node, snapshot: ModelSnapshot) -> TableName:
     return snapshot.key.table
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Elsewhere:
-    """What others have of a project's models.
+def of_production(
+    production: Mapping[ModelName, ModelSnapshot], node: Node, own: ModelSnapshot | None
+) -> ModelSnapshot | None:
+    """Production's snapshot of a model, where its version is the one to take.
 
-    - ``production`` has production's snapshots of those models whose rows it has.
-    - ``filled`` has versions that hold rows of an equal definition, by model.
+    An environment that went another way than production would get a version of its own for what
+    production holds, and production would get that one with the next promotion. So production's is
+    taken wherever it has the same rows.
+
+    Args:
+        production: The outcome of `rows_of_production`.
+        node: The model.
+        own: What its environment shows of it. Where that is of an equal definition, it stays,
+            unless production's is of that definition, too.
     """
-
-    production: Mapping[ModelName, ModelSnapshot] = field(default_factory=dict)
-    filled: Mapping[ModelName, str] = field(default_factory=dict)
-
-    def of_production(self, node: Node, own: ModelSnapshot | None) -> ModelSnapshot | None:
-        """Production's snapshot of a model, where its version is the one to take.
-
-        Args:
-            node: The model.
-            own: What its environment shows of it. Where that is of an equal definition, it stays,
-                unless production's is of that definition, too.
-        """
-        found = self.production.get(node.name)
-        if found is None or own is None or not _is_equal(own, node):
-            return found
-        return found if _is_equal(found, node) and not own.drifted else None
+    found = production.get(node.name)
+    if found is None or own is None or not is_of(own, node):
+        return found
+    return found if is_of(found, node) and not own.drifted else None
 
 
 def rows_of_production(
@@ -366,5 +346,6 @@ def rows_of_production(
     }
 
 
-def _is_equal(snapshot: ModelSnapshot, node: Node) -> bool:
+def is_of(snapshot: ModelSnapshot, node: Node) -> bool:
+    """Whether a snapshot is one of a model as it is, whatever its metadata."""
     return snapshot.fingerprint.data_version == node.fingerprint.data_version

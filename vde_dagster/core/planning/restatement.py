@@ -139,7 +139,7 @@ def read_again(
             continue
         if writes is not None and node.name not in writes:
             foreign.append(node.name)
-        elif forbids_restatement(model):
+        elif model.kind.disable_restatement:
             kept.append(node.name)
         else:
             ranges[node.name] = changed[node.name] = found
@@ -152,20 +152,16 @@ def asked_again(graph: Graph, names: Collection[ModelName]) -> frozenset[ModelNa
     A source and a view have no rows that we write: it is their readers whose rows are meant. All
     other downstream models are compared again, and computed only if what they read has changed.
     """
-    meant = {name for name in names if not _is_shown_through(graph[name].model)}
+    meant = {name for name in names if graph[name].model.kind.stores_rows}
     waiting = {name for name in names if name not in meant}
     for node in graph:
         if not waiting.isdisjoint(node.model.parents):
-            (waiting if _is_shown_through(node.model) else meant).add(node.name)
+            (meant if node.model.kind.stores_rows else waiting).add(node.name)
     return frozenset(meant)
 
 
-def _is_shown_through(model: Model) -> bool:
-    return not model.kind.stores_rows
-
-
 def _refuse_kept(models: Iterable[Model]) -> None:
-    refused = [model for model in models if forbids_restatement(model)]
+    refused = [model for model in models if model.kind.disable_restatement]
     if refused:
         named = ", ".join(f"{each.name} ({each.place})" for each in refused)
         kinds = ", ".join(dict.fromkeys(each.kind.keyword for each in refused))
@@ -215,7 +211,7 @@ def why_never_again(model: Model) -> str:
     """Why the rows of a model cannot be computed again once they are gone; empty if they can."""
     if model.kind.keeps_history:
         return "a history has the states that it saw at the time, and these cannot be seen again"
-    if forbids_restatement(model):
+    if model.kind.disable_restatement:
         return "it sets disable_restatement, so its rows are never computed again"
     return ""
 
@@ -233,11 +229,6 @@ def computed_again(model: Model, environment: str) -> str:
 
 def never_again(model: Model, computed: Sequence[Interval]) -> tuple[Interval, ...]:
     """What of a model stays as it was computed, whoever asks for it: all but its lookback."""
-    if not forbids_restatement(model):
+    if not model.kind.disable_restatement:
         return ()
     return subtract(computed, looked_back(model, computed))
-
-
-def forbids_restatement(model: Model) -> bool:
-    """Whether a model's ``disable_restatement`` keeps what it holds (seed 001; SCD2's default)."""
-    return model.kind.disable_restatement

@@ -146,9 +146,8 @@ def within_bounds(
 
 def left_out_by(options: PlanOptions) -> str:
     """Why a plan evaluates nothing, for people; empty where it does."""
-    if options.skip_backfill:
-        return "--skip-backfill computes nothing"
-    return "--empty-backfill computes nothing" if options.empty_backfill else ""
+    name = options.evaluates_nothing
+    return f"{name} computes nothing" if name else ""
 
 
 def _unrecorded(

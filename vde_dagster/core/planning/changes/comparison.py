@@ -141,9 +141,9 @@ class _Comparison:
             reasons=verdict.reasons,
             decided_by=verdict.decided_by,
             undecidable=verdict.undecidable,
-            rebuild=_is_made(node) and rebuilt,
+            rebuild=not node.model.kind.is_source and rebuilt,
             columns_changed=() if unseen else Delta.between(old, flow).columns,
-            drifted=_has_rows(node) and not rebuilt and (drifted or differs),
+            drifted=node.model.kind.stores_rows and not rebuilt and (drifted or differs),
         )
 
     def _verdict(self, node: Node, delta: Delta) -> tuple[Change, Verdict]:
@@ -166,7 +166,7 @@ def _added(node: Node, flow: Flow) -> Difference:
         name=node.name,
         change=Change.ADDED,
         reasons=(Reason(kind=ReasonKind.MODEL_ADDED),),
-        rebuild=_is_made(node),
+        rebuild=not node.model.kind.is_source,
         columns_changed=tuple(flow.columns),
     )
 
@@ -207,13 +207,3 @@ def _passed_on(verdict: Verdict, old: Flow, new: Flow) -> Flow:
     if person and verdict.category is Category.BREAKING:
         return replace(new, rows=digest_of("decided", new.rows))
     return new
-
-
-def _has_rows(node: Node) -> bool:
-    """Whether a model has a table, whose rows stay when the model changes."""
-    return node.model.kind.stores_rows
-
-
-def _is_made(node: Node) -> bool:
-    """Whether the project makes a model's rows, be it in its readers' queries."""
-    return not node.model.kind.is_source

@@ -191,14 +191,9 @@ def _rows_digest(
     base = digest_of("query rows", *_loading(node.model), resolver.digest(meaning.rows.part))
     unknown = digest_of("rest", base, *rest)
     keys = (columns.get(key, unknown) for key in row_columns(node.model, columns))
-    ordered = _is_inlined(node) and meaning.order is not None
+    ordered = node.model.kind.is_inlined and meaning.order is not None
     order = [resolver.digest(meaning.order)] if ordered and meaning.order is not None else []
     return digest_of("rows", base, *keys, *order)
-
-
-def _is_inlined(node: Node) -> bool:
-    """Whether a model's query is run by whoever reads the model."""
-    return node.model.kind.is_inlined
 
 
 def _varying(meaning: Meaning, upstream: Flows) -> frozenset[str]:
@@ -217,7 +212,7 @@ def _varying(meaning: Meaning, upstream: Flows) -> frozenset[str]:
 
 
 def _nondeterministic(node: Node, upstream: Flows) -> frozenset[str]:
-    if node.canonical is None or not _is_inlined(node):
+    if node.canonical is None or not node.model.kind.is_inlined:
         return frozenset()
     return _varying(node.canonical.meaning, upstream)
 
@@ -235,7 +230,7 @@ def _salted(flow: Flow, node: Node, meaning: Meaning, upstream: Flows) -> Flow:
             for name, each in flow.columns.items()
         },
         unknown=digest_of("chance", flow.unknown, salt) if EVERY in varying else flow.unknown,
-        nondeterministic=varying if _is_inlined(node) else frozenset(),
+        nondeterministic=varying if node.model.kind.is_inlined else frozenset(),
     )
 
 
