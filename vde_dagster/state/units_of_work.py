@@ -24,7 +24,6 @@ from vde_dagster.core.audits.values import AuditResult
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.ledger.entries import (
     LedgerEntry,
-    apply_changes,
     entries_of,
     touched,
 )
@@ -228,14 +227,7 @@ def finalize(connection: Connection, work_id: str, *, lease: Lease) -> tuple[Led
     before = entries_within(connection, key, times)
     if row.state == UnitOfWorkState.DONE.value:
         return entries_of(before, publication.changes)
-    after = apply_changes(
-        before,
-        publication.changes,
-        columns=publication.columns,
-        work_id=work_id,
-        iceberg_snapshot_id=publication.iceberg_snapshot_id,
-        algorithm=publication.algorithm,
-    )
+    after = publication.recorded(before, work_id)
     write_difference(connection, key, before, after)
     move_marks(connection, key, codec.decode_intent(row.intent_json), publication)
     if row.is_session:

@@ -31,7 +31,6 @@ from vde_dagster.core.ledger.entries import (
     LedgerChange,
     LedgerMismatch,
     LedgerOperation,
-    apply_changes,
     touched,
 )
 from vde_dagster.core.ledger.late.question import StatelessQuestion
@@ -228,14 +227,8 @@ def _why_moved(
     if intent.work_id not in services.catalog.branches(intent.key.table):
         return f"their branch of {intent.key.table} is gone"
     try:
-        entries = apply_changes(
-            services.state.entries_within(intent.key, touched(publication.changes)),
-            publication.changes,
-            columns=publication.columns,
-            work_id=intent.work_id,
-            iceberg_snapshot_id=publication.iceberg_snapshot_id,
-            algorithm=publication.algorithm,
-        )
+        there = services.state.entries_within(intent.key, touched(publication.changes))
+        entries = publication.recorded(there, intent.work_id)
     except LedgerMismatch as error:
         return error.message
     if intent.session is not None:

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import NoReturn
 
-from vde_dagster.core.errors import EvaluationFailed, OutcomeUnknown, VdeError
+from vde_dagster.core.errors import (
+    AuditFailed,
+    Conflict,
+    EvaluationFailed,
+    OutcomeUnknown,
+    Refused,
+    SetupError,
+    VdeError,
+)
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.planning.stages import awaited, closing_of, filled_by, left_out
@@ -40,18 +48,8 @@ def raise_stopped(
 def _kind_of(errors: Sequence[VdeError]) -> type[VdeError]:
     if any(isinstance(each, OutcomeUnknown) for each in errors):
         return OutcomeUnknown
-    shared = (
-        kind for kind in _of_text(type(errors[0])) if all(isinstance(e, kind) for e in errors)
-    )
-    return next(shared, EvaluationFailed)
-
-
-def _of_text(kind: type[VdeError]) -> Iterator[type[VdeError]]:
-    """A kind of error and its base classes that are constructed from a text, the special first."""
-    ours = [each for each in kind.__mro__ if issubclass(each, VdeError) and each is not VdeError]
-    for number, each in enumerate(ours):
-        if all("__init__" not in vars(base) for base in ours[number:]):
-            yield each
+    kinds = (SetupError, Refused, Conflict, AuditFailed)
+    return next((k for k in kinds if all(isinstance(e, k) for e in errors)), EvaluationFailed)
 
 
 def _undone(

@@ -19,7 +19,7 @@ from vde_dagster.app.evaluate.parent_ledgers import ParentLedgers, read_ledgers
 from vde_dagster.app.evaluate.pinned_reading import (
     PinnedReading,
     input_name,
-    read_whole,
+    read_parts,
     rendered,
     with_inputs,
 )
@@ -130,29 +130,13 @@ def _readings(
     work_id: str,
 ) -> tuple[PinnedReading, ...]:
     """What each part reads: sources as of the session's marks, models as of one read of ledgers."""
-    now = services.execution_time
     ledgers = _ledgers(services, binding, node, parts)
     pins: dict[ModelName, int | None] = {
         each.name: each.after.iceberg_snapshot_id
         for each in (session.sources if session is not None else ())
         if binding.graph[each.name].model.kind.is_source
     }
-    readings: list[PinnedReading] = []
-    for number, part in enumerate(parts):
-        reading = read_whole(
-            services,
-            binding,
-            node,
-            part,
-            now,
-            source_pins=pins,
-            sources=readings[0].sources if readings else None,
-            ledgers=ledgers,
-            work_id=f"{work_id}_{number}",
-        )
-        pins |= {name: at for name, at in reading.pinned.items() if name not in ledgers.heads}
-        readings.append(reading)
-    return tuple(readings)
+    return read_parts(services, binding, node, parts, ledgers, pins=pins, work_id=work_id)
 
 
 def _ledgers(

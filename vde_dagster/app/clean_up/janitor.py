@@ -69,7 +69,7 @@ def clean_up(services: Services, times: Times) -> Cleaned:
         finished = [
             each.key
             for each in services.state.drops()
-            if tried.done(each.key, partial(_finished, services, each))
+            if tried.done(each.key, partial(finish_drop, services, each))
         ]
         before = look(services, times)
         _finish_work(services, before, tried)
@@ -101,20 +101,15 @@ class _Tried:
     busy: list[str] = field(default_factory=list)
     failed: list[Left] = field(default_factory=list)
 
-    def done(self, key: VersionKey, doing: Callable[[], bool]) -> bool:
-        """Whether something is done with a version."""
+    def done(self, key: VersionKey, doing: Callable[[], bool | None]) -> bool:
+        """Whether something is done with a version; if ``doing`` it returns False, it is not."""
         try:
-            return doing()
+            return doing() is not False
         except Conflict:
             self.busy.append(str(key.table))
         except Refused as error:
             self.failed.append(Left(table=key.table, reason=str(error)))
         return False
-
-
-def _finished(services: Services, begun: Tombstone) -> bool:
-    finish_drop(services, begun)
-    return True
 
 
 def _finish_work(services: Services, seen: Look, tried: _Tried) -> None:
@@ -127,10 +122,9 @@ def _finish_work(services: Services, seen: Look, tried: _Tried) -> None:
         tried.done(key, partial(_recovered, services, key))
 
 
-def _recovered(services: Services, key: VersionKey) -> bool:
+def _recovered(services: Services, key: VersionKey) -> None:
     with services.lease(version_resource(key), _JANITOR) as lease:
         recover(services, key, lease)
-    return True
 
 
 def _expire(services: Services, seen: Look, tried: _Tried) -> tuple[str, ...]:

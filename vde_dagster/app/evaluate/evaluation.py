@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from datetime import datetime
 
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.evaluate.cumulative import sequential_batches
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.evaluate.parent_ledgers import read_ledgers
 from vde_dagster.app.evaluate.physical_views import make_view
-from vde_dagster.app.evaluate.pinned_reading import PinnedReading, read_whole
+from vde_dagster.app.evaluate.pinned_reading import PinnedReading, read_parts, read_whole
 from vde_dagster.app.evaluate.prepared_unit import PreparedUnit
 from vde_dagster.app.evaluate.reuse import (
     keeping,
@@ -227,9 +226,10 @@ def _sequential(
         recorded=[each.interval for each in there],
     )
     evaluated = [each.evaluated for each in found]
-    readings = _readings(
-        services, binding, node, evaluated, execution_time=execution_time, work_id=work_id
-    )
+    first = Moments.between(evaluated[0], evaluated[0])
+    read = reads_of(binding.graph, node.name).ranges(first)
+    ledgers = read_ledgers(services, binding, dict.fromkeys(read, WHOLE))
+    readings = read_parts(services, binding, node, evaluated, ledgers, work_id=work_id)
     return PreparedUnit(
         work_id=work_id,
         interval=Interval(evaluated[0].start, evaluated[-1].end),
@@ -243,36 +243,6 @@ def _sequential(
         batches=found,
         traces=sequential_traces(services, binding, node, list(zip(found, readings, strict=True))),
     )
-
-
-def _readings(
-    services: Services,
-    binding: Binding,
-    node: Node,
-    batches: Sequence[Interval],
-    *,
-    execution_time: datetime,
-    work_id: str,
-) -> tuple[PinnedReading, ...]:
-    """What each batch reads; all batches read the same Iceberg snapshots."""
-    read = reads_of(binding.graph, node.name).ranges(Moments.between(batches[0], batches[0]))
-    ledgers = read_ledgers(services, binding, dict.fromkeys(read, WHOLE))
-    readings: list[PinnedReading] = []
-    for number, each in enumerate(batches):
-        readings.append(
-            read_whole(
-                services,
-                binding,
-                node,
-                each,
-                execution_time,
-                source_pins=readings[0].pinned if readings else None,
-                sources=readings[0].sources if readings else None,
-                ledgers=ledgers,
-                work_id=f"{work_id}_{number}",
-            )
-        )
-    return tuple(readings)
 
 
 def _histories(

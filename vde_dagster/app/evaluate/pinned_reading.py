@@ -144,6 +144,38 @@ def read_whole(
             return _sql_reading(query, read, work_id, own=_own_rows(binding, node, interval))
 
 
+def read_parts(
+    services: Services,
+    binding: Binding,
+    node: Node,
+    parts: Iterable[Interval],
+    ledgers: ParentLedgers,
+    *,
+    pins: Mapping[ModelName, int | None] | None = None,
+    work_id: str,
+) -> tuple[PinnedReading, ...]:
+    """What each part of an evaluation reads; all read the same Iceberg snapshots.
+
+    See `read_whole`; ``pins`` are those of sources that are known before.
+    """
+    known, readings = dict(pins or {}), list[PinnedReading]()
+    for number, part in enumerate(parts):
+        reading = read_whole(
+            services,
+            binding,
+            node,
+            part,
+            services.execution_time,
+            source_pins=known,
+            sources=readings[0].sources if readings else None,
+            ledgers=ledgers,
+            work_id=f"{work_id}_{number}",
+        )
+        known |= {name: at for name, at in reading.pinned.items() if name not in ledgers.heads}
+        readings.append(reading)
+    return tuple(readings)
+
+
 def _python_rows(
     node: Node, body: PythonFunction, interval: Interval, execution_time: datetime
 ) -> PythonRows:

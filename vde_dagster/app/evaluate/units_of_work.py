@@ -37,7 +37,6 @@ from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.ledger.dsha import RowSum, total
 from vde_dagster.core.ledger.entries import (
     LedgerMismatch,
-    apply_changes,
     touched,
 )
 from vde_dagster.core.ledger.holdings import NOTHING
@@ -302,14 +301,8 @@ def _check_recordable(
     The caller holds the lease, so the ledger is the same when it is recorded.
     """
     try:
-        apply_changes(
-            services.state.entries_within(key, touched(publication.changes)),
-            publication.changes,
-            columns=publication.columns,
-            work_id=work_id,
-            iceberg_snapshot_id=publication.iceberg_snapshot_id,
-            algorithm=publication.algorithm,
-        )
+        entries = services.state.entries_within(key, touched(publication.changes))
+        publication.recorded(entries, work_id)
     except LedgerMismatch as error:
         give_up_after(services, key, work_id, error, lease=lease)
         raise

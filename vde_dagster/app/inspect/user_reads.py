@@ -14,7 +14,6 @@ from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.ledger.entries import LedgerEntry, loaded_intervals, written_intervals
-from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName, environment_view
 from vde_dagster.core.time.intervals import Interval, merge, subtract
 from vde_dagster.ports.engine import ArrowRows, TableRows
@@ -76,7 +75,8 @@ def user_read(
         view = environment_view(name, binding.environment, naming_of(services, binding.environment))
         return UserRead(rows=TableRows(table=view, columns=chosen), is_view=True)
     loaded = _loaded(binding, node, entries, intervals, with_gaps=with_gaps)
-    rows = TableRows(table=table, iceberg_snapshot_id=_head(services, key), columns=chosen)
+    head = readable(services, key, services.state.heads([key])[key])
+    rows = TableRows(table=table, iceberg_snapshot_id=head, columns=chosen)
     if intervals is None and (not loaded or loaded == written_intervals(entries)):
         return UserRead(rows=rows, loaded=loaded)  # there are no other rows in the table
     axis = node.time_axis
@@ -94,10 +94,6 @@ def arrow_of(services: Services, wanted: UserRead) -> ArrowRows:
     if wanted.is_view:
         return services.engine.read(wanted.rows).toArrow()
     return services.catalog.read(wanted.rows)
-
-
-def _head(services: Services, key: VersionKey) -> int | None:
-    return readable(services, key, services.state.heads([key])[key])
 
 
 def _loaded(
@@ -124,7 +120,8 @@ def _loaded(
     elif not node.model.kind.is_partitioned:
         return ()
     else:
-        lacks = () if with_gaps else subtract([_around(loaded)], loaded)
+        around = Interval(loaded[0].start, loaded[-1].end)
+        lacks = () if with_gaps else subtract([around], loaded)
         advice = (
             "Materialize it first, or say that rows may be missing with "
             '`dg.AssetIn(metadata={"with_gaps": True})`.'
@@ -134,10 +131,6 @@ def _loaded(
         missing = ", ".join(map(str, lacks))
         raise Refused(f"{name} is not loaded for {missing} in {environment}", advice=advice)
     return found
-
-
-def _around(intervals: Sequence[Interval]) -> Interval:
-    return Interval(intervals[0].start, intervals[-1].end)
 
 
 def _columns(name: ModelName, known: Sequence[Column], wanted: Sequence[str]) -> tuple[str, ...]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
@@ -25,12 +25,8 @@ _PLACED: Final = ("body", "source", "place", "warnings", "unsupported")
 """Parts of a model that have lines of its file in them."""
 
 
-class Formatter(Protocol):
-    """Formats the text of a model's file."""
-
-    def __call__(self, text: str, *, path: Path, dialect: str) -> str:
-        """The text of the same model, formatted; ``dialect`` is the project's."""
-        ...
+Formatter = Callable[..., str]
+"""Formats the text of a model's file, as `format_model` does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -90,16 +90,12 @@ def question_of(
             for name, each in inputs.items()
             if isinstance(each, GivenQuery)
         },
-        target=lambda name: _table(names, name),
+        target=lambda name: TableName("", names[name]) if name in names else None,
         cte=cte,
     )
     ordered = cte is None and read_spark(text).args.get("order") is not None
     tables = {names[name]: each for name, each in given.items()}
     return QueryOverRows(rows=SqlRows(sql=text), tables=tables), ordered
-
-
-def _table(names: dict[ModelName, str], name: ModelName) -> TableName | None:
-    return TableName("", names[name]) if name in names else None
 
 
 def _times(test: UnitTest) -> TimeRange:

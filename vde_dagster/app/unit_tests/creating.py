@@ -61,10 +61,6 @@ class Created:
     rows: int
 
 
-def _nothing(_: ModelName) -> Sequence[Column]:
-    return ()
-
-
 def create_test(
     configuration: Configuration,
     graph: Graph,
@@ -72,7 +68,7 @@ def create_test(
     fetch: Fetch,
     engines: Engines,
     *,
-    recorded: Recorded = _nothing,
+    recorded: Recorded = lambda _: (),
 ) -> Created:
     """The text of a test with live rows, which was run and passes. Nothing is written.
 

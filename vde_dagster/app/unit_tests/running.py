@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from vde_dagster.app.unit_tests.asking import Asked, asked_by
+from vde_dagster.app.unit_tests.asking import asked_by
 from vde_dagster.core.errors import EvaluationFailed, Refused, SetupError
 from vde_dagster.core.listing import plural
 from vde_dagster.core.unit_tests.comparison import Answer, Difference, difference
@@ -121,7 +121,7 @@ def _run(loaded: LoadedTest, engines: Engines) -> UnitTestResult:
                 not_run = True
                 continue
             by = AnsweredBy.SPARK if AnsweredBy.SPARK in (by, answered_by) else answered_by
-            found = _difference(asked, answer)
+            found = difference(asked.expected, answer, ordered=asked.ordered)
             if found is not None:
                 differences.append((asked.what, found))
     except SetupError:
@@ -136,10 +136,6 @@ def _run(loaded: LoadedTest, engines: Engines) -> UnitTestResult:
         error=error,
         not_run=is_unknown,
     )
-
-
-def _difference(asked: Asked, answer: Answer) -> Difference | None:
-    return difference(asked.expected, answer, ordered=asked.ordered)
 
 
 def result_lines(result: UnitTestResult) -> Iterator[str]:

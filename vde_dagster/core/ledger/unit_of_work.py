@@ -7,7 +7,7 @@ session in one transaction after the branch was published.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
@@ -17,7 +17,7 @@ from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.ledger.dsha import DEFAULT_ALGORITHM, RowSum, total
 from vde_dagster.core.ledger.earlier_schemas import PresentColumn
-from vde_dagster.core.ledger.entries import LedgerChange
+from vde_dagster.core.ledger.entries import LedgerChange, LedgerEntry, apply_changes
 from vde_dagster.core.ledger.late.decision import Load
 from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.ledger.late.pending import Pending
@@ -311,6 +311,22 @@ class Publication:
     pending: tuple[Pending, ...] = ()
     marks_stay: bool = False
     algorithm: str = DEFAULT_ALGORITHM
+
+    def recorded(self, entries: Iterable[LedgerEntry], work_id: str) -> tuple[LedgerEntry, ...]:
+        """The ledger once it is recorded; see `apply_changes`, also for what is raised.
+
+        Args:
+            entries: At least those that the changes may meet.
+            work_id: The unit of work that recorded it.
+        """
+        return apply_changes(
+            entries,
+            self.changes,
+            columns=self.columns,
+            work_id=work_id,
+            iceberg_snapshot_id=self.iceberg_snapshot_id,
+            algorithm=self.algorithm,
+        )
 
 
 class Ending(Enum):

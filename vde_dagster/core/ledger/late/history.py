@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
+from typing import Final
 
 from vde_dagster.core.ledger.late.marks import HighWaterMark
 
@@ -72,12 +73,8 @@ class SourceHistory:
     @property
     def rewrite(self) -> str:
         """Why rows that were there at the mark may be others now, for people; empty if not."""
-        if self.status is SourceStatus.ROLLED_BACK:
-            return "the source was rolled back to before what is loaded"
-        if self.status is SourceStatus.EXPIRED:
-            return "the source's history since the last load has been expired"
-        if self.status is SourceStatus.OTHER_COLUMNS:
-            return "a column of the source was dropped and added again, or swapped with another one"
+        if self.status in _REWRITES:
+            return _REWRITES[self.status]
         rewriting = (SourceOperation.OVERWRITE, SourceOperation.DELETE)
         for change in self.changes:
             if change.operation in rewriting:
@@ -91,6 +88,15 @@ class SourceHistory:
     def has_moved(self) -> bool:
         """Whether there are Iceberg snapshots after the mark."""
         return self.status is not SourceStatus.UNCHANGED
+
+
+_REWRITES: Final = {
+    SourceStatus.ROLLED_BACK: "the source was rolled back to before what is loaded",
+    SourceStatus.EXPIRED: "the source's history since the last load has been expired",
+    SourceStatus.OTHER_COLUMNS: (
+        "a column of the source was dropped and added again, or swapped with another one"
+    ),
+}
 
 
 def added_by(changes: Iterable[SourceChange]) -> tuple[ProcessingUri, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import assert_never
+from typing import Final
 
 from vde_dagster.core.ledger.entries import LedgerChange, LedgerOperation
 from vde_dagster.core.names import ModelName
@@ -23,17 +23,15 @@ class PendingReason(Enum):
     @property
     def text(self) -> str:
         """The reason for people."""
-        match self:
-            case PendingReason.INCOMPLETE:
-                return "not all sources are complete up to there"
-            case PendingReason.BEYOND_THRESHOLD:
-                return "it is further back than catchup_threshold"
-            case PendingReason.REMOVED:
-                return "a source has lost rows, which takes none from the model by itself"
-            case PendingReason.UNTRACKED:
-                return "late_data does not name the source that has changed"
-            case unreachable:
-                assert_never(unreachable)
+        return _TEXTS[self]
+
+
+_TEXTS: Final = {
+    PendingReason.INCOMPLETE: "not all sources are complete up to there",
+    PendingReason.BEYOND_THRESHOLD: "it is further back than catchup_threshold",
+    PendingReason.REMOVED: "a source has lost rows, which takes none from the model by itself",
+    PendingReason.UNTRACKED: "late_data does not name the source that has changed",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
