@@ -40,7 +40,6 @@ from vde_dagster.core.ledger.unit_of_work import AddedBetween, AsOf, Input, SqlR
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.model.writes import AppendRows
 from vde_dagster.core.names import ModelName, TableName
-from vde_dagster.core.sql.reads.constants import Moments
 from vde_dagster.core.sql.reads.input_ranges import InputRange, together
 from vde_dagster.core.sql.text import SqlText
 from vde_dagster.core.time.intervals import EVER, Interval, common, meets, merge
@@ -144,7 +143,7 @@ def _ledgers(
 ) -> ParentLedgers:
     reads = reads_of(binding.graph, node.name)
     cells = [cell for each in parts for cell in node.model.unit.cells(each)]
-    every = [reads.ranges(Moments.between(each, each)) for each in cells]
+    every = [reads.at(each) for each in cells]
     ranges: Mapping[ModelName, InputRange] = {
         name: together(each[name] for each in every) for name in reads.demands
     }

@@ -18,7 +18,7 @@ from vde_dagster.core.ledger.late.question import LateRows, StatefulQuestion, Tr
 from vde_dagster.core.ledger.staleness import Stale
 from vde_dagster.core.model.late_data import TrackedSource
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.time.intervals import EVER, Interval, common, meets, merge, subtract
+from vde_dagster.core.time.intervals import Interval, common, meets, merge, subtract
 
 
 def stateful_question(
@@ -43,7 +43,8 @@ def stateful_question(
     if reload:
         late = tuple(LateRows(interval=each, sources=policy.sources) for each in loaded)
         policy = replace(policy, catchup_threshold=None)
-    missing = subtract(subtract(due.missing, _outside(within)), loaded)
+    inside = due.missing if within is None else common(due.missing, [within])
+    missing = subtract(inside, loaded)
     if node.model.reads_itself:  # an interval behind a gap lacks the one before it
         missing = common(missing, merge([*loaded, *missing])[:1])
     return StatefulQuestion(
@@ -57,10 +58,6 @@ def stateful_question(
         now=now,
         limit=due.complete_to,
     )
-
-
-def _outside(within: Interval | None) -> tuple[Interval, ...]:
-    return () if within is None else subtract([EVER], [within])
 
 
 def _history(

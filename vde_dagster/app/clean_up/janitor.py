@@ -148,16 +148,13 @@ def _drop_due(
     """Drop what is due, views before tables; returns that."""
     dropped, reading = dict[VersionKey, Dropped](), by_version(found.views)
     due = found.droppable(swept.due)
-    for key in sorted(due, key=lambda each: (not _is_view(found.stored.get(each)), each)):
+    first = {key for key, each in found.stored.items() if each.is_view}
+    for key in sorted(due, key=lambda each: (each not in first, each)):
         files = found.files(services, key)
         views = readers(key, reading, without=dropped)
         if tried.done(key, partial(drop, services, key, found.stored.get(key), views, times)):
             dropped[key] = Dropped(key=key, files=files)
     return tuple(dropped.values())
-
-
-def _is_view(stored: StoredTable | None) -> bool:
-    return stored is not None and stored.is_view
 
 
 def _drop_branches(

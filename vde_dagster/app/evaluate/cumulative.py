@@ -114,8 +114,9 @@ def _next_batch(
         len(new) == 1 and new[0].end == interval.end and (last is None or new[0].start >= last)
     )
     if not is_sequential and not (not model.kind.range_shapes_rows and new == (interval,)):
+        there = ", ".join(map(str, loaded))
         raise Refused(
-            f"{model.name} has loaded {_listed(loaded)}, and {interval} is not its next interval: "
+            f"{model.name} has loaded {there}, and {interval} is not its next interval: "
             f"{model.kind.keyword} builds each interval on the ones before it. Nothing was written",
             advice=_advice(model, environment),
         )
@@ -150,7 +151,3 @@ def _advice(model: Model, environment: str) -> str:
         "To rebuild the whole table from its sources, run "
         f"`vde plan {environment} --restate-model {model.name}` and apply it."
     )
-
-
-def _listed(loaded: Sequence[Interval]) -> str:
-    return ", ".join(map(str, loaded))

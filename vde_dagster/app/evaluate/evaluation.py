@@ -46,7 +46,6 @@ from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.core.model.writes import KeepHistory, Write
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.bounds import reads_bounded
-from vde_dagster.core.sql.reads.constants import Moments
 from vde_dagster.core.sql.reads.input_ranges import WHOLE
 from vde_dagster.core.time.intervals import Interval, common, merge, subtract
 from vde_dagster.ports.state import Lease, version_resource
@@ -226,8 +225,7 @@ def _sequential(
         recorded=[each.interval for each in there],
     )
     evaluated = [each.evaluated for each in found]
-    first = Moments.between(evaluated[0], evaluated[0])
-    read = reads_of(binding.graph, node.name).ranges(first)
+    read = reads_of(binding.graph, node.name).at(evaluated[0])
     ledgers = read_ledgers(services, binding, dict.fromkeys(read, WHOLE))
     readings = read_parts(services, binding, node, evaluated, ledgers, work_id=work_id)
     return PreparedUnit(

@@ -17,7 +17,6 @@ from vde_dagster.core.ledger.holdings import NOTHING, Holding
 from vde_dagster.core.ledger.traces import LedgerTokens
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.sql.reads.constants import Moments
 from vde_dagster.core.sql.reads.input_ranges import (
     WHOLE,
     InputRange,
@@ -78,7 +77,7 @@ def _with_each_unit(
     if len(units) == _MANY:
         return dict.fromkeys(ranges, WHOLE)
     reads = reads_of(binding.graph, node.name)
-    alone = [reads.ranges(Moments.between(each, each)) for each in units]
+    alone = [reads.at(each) for each in units]
     return {
         name: together([each, *(read.get(name, WHOLE) for read in alone)])
         for name, each in ranges.items()

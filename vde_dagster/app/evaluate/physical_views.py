@@ -60,7 +60,8 @@ def make_view(
     reads += [each for parent in parents.values() for each in parent.digests]
     digest = combined_dsha([node.fingerprint.data, *reads])
     entries = before
-    if not (stands and _is_recorded(before, digest)):
+    is_recorded = stands and (before[0].digest, before[0].status) == (digest, EntryStatus.COMPUTED)
+    if not is_recorded:
 
         def columns() -> tuple[Column, ...]:
             comment = node.model.description
@@ -172,8 +173,3 @@ def _stands(
     loaded = before[0].trace if before else None
     same = loaded is not None and loaded.key == trace.key
     return same and key.table in services.catalog.taken([key.table])
-
-
-def _is_recorded(before: Sequence[LedgerEntry], digest: str) -> bool:
-    """Whether the ledger's entry of a view has this digest."""
-    return bool(before) and before[0].digest == digest and before[0].status is EntryStatus.COMPUTED

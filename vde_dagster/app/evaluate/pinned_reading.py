@@ -36,7 +36,6 @@ from vde_dagster.core.model.model import PythonFunction, Query, SeedRows
 from vde_dagster.core.model.writes import TimeAxisSpec
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.sql.macros import TimeRange
-from vde_dagster.core.sql.reads.constants import Moments
 from vde_dagster.core.sql.reads.input_ranges import (
     InputRange,
     WholeTable,
@@ -124,8 +123,7 @@ def read_whole(
         case SeedRows(text=text):
             return PinnedReading(rows=CsvRows(text=text), inputs={}, pinned={})
         case PythonFunction() as body:
-            moments = Moments.between(interval, interval)
-            ranges = reads_of(binding.graph, node.name).ranges(moments)
+            ranges = reads_of(binding.graph, node.name).at(interval)
             read = pinned(ranges)
             return PinnedReading(
                 rows=_python_rows(node, body, interval, execution_time),

@@ -23,7 +23,6 @@ from vde_dagster.core.ledger.staleness import (
     stale_entries,
 )
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.sql.reads.constants import Moments
 from vde_dagster.core.sql.reads.input_ranges import Reads, WholeTable
 from vde_dagster.core.time.intervals import Interval, common
 
@@ -99,7 +98,7 @@ class InputLook:
 
     def read(self, name: ModelName, entry: LedgerEntry) -> Interval | None:
         """The time that an entry's interval reads of a source; None if it is not bounded."""
-        read = self.reads.ranges(Moments.between(entry.interval, entry.interval)).get(name)
+        read = self.reads.at(entry.interval).get(name)
         if read is None or isinstance(read, WholeTable) or not read:
             return None
         return Interval(read[0].start, read[-1].end)

@@ -20,7 +20,6 @@ from vde_dagster.core.ledger.traces import LedgerTokens
 from vde_dagster.core.ledger.unit_of_work import UnitOfWork
 from vde_dagster.core.model.snapshot import ModelSnapshot
 from vde_dagster.core.names import ModelName, TableName
-from vde_dagster.core.sql.reads.constants import Moments
 from vde_dagster.core.sql.reads.input_ranges import (
     WHOLE,
     InputRange,
@@ -142,7 +141,7 @@ class InputStates:
         """Read in one go the ledgers that will be needed of the models that some entries read."""
         wanted: dict[ModelName, list[InputRange]] = {}
         for entry in entries:
-            for name, each in reads.ranges(Moments.between(entry.interval, entry.interval)).items():
+            for name, each in reads.at(entry.interval).items():
                 wanted.setdefault(name, []).append(each)
         for name, ranges in wanted.items():
             if not self.is_source(name):
@@ -302,7 +301,7 @@ class InputMoves:
 
     def has_changed(self, entry: LedgerEntry, name: ModelName, read: InputRange) -> bool:
         """Whether an input may have other rows of a range than an entry was computed from."""
-        known = _token_of(entry, name)
+        known = None if entry.trace is None else entry.trace.inputs.get(name)
         if known is not None:
             return self._has_other_token(entry, name, known, read)
         return self._has_moved(entry, name, read)
@@ -334,7 +333,3 @@ class InputMoves:
         if not column and not self.states.is_source(name):
             return self.states.was_written(name, pinned, read)
         return self.states.has_changed(name, pinned, read, column=column)
-
-
-def _token_of(entry: LedgerEntry, name: ModelName) -> str | None:
-    return None if entry.trace is None else entry.trace.inputs.get(name)

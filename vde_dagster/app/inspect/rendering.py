@@ -24,7 +24,6 @@ from vde_dagster.core.graph.render_model import (
 from vde_dagster.core.model.model import Model, Query
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.macros import TimeRange
-from vde_dagster.core.sql.reads.constants import Moments
 from vde_dagster.core.sql.reads.input_ranges import InputRange
 from vde_dagster.core.time.intervals import ALWAYS, Interval, due
 
@@ -104,8 +103,7 @@ def whole_units(model: Model, interval: Interval) -> Interval:
 
 def inputs_of(binding: Binding, node: Node, interval: Interval) -> Mapping[ModelName, InputRange]:
     """The tables that evaluating a range reads, each with the range of its rows."""
-    moments = Moments.between(interval, interval)
-    return reads_of(binding.graph, node.name).ranges(moments)
+    return reads_of(binding.graph, node.name).at(interval)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,6 @@ from vde_dagster.core.ledger.late.decision import Load
 from vde_dagster.core.ledger.late.pending import pending_text
 from vde_dagster.core.listing import plural
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.sql.reads.constants import Moments
 from vde_dagster.core.sql.reads.input_ranges import InputRange, WholeTable
 from vde_dagster.core.time.intervals import ALWAYS, Interval, format_instant
 from vde_dagster.ports.engine import EngineProgress, StageProgress
@@ -60,7 +59,7 @@ def _read(services: Services, binding: Binding, node: Node, done: Evaluated) -> 
 def _inputs(
     binding: Binding, name: ModelName, interval: Interval, pinned: Mapping[ModelName, int | None]
 ) -> Iterator[str]:
-    ranges = reads_of(binding.graph, name).ranges(Moments.between(interval, interval))
+    ranges = reads_of(binding.graph, name).at(interval)
     for parent, each in sorted(ranges.items()):
         at = pinned.get(parent)
         is_source = binding.graph[parent].model.kind.is_source  # of these no ranges are known

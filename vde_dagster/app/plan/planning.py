@@ -142,7 +142,8 @@ def _look(
         each.key for each in (*snapshots.values(), *basis.snapshots.values())
     )
     tables = {name: services.source(name) for name in sources(graph)}
-    stays = basis.own is not None and _stays(services, basis.own)
+    own = basis.own
+    stays = own is not None and not own.promoting and not are_moving(services, own)
     naming = services.naming if stays else None
     look = look_at_catalog(services, graph, snapshots, loaded, shown=basis.own, naming=naming)
     holdings = holdings_of(services, basis.environment, snapshots, look.left(loaded))
@@ -368,8 +369,3 @@ def _recorded(
         if there is not None and (shown is None or shown.fingerprint != each.fingerprint):
             found[name] = there.columns
     return found
-
-
-def _stays(services: Services, shown: Environment) -> bool:
-    """Whether the views show what the state says, with the names that the project gives them."""
-    return not shown.promoting and not are_moving(services, shown)

@@ -19,7 +19,6 @@ from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.plan import NO_TRACKED, Plan
 from vde_dagster.core.planning.readiness import blocked_by_parents
 from vde_dagster.core.planning.setting_aside import lost_inputs
-from vde_dagster.core.sql.reads.constants import Moments
 from vde_dagster.core.sql.reads.input_ranges import InputRange, WholeTable
 from vde_dagster.core.time.intervals import (
     END_OF_TIME,
@@ -293,7 +292,7 @@ def _lacks(
     if not lacks:
         return Wait.of(Reason.MODEL, name, None)
     cell = _cell(node.model.unit, first.start)
-    read: InputRange = reads_of(plan.graph, node.name).ranges(Moments.between(cell, cell))[name]
+    read: InputRange = reads_of(plan.graph, node.name).at(cell)[name]
     if not isinstance(read, WholeTable) and not node.model.kind.is_whole:
         lacks = common(lacks, read) or lacks
     return Wait.of(Reason.MODEL, name, _cell(parent.unit, lacks[0].start))

@@ -17,7 +17,6 @@ from vde_dagster.core.ledger.entries import LedgerEntry
 from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.ledger.unit_of_work import UnitOfWork
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.sql.reads.constants import Moments
 from vde_dagster.core.sql.reads.input_ranges import InputRange, WholeTable
 from vde_dagster.core.time.intervals import Interval, meets
 
@@ -61,7 +60,7 @@ def stale_since(look: StaleLook, *, promoted_at: datetime) -> datetime | None:
         entry, work = each.entry, works.get(each.entry.work_id)
         if work is None:
             return None
-        ranges = look.inputs.reads.ranges(Moments.between(entry.interval, entry.interval))
+        ranges = look.inputs.reads.at(entry.interval)
         for name in each.inputs:
             newer = _newer(states, entry, name, work)
             read = _Read(times=ranges[name], newer=newer, started_at=work.started_at)
@@ -92,8 +91,7 @@ def late_since(look: InputLook, mark: HighWaterMark, times: Sequence[Interval]) 
     reads = [
         _Read(times=ranges[source], newer=newer)
         for each in look.entries
-        if meets(times, each.interval)
-        and source in (ranges := look.reads.ranges(Moments.between(each.interval, each.interval)))
+        if meets(times, each.interval) and source in (ranges := look.reads.at(each.interval))
     ]
     return _source_since(look, source, reads)
 

@@ -16,7 +16,6 @@ from vde_dagster.core.graph.render_model import reads_of
 from vde_dagster.core.ledger.holdings import NOTHING
 from vde_dagster.core.model.counted import units
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.sql.reads.constants import Moments
 from vde_dagster.core.sql.reads.input_ranges import WholeTable
 from vde_dagster.core.time.intervals import Interval, common, merge
 
@@ -62,7 +61,7 @@ def _read_of(
         recorded = loaded.get(binding.key(parent), NOTHING).recorded
         times: list[Interval] = []
         for each in ranges:
-            read = reads.ranges(Moments.between(each, each))[parent]
+            read = reads.at(each)[parent]
             times += recorded if isinstance(read, WholeTable) else common(read, recorded)
         if times:
             found[parent] = merge(times)

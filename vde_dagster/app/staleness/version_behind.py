@@ -18,20 +18,18 @@ from vde_dagster.app.inputs.input_moves import InputStates
 from vde_dagster.app.inputs.staying import StaleLooks, entries_since
 from vde_dagster.app.services import Services
 from vde_dagster.core.graph.graph import Graph, Node
-from vde_dagster.core.graph.render_model import reads_of
 from vde_dagster.core.ledger.dsha import RowSum
 from vde_dagster.core.ledger.entries import LedgerEntry
 from vde_dagster.core.ledger.holdings import NOTHING, Holding
 from vde_dagster.core.ledger.late.decision import Load, NothingToLoad, Stop, reloading
-from vde_dagster.core.ledger.staleness import LastLook, Stale
+from vde_dagster.core.ledger.staleness import LastLook, Stale, read_by_a_unit
 from vde_dagster.core.ledger.traces import why_together
 from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.plan import Staleness
 from vde_dagster.core.planning.workload import Holdings
-from vde_dagster.core.sql.reads.constants import Moments
 from vde_dagster.core.sql.reads.input_ranges import WholeTable
-from vde_dagster.core.time.intervals import EPOCH, Interval, common, merge, subtract
+from vde_dagster.core.time.intervals import Interval, common, merge, subtract
 from vde_dagster.ports.catalog import TableState
 from vde_dagster.ports.state import Environment, State
 
@@ -255,7 +253,8 @@ class VersionLook:
 
         An entry stays if a source merely lost its rows and the shown version is no newer there.
         """
-        over = [each.entry for each in stale if self._keeps(each)]
+        looks = self.inputs
+        over = [e.entry for e in stale if looks.is_beyond(e) and not looks.has_more(e)]
         shown = {each.interval: self._shown_at(each.interval) for each in over}
         looked_at = [*over, *(each for found in shown.values() for each in found)]
         seen = {
@@ -288,10 +287,6 @@ class VersionLook:
         if missed:
             return merge([*beyond, *missed]), _HISTORY
         return merge(beyond), UNCOVERED
-
-    def _keeps(self, stale: Stale) -> bool:
-        """Whether a source lost rows of an entry, and has no other changes of it."""
-        return self.inputs.is_beyond(stale) and not self.inputs.has_more(stale)
 
     def _shown_at(self, interval: Interval) -> Sequence[LedgerEntry]:
         """The entries with rows of the shown version for an interval."""
@@ -361,7 +356,8 @@ def _since(planned: Planned, states: InputStates, node: Node) -> tuple[Interval,
     """
     if node.model.stateless is not None:
         return None
-    if node.model.kind.is_sequential and _reads_unbounded(planned.graph, node):
+    read = read_by_a_unit(planned.graph, node) if node.model.kind.is_sequential else {}
+    if any(isinstance(each, WholeTable) for each in read.values()):
         return None
     key = planned.snapshots[node.name].key
     looks = StaleLooks(
@@ -373,13 +369,6 @@ def _since(planned: Planned, states: InputStates, node: Node) -> tuple[Interval,
         states=states,
     )
     return looks.since(node.name)
-
-
-def _reads_unbounded(graph: Graph, node: Node) -> bool:
-    unit = node.model.unit
-    example = Interval(unit.floor(EPOCH), unit.following(EPOCH))
-    read = reads_of(graph, node.name).ranges(Moments.between(example, example))
-    return any(isinstance(each, WholeTable) for each in read.values())
 
 
 def listed(names: Iterable[ModelName]) -> str:

@@ -15,7 +15,6 @@ from vde_dagster.core.graph.graph import Graph, Node
 from vde_dagster.core.model.late_data import TrackedSource
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.places import macros_placed
-from vde_dagster.core.sql.reads.constants import Moments
 from vde_dagster.core.sql.reads.input_ranges import TimeAxis, WholeTable, reads, time_column_of
 from vde_dagster.core.sql.table_names import model_name_of
 from vde_dagster.core.sql.text import SqlText
@@ -117,7 +116,7 @@ def bounding_axis(
     example = Interval(first, node.model.unit.following(first))
     for axis in possible:
         known = reads(query, axes={**axes, name: axis}, kept=input_axis(node))
-        found = known.ranges(Moments.between(example, example)).get(name)
+        found = known.at(example).get(name)
         if not isinstance(found, WholeTable):
             return axis
     return None

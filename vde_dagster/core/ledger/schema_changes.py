@@ -113,15 +113,14 @@ def newest_columns(schemas: Iterable[Sequence[Column]]) -> tuple[Column, ...]:
         (
             each
             for each in every
-            if all(_only_grew(before, each) for before in every if before is not each)
+            if all(
+                isinstance(change, ColumnAdded | ColumnWidened)
+                for before in every
+                if before is not each
+                for change in schema_changes(before, each)
+            )
         ),
         every[0],
-    )
-
-
-def _only_grew(before: Sequence[Column], after: Sequence[Column]) -> bool:
-    return all(
-        isinstance(change, ColumnAdded | ColumnWidened) for change in schema_changes(before, after)
     )
 
 

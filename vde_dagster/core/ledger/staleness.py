@@ -18,14 +18,13 @@ from vde_dagster.core.graph.render_model import query_over_tables, reads_of
 from vde_dagster.core.graph.session_reads import axes_of, input_axis, time_axes, tracked_axes
 from vde_dagster.core.ledger.entries import EntryStatus, LedgerEntry
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.sql.reads.constants import Moments
 from vde_dagster.core.sql.reads.input_ranges import (
     InputRange,
     Reads,
     WholeTable,
     reads,
 )
-from vde_dagster.core.time.intervals import Interval
+from vde_dagster.core.time.intervals import EPOCH, Interval
 
 
 class Moves(Protocol):
@@ -72,7 +71,7 @@ def stale_entries(
     for entry in entries:
         if entry.status is not EntryStatus.COMPUTED:
             continue
-        looked_at = read.ranges(Moments.between(entry.interval, entry.interval))
+        looked_at = read.at(entry.interval)
         if is_sequential and entry.interval.end != until:
             looked_at = {
                 name: each for name, each in looked_at.items() if not isinstance(each, WholeTable)
@@ -116,11 +115,17 @@ def _source_times(graph: Graph, node: Node) -> dict[ModelName, SourceTime]:
     for name in axes:
         for axis in time_axes(graph[name], node.model.unit) if axes[name] is None else ():
             known = reads(query, axes={**axes, name: axis}, kept=input_axis(node))
-            at = known.ranges(Moments.between(example, example)).get(name)
+            at = known.at(example).get(name)
             if at is not None and not isinstance(at, WholeTable):
                 found[name] = SourceTime(column=axis.column, reads=known)
                 break
     return found
+
+
+def read_by_a_unit(graph: Graph, node: Node) -> Mapping[ModelName, InputRange]:
+    """What any unit of a model reads, as an example: bounded ranges, or whole tables."""
+    unit = node.model.unit
+    return reads_of(graph, node.name).at(Interval(unit.floor(EPOCH), unit.following(EPOCH)))
 
 
 def read_by_times(read: Reads, bounds: Mapping[ModelName, SourceTime]) -> Reads:

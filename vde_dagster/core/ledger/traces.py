@@ -34,7 +34,6 @@ from vde_dagster.core.sql.meaning.functions import (
 )
 from vde_dagster.core.sql.reads import alone
 from vde_dagster.core.sql.reads.bounds import Axis
-from vde_dagster.core.sql.reads.constants import Moments
 from vde_dagster.core.sql.reads.descriptions import described
 from vde_dagster.core.sql.reads.input_ranges import (
     WHOLE,
@@ -216,7 +215,7 @@ def traces(
     """
     found: dict[Interval, Trace] = {}
     for interval in intervals:
-        ranges = reads.ranges(Moments.between(interval, interval))
+        ranges = reads.at(interval)
         inputs = {name: tokens[name].of(ranges[name]) for name in ranges}
         found[interval] = Trace(key=recipe.key(interval, inputs), inputs=inputs)
     return found

@@ -14,14 +14,14 @@ from itertools import pairwise
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.graph.render_model import reads_of
 from vde_dagster.core.ledger.entries import EntryStatus, LedgerEntry, loaded_dshas
+from vde_dagster.core.ledger.staleness import read_by_a_unit
 from vde_dagster.core.ledger.traces import LedgerTokens, Recipe, recipe, why_nondeterministic
 from vde_dagster.core.model.snapshot import ModelSnapshot
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.planning.resolution import view_versions
-from vde_dagster.core.sql.reads.constants import Moments
 from vde_dagster.core.sql.reads.input_ranges import InputRange, Reads, WholeTable
-from vde_dagster.core.time.intervals import EPOCH, Interval, meets, merge
+from vde_dagster.core.time.intervals import Interval, meets, merge
 
 
 def compared_parents(graph: Graph, name: ModelName) -> tuple[ModelName, ...]:
@@ -30,7 +30,7 @@ def compared_parents(graph: Graph, name: ModelName) -> tuple[ModelName, ...]:
     What a source got since the existing version was computed has nothing to do with the edit: the
     version is as up to date with it as it was.
     """
-    read = _read(graph, name)
+    read = read_by_a_unit(graph, graph[name])
     return tuple(each for each in read if not graph[each].model.kind.is_source)
 
 
@@ -41,14 +41,9 @@ def reads_changed_source(before: Graph, after: Graph, name: ModelName) -> bool:
     """
     return any(
         each not in before or before[each].fingerprint.data != after[each].fingerprint.data
-        for each in _read(after, name)
+        for each in read_by_a_unit(after, after[name])
         if after[each].model.kind.is_source
     )
-
-
-def _read(graph: Graph, name: ModelName) -> Iterable[ModelName]:
-    first = Interval(graph[name].model.unit.floor(EPOCH), graph[name].model.unit.following(EPOCH))
-    return reads_of(graph, name).ranges(Moments.between(first, first))
 
 
 def with_snapshot(plan: Plan, snapshot: ModelSnapshot) -> Plan:
@@ -117,7 +112,7 @@ class _Parent:
 
 
 def _reads_the_same(entry: LedgerEntry, reads: Reads, parents: Mapping[ModelName, _Parent]) -> bool:
-    ranges = reads.ranges(Moments.between(entry.interval, entry.interval))
+    ranges = reads.at(entry.interval)
     known = entry.trace.inputs if entry.trace is not None else {}
     return ranges.keys() == known.keys() and all(
         parent not in ranges or found.token(ranges[parent]) == known[parent]

@@ -14,16 +14,16 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from vde_dagster.core.graph.graph import Graph, Node
-from vde_dagster.core.graph.render_model import reads_of, tables_read
+from vde_dagster.core.graph.render_model import tables_read
+from vde_dagster.core.ledger.staleness import read_by_a_unit
 from vde_dagster.core.model.fingerprint import bounded_version, follows_from_range
 from vde_dagster.core.model.snapshot import Bounded, Category, ModelSnapshot
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.changes.difference import Change
 from vde_dagster.core.planning.changes.reason_values import Reason, ReasonKind
 from vde_dagster.core.planning.resolution import Resolved, is_of, view_versions
-from vde_dagster.core.sql.reads.constants import Moments
 from vde_dagster.core.sql.reads.input_ranges import WholeTable
-from vde_dagster.core.time.intervals import EPOCH, EVER, Interval, common, format_instant
+from vde_dagster.core.time.intervals import EVER, Interval, common, format_instant
 from vde_dagster.core.time.schedule import due_interval, lacking
 
 Snapshots = Mapping[ModelName, ModelSnapshot]
@@ -216,9 +216,7 @@ class _Bounding:
         less = [each for each in tables_read(self.graph, node) if self.left_out.get(each)]
         if not (less and node.model.kind.is_by_interval):
             return bool(less)
-        unit = node.model.unit
-        first = Interval(unit.floor(EPOCH), unit.following(EPOCH))
-        ranges = reads_of(self.graph, node.name).ranges(Moments.between(first, first))
+        ranges = read_by_a_unit(self.graph, node)
         return any(isinstance(ranges.get(each), WholeTable) for each in less)
 
     def _before_start(self, node: Node) -> tuple[Interval, ...]:

@@ -84,9 +84,9 @@ def remarks(plan: Plan) -> Iterator[str]:
         yield f"{'Cannot be applied' if found.refuses else 'Warning'}: {found}"
     yield from (f"Cannot be applied: {each}" for each in identity_findings(plan))
     yield from map(_paused, plan.pauses)
-    bounded = [each for each in plan.changes if each.bounded is not None]
+    bounded = [f"{e.name} ({bound_text(e.bounded)})" for e in plan.changes if e.bounded]
     if bounded:
-        yield f"Begins later than its model, and is never promoted: {_bounds(bounded)}."
+        yield f"Begins later than its model, and is never promoted: {listed(bounded)}."
     if plan.unfinished:
         yield f"Begun by an earlier process, and finished or undone: {listed(plan.unfinished)}."
     for change in plan.changes if plan.is_empty else ():
@@ -114,10 +114,6 @@ def nothing_to_run(plan: Plan, *, waits: bool) -> str:
     """The same of a run, without a full stop."""
     said = "is up to date" if plan.is_up_to_date and not waits else "has nothing to compute"
     return f"{plan.environment} {said}"
-
-
-def _bounds(changes: Sequence[ModelChange]) -> str:
-    return listed(f"{each.name} ({bound_text(each.bounded)})" for each in changes if each.bounded)
 
 
 def _paused(paused: PausedModel) -> str:

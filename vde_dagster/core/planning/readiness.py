@@ -11,11 +11,11 @@ from datetime import datetime
 
 from vde_dagster.core.graph.graph import Graph, Node
 from vde_dagster.core.graph.render_model import reads_of, tables_read
+from vde_dagster.core.ledger.staleness import read_by_a_unit
 from vde_dagster.core.model.model import Model
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.sql.reads.constants import Moments
 from vde_dagster.core.sql.reads.input_ranges import WholeTable, affected
-from vde_dagster.core.time.intervals import ALWAYS, END_OF_TIME, EPOCH, EVER, Interval, subtract
+from vde_dagster.core.time.intervals import ALWAYS, END_OF_TIME, EVER, Interval, subtract
 from vde_dagster.core.time.schedule import blocked_for_whole, lacking
 
 Ready = Callable[[Model, Sequence[Interval]], tuple[Interval, ...]]
@@ -114,7 +114,8 @@ def _missing(
     found = rules.missing(model, loaded, now, blocked)
     if found in ((), (ALWAYS,)):
         return found
-    if any(_may_block(graph[parent]) for parent in model.parents):
+    kinds = [graph[parent].model.kind for parent in model.parents]
+    if any(each.is_by_interval or each.is_inlined for each in kinds):
         by_parent = blocked_by_parents(graph, node, found, there, recorded)
         blocked += [each for times in by_parent.values() for each in times]
         found = rules.missing(model, loaded, now, blocked)
@@ -136,11 +137,6 @@ def held_back(model: Model, lacking: Iterable[Interval], ready: Ready) -> tuple[
         for units in [tuple(model.unit.cells(model.unit.widen(interval)))]
         for waiting in subtract([interval], ready(model, units))
     )
-
-
-def _may_block(parent: Node) -> bool:
-    """Whether a parent has intervals, or is inlined in its readers and may read what has some."""
-    return parent.model.kind.is_by_interval or parent.model.kind.is_inlined
 
 
 def readable_after(
@@ -167,8 +163,7 @@ def _waits_for_all(graph: Graph, node: Node, doubtful: Collection[ModelName]) ->
         return False
     if not any(name in doubtful for name in tables_read(graph, node)):
         return False
-    any_unit = Interval(node.model.unit.floor(EPOCH), node.model.unit.following(EPOCH))
-    read = reads_of(graph, node.name).ranges(Moments.between(any_unit, any_unit))
+    read = read_by_a_unit(graph, node)
     return any(name in doubtful and isinstance(found, WholeTable) for name, found in read.items())
 
 
@@ -190,7 +185,7 @@ def blocked_by_parents(
             that counts.
     """
     reads = reads_of(graph, node.name)
-    read = reads.ranges(Moments.between(missing[-1], missing[-1]))
+    read = reads.at(missing[-1])
     within = Interval(missing[0].start, missing[-1].end)
     blocked: dict[ModelName, tuple[Interval, ...]] = {}
     for name, found in read.items():

@@ -208,12 +208,10 @@ class _Resolution:
             drifted = before.drifted if difference.change is Change.NONE else difference.drifted
             return replace(found, version=before.version, drifted=drifted, decided_by=by)
         found = replace(_decided(found, difference), drifted=found.drifted)
-        if known is None and before is not None and self._goes_on(node, difference):
+        is_kept = difference.category in _KEEPING and node.name not in self.released
+        if known is None and before is not None and is_kept:
             return replace(found, version=before.version)
         return self._apart(node, found, before, is_stored=known is not None)
-
-    def _goes_on(self, node: Node, difference: Difference) -> bool:
-        return difference.category in _KEEPING and node.name not in self.released
 
     def _apart(
         self, node: Node, found: ModelSnapshot, before: ModelSnapshot | None, *, is_stored: bool

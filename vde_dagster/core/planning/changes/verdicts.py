@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from sqlglot import exp
@@ -107,12 +107,7 @@ def direct_verdict(
     verdict = _automatic(before, after, delta, upstream=upstream, readers=readers, rules=rules)
     chosen = rules.decisions.get(after.name)
     if chosen is not None:
-        return Verdict(
-            category=chosen,
-            reasons=verdict.reasons,
-            decided_by=DecidedBy.PERSON,
-            undecidable=verdict.undecidable,
-        )
+        return replace(verdict, category=chosen, decided_by=DecidedBy.PERSON)
     if not _goes_forward(before, after, rules):
         return verdict
     reason = Reason(kind=ReasonKind.FORWARD_ONLY)

@@ -107,6 +107,10 @@ class Reads:
             }
         return known
 
+    def at(self, interval: Interval) -> Mapping[ModelName, InputRange]:
+        """The range that evaluating one interval by itself reads of each parent."""
+        return self.ranges(Moments.between(interval, interval))
+
     def with_whole(self, names: Iterable[ModelName]) -> Reads:
         """The same, and the whole of other parents."""
         return Reads({**self.demands, **dict.fromkeys(names, (None, ANYTHING))})
