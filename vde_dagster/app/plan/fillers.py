@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Final
 
 from vde_dagster.app.binding import Binding, bind_environment
@@ -144,7 +143,7 @@ def _as_seen(
     holdings = services.state.holdings(each.key for each in binding.snapshots.values())
     looks = stale_looks(services, graph, binding.snapshots, holdings)
     near = {node.name for node in graph.upstream(names)}
-    stale = _stale(services, binding, looks, near, planned.own.promoted_at)
+    stale = _stale(services, binding, looks, near)
     shown = {each.key for each in planned.snapshots.values()}
     changed: dict[ModelName, tuple[Interval, ...]] = {}
     for node in graph:
@@ -167,7 +166,6 @@ def _stale(
     binding: Binding,
     looks: StaleLooks,
     names: Collection[ModelName],
-    promoted_at: datetime,
 ) -> dict[ModelName, Staleness]:
     """What is stale by itself in versions of an environment."""
     graph = binding.graph
@@ -176,7 +174,7 @@ def _stale(
         name: Staleness(
             reason=why_stale(look),
             kept=merge(each.entry.interval for each in look.stale),
-            since=stale_since(look, promoted_at=promoted_at),
+            since=stale_since(look),
         )
         for name, look, _ in looks.found(computed)
         if look.stale

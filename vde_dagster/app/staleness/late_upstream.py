@@ -135,7 +135,7 @@ def _staleness(planned: Planned, node: Node, look: StaleLook) -> Staleness:
     staleness = Staleness(
         reason=why_stale(look),
         inputs=tuple(dict.fromkeys(name for each in look.stale for name in each.inputs)),
-        since=stale_since(look, promoted_at=planned.own.promoted_at),
+        since=stale_since(look),
     )
     if node.model.kind.disable_restatement:
         return replace(staleness, kept=behind, why_kept=FORBIDDEN)

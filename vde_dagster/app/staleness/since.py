@@ -6,7 +6,7 @@ after the oldest Iceberg snapshot that was read. A time that is not certain is n
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -26,12 +26,10 @@ class _Read:
     """What was read of one input.
 
     ``newer`` is how many Iceberg snapshots of the input came since; None if that is not known.
-    ``started_at`` is when the unit of work that read it began; None if sessions read it.
     """
 
     times: InputRange
     newer: int | None
-    started_at: datetime | None = None
 
     def has(self, touched: Sequence[Interval] | None) -> bool:
         """Whether a change at some times, or at any time, may concern what was read."""
@@ -40,15 +38,8 @@ class _Read:
         return any(meets(self.times, each) for each in touched)
 
 
-def stale_since(look: StaleLook, *, promoted_at: datetime) -> datetime | None:
-    """When the first change came that made entries stale.
-
-    That is the commit of a source's Iceberg snapshot, or the end of a unit of work that wrote a
-    model's rows. Of changes that were overwritten since, only the last one is known.
-
-    Args:
-        look: What is stale.
-        promoted_at: When the environment began to show its current versions.
+def stale_since(look: StaleLook) -> datetime | None:
+    """When the first change came that made entries stale: the commit of an Iceberg snapshot.
 
     Returns:
         The time; None where that of the first change of any input is not known.
@@ -62,15 +53,9 @@ def stale_since(look: StaleLook, *, promoted_at: datetime) -> datetime | None:
             return None
         ranges = look.inputs.reads.at(entry.interval)
         for name in each.inputs:
-            newer = _newer(states, entry, name, work)
-            read = _Read(times=ranges[name], newer=newer, started_at=work.started_at)
+            read = _Read(times=ranges[name], newer=_newer(states, entry, name, work))
             by_input.setdefault(name, []).append(read)
-    found = [
-        _source_since(look.inputs, name, reads)
-        if states.is_source(name)
-        else _model_since(states, name, reads, promoted_at)
-        for name, reads in by_input.items()
-    ]
+    found = [_first_change(look.inputs, name, reads) for name, reads in by_input.items()]
     known = [each for each in found if each is not None]
     return min(known) if known and len(known) == len(found) else None
 
@@ -93,7 +78,7 @@ def late_since(look: InputLook, mark: HighWaterMark, times: Sequence[Interval]) 
         for each in look.entries
         if meets(times, each.interval) and source in (ranges := look.reads.at(each.interval))
     ]
-    return _source_since(look, source, reads)
+    return _first_change(look, source, reads)
 
 
 def _newer(
@@ -109,12 +94,14 @@ def _newer(
     return None if pin is None else states.line(name).newer.get(pin)
 
 
-def _source_since(look: InputLook, name: ModelName, reads: Sequence[_Read]) -> datetime | None:
-    """When the first change of a source was committed that any of these reads had not seen."""
+def _first_change(look: InputLook, name: ModelName, reads: Sequence[_Read]) -> datetime | None:
+    """When the first change of an input was committed that any of these reads had not seen."""
     most = max((each.newer for each in reads if each.newer is not None), default=0)
     if any(each.newer is None for each in reads):
         return None
-    column = look.bounds[name].column if name in look.bounds else ""
+    axis = None if look.states.is_source(name) else look.graph[name].time_axis
+    column = axis.column if axis is not None else ""
+    column = look.bounds[name].column if name in look.bounds else column
     changes = look.states.newest_changes(name, column, most)
     for number in reversed(range(most)):
         change = changes[number]
@@ -123,52 +110,3 @@ def _source_since(look: InputLook, name: ModelName, reads: Sequence[_Read]) -> d
         if any((each.newer or 0) > number and each.has(change.times) for each in reads):
             return change.committed_at
     return None
-
-
-def _model_since(
-    states: InputStates, name: ModelName, reads: Sequence[_Read], promoted_at: datetime
-) -> datetime | None:
-    """When the first unit of work ended that wrote rows which one of these reads had not seen."""
-    places = states.line(name).newer
-    if any(each.newer is None and not _is_after(each.started_at, promoted_at) for each in reads):
-        return None  # it may have read another version
-    written = list(_written(states, name, reads, places))
-    works = states.works(each for each in written)
-    ends = sorted(
-        (
-            (work.finished_at, entry)
-            for entry in written
-            if (work := works.get(entry.work_id)) is not None and work.finished_at is not None
-        ),
-        key=lambda each: each[0],
-    )
-    for end, entry in ends:
-        if any(
-            _came_after(entry, end, each, places) and each.has((entry.interval,)) for each in reads
-        ):
-            return end
-    return None
-
-
-def _written(
-    states: InputStates, name: ModelName, reads: Sequence[_Read], places: Mapping[int, int]
-) -> Iterator[LedgerEntry]:
-    """The entries of an input, in what is read of it, that may have been written since."""
-    unknown = any(each.newer is None for each in reads)
-    most = max((each.newer for each in reads if each.newer is not None), default=0)
-    for entry in states.entries(name, [each.times for each in reads]):
-        place = places.get(entry.iceberg_snapshot_id or 0)
-        if unknown or place is None or place < most:
-            yield entry
-
-
-def _came_after(entry: LedgerEntry, end: datetime, read: _Read, places: Mapping[int, int]) -> bool:
-    """Whether an entry of an input was written after it had been read."""
-    place = places.get(entry.iceberg_snapshot_id or 0)
-    if read.newer is not None and place is not None:
-        return place < read.newer
-    return _is_after(end, read.started_at)
-
-
-def _is_after(time: datetime | None, other: datetime | None) -> bool:
-    return time is not None and other is not None and time > other
