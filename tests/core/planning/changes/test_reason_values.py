@@ -82,7 +82,7 @@ CHANGED = [
     (OTHER_B, X, Reason(kind=KIND.READ_COLUMN_CHANGED, columns=("b",), read_by=(Y,))),
     (OTHER_B, Y, Reason(kind=KIND.UPSTREAM_VALUES, columns=("b",), upstream=X)),
     (f"MODEL (kind VIEW);\n{WHERE}", X, Reason(kind=KIND.MODEL_KIND, before="FULL", after="VIEW")),
-    (WHERE.replace("a, b", "b, a"), X, Reason(kind=KIND.COLUMN_ORDER, before="a, b", after="b, a")),
+    (WHERE.replace("a, b", "b, a"), X, Reason(kind=KIND.WRITING)),
 ]
 
 

@@ -134,9 +134,7 @@ class ReasonKind(Enum):
     )
     STORAGE = ("storage", "only how its table is stored changed")
     STAMP = ("stamp", "its stamp changed: its own table is rebuilt")
-    ROW_ORDER = ("row_order", "only the order in which it writes its rows changed")
-    COLUMN_ORDER = ("column_order", "its columns stand in another order")
-    WRITING = ("writing", "it returns the same rows, written in another way")
+    WRITING = ("writing", "it returns the same rows, written or ordered in another way")
 
     _value_: str
     text: str

@@ -258,10 +258,6 @@ _CHANGED: Final = {True: ReasonKind.COLUMNS_CHANGED, False: ReasonKind.UNREAD_CO
 """The reasons of columns that no model reads, by whether the rows may be others, too."""
 
 
-def _order_of(node: Node) -> object:
-    return node.canonical.meaning.order if node.canonical is not None else None
-
-
 def _harmless(before: Node, after: Node) -> tuple[Reason, ...]:
     """What a change is that leaves rows and values as they are."""
     old, new = before.model, after.model
@@ -270,10 +266,4 @@ def _harmless(before: Node, after: Node) -> tuple[Reason, ...]:
         found.append(Reason(kind=ReasonKind.STORAGE))
     if old.stamp != new.stamp:
         found.append(Reason(kind=ReasonKind.STAMP, before=old.stamp, after=new.stamp))
-    if _order_of(before) != _order_of(after):
-        found.append(Reason(kind=ReasonKind.ROW_ORDER))
-    names = [[each.name.lower() for each in node.columns] for node in (before, after)]
-    if names[0] != names[1]:
-        was, now = (", ".join(each) for each in names)
-        found.append(Reason(kind=ReasonKind.COLUMN_ORDER, before=was, after=now))
     return tuple(found) or (Reason(kind=ReasonKind.WRITING),)
