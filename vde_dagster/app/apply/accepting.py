@@ -13,14 +13,13 @@ from dataclasses import dataclass, replace
 from vde_dagster.app.binding import Binding, bind_environment, bind_plan
 from vde_dagster.app.catch_up.listing import list_late_data
 from vde_dagster.app.evaluate.evaluated import Evaluated
-from vde_dagster.app.evaluate.evaluation import owned, writing
+from vde_dagster.app.evaluate.evaluation import owned, recovering
 from vde_dagster.app.inputs.input_moves import InputStates
 from vde_dagster.app.inputs.staying import look_at
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.plan.resolving import bounds_of
 from vde_dagster.app.publish.foreign_writes import head_of
 from vde_dagster.app.publish.publishing import give_up_after, publish, record
-from vde_dagster.app.recover.recovery import recover
 from vde_dagster.app.services import Services
 from vde_dagster.app.staleness.late_upstream import why_stale
 from vde_dagster.core.audits.results import as_accepted
@@ -86,8 +85,7 @@ def publish_refused(
     binding = _binding_of(services, files, work)
     owned(services, binding, work.intent.key.model)
     try:
-        with writing(services, binding, work.intent.key) as lease:
-            recover(services, work.intent.key, lease)
+        with recovering(services, binding, work.intent.key) as (lease, _):
             return _published(services, binding, accepting, lease)
     finally:
         list_late_data(services)

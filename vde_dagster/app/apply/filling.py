@@ -11,13 +11,12 @@ from sqlglot import exp
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.catch_up.sessions import load
 from vde_dagster.app.evaluate.evaluated import Evaluated
-from vde_dagster.app.evaluate.evaluation import evaluate, writable, writing
+from vde_dagster.app.evaluate.evaluation import evaluate, recovering, writable
 from vde_dagster.app.evaluate.pinned_reading import PinnedReading, input_name, rendered, with_inputs
 from vde_dagster.app.evaluate.prepared_unit import PreparedUnit
 from vde_dagster.app.evaluate.reuse import UNCHANGED
 from vde_dagster.app.evaluate.savings import saved_by
 from vde_dagster.app.evaluate.units_of_work import run_unit_of_work
-from vde_dagster.app.recover.recovery import recover
 from vde_dagster.app.services import Services
 from vde_dagster.app.staleness.late_upstream import stale_now
 from vde_dagster.app.staleness.upstream_changes import pace_of
@@ -250,8 +249,7 @@ def record_empty(
     """
     node = writable(services, binding, name)
     key = binding.key(name)
-    with writing(services, binding, key) as lease:
-        recover(services, key, lease)
+    with recovering(services, binding, key) as (lease, _):
         there = services.state.holdings([key]).get(key, NOTHING).recorded
         if node.model.kind.is_by_interval:
             left = subtract(intervals, there)

@@ -19,7 +19,7 @@ from vde_dagster.app.apply.storing import record_refusal, refuse_taken, store_pl
 from vde_dagster.app.binding import Binding, bind_plan
 from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.evaluate.evaluated import Evaluated
-from vde_dagster.app.evaluate.evaluation import writing
+from vde_dagster.app.evaluate.evaluation import recovering, writing
 from vde_dagster.app.evaluate.evolution import evolve_tables
 from vde_dagster.app.inputs.completeness import holdings_of
 from vde_dagster.app.plan.adoption import has_rows_of
@@ -212,8 +212,7 @@ class Applying:
     def _begin_again(self, models: Collection[ModelName]) -> None:
         """Record of dropped tables that there are none, so that new ones begin without rows."""
         for key in map(self.binding.key, models):
-            with writing(self.services, self.binding, key) as lease:
-                recover(self.services, key, lease)
+            with recovering(self.services, self.binding, key) as (lease, _):
                 record_dropped(self.services, self.plan.environment, key, lease=lease)
 
     def _finish_staged(self, name: ModelName) -> bool:
@@ -221,9 +220,8 @@ class Applying:
         key = self.binding.key(name)
         if not self.services.state.open_work(key):
             return False
-        with writing(self.services, self.binding, key) as lease:
-            recover(self.services, key, lease)
-        return True
+        with recovering(self.services, self.binding, key):
+            return True
 
     def _finish_work(self, models: Collection[ModelName]) -> None:
         for key in map(self.binding.key, models):

@@ -18,6 +18,7 @@ from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.evaluate.evaluation import (
     evaluate,
     fill,
+    recovering,
     traces_of_parts,
     writable,
     writing,
@@ -32,7 +33,6 @@ from vde_dagster.app.evaluate.pinned_reading import (
 from vde_dagster.app.evaluate.prepared_unit import PreparedUnit
 from vde_dagster.app.evaluate.units_of_work import run_unit_of_work
 from vde_dagster.app.inputs.seen import Seen
-from vde_dagster.app.recover.recovery import recover
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.graph.graph import Node
@@ -105,8 +105,7 @@ def _caught_up(
 ) -> Evaluated | NothingToLoad:
     name = node.name
     key = binding.key(name)
-    with writing(services, binding, key) as lease:
-        recover(services, key, lease)
+    with recovering(services, binding, key) as (lease, _):
         decision = detect(services, binding, name, reload=reload, within=within, asked=asked)
         match decision:
             case NothingToLoad():
@@ -269,8 +268,7 @@ def _again(
 ) -> Evaluated:
     if node.model.reads_itself:
         key = binding.key(node.name)
-        with writing(services, binding, key) as lease:
-            recover(services, key, lease)
+        with recovering(services, binding, key) as (lease, _):
             return run_stateful(services, binding, node, [interval], lease)
     if node.model.stateful is not None:
         return evaluate(services, binding, node.name, interval, force=force)
@@ -281,8 +279,7 @@ def _overwrite_as_of_mark(
     services: Services, binding: Binding, node: Node, interval: Interval, *, force: bool
 ) -> Evaluated:
     key = binding.key(node.name)
-    with writing(services, binding, key) as lease:
-        recover(services, key, lease)
+    with recovering(services, binding, key) as (lease, _):
         mark = services.state.marks(key).get(_source(node))
         if mark is None:
             raise Refused(

@@ -33,14 +33,9 @@ NOTHING_EXPIRES: Final = Expiry(kept={}, expired=())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Due:
-    """What there is to do on a table or view.
+class DueExpiry:
+    """Which tags and Iceberg snapshots of a table go, by its history; None if it has none."""
 
-    ``not_compacted`` is why small files stay all the same; empty if they do not.
-    """
-
-    compaction: Compaction | None = None
-    not_compacted: str = ""
     tags: Mapping[str, int] = field(default_factory=dict)
     expiry: Expiry = NOTHING_EXPIRES
     history: TableHistory | None = None
@@ -96,8 +91,8 @@ class Decider:
         if damage is not None:
             raise Refused(described(key, damage), advice=advice_on(services, key, damage))
 
-    def compaction(self, target: Target) -> Due:
-        """Whether files are worth rewriting, and why they stay if that would lose something."""
+    def compaction(self, target: Target) -> tuple[Compaction | None, str]:
+        """Which files are worth rewriting, or why they stay if that would lose something."""
         name = target.stored.name
         found = compaction(
             self.services.catalog.data_files(name),
@@ -105,20 +100,19 @@ class Decider:
             file_size=self.upkeep.file_size,
         )
         if found is not None and self.services.catalog.branches(name):
-            why = "rows that an audit refused could not be published any more"
-            return Due(not_compacted=why)
-        return Due(compaction=found)
+            return None, "rows that an audit refused could not be published any more"
+        return found, ""
 
-    def expiry(self, target: Target) -> Due:
+    def expiry(self, target: Target) -> DueExpiry:
         """Which tags and Iceberg snapshots go."""
         history = self.services.catalog.table_history(target.stored.name)
         if history is None:
-            return Due()
+            return DueExpiry()
         due = due_tags(history, now=self.now, ttl=self.times.history)
         tags = {name: history.tags[name] for name in due}
         rest = {name: at for name, at in history.tags.items() if name not in tags}
         history = replace(history, tags=rest)
-        return Due(tags=tags, expiry=self.decided(target, history), history=history)
+        return DueExpiry(tags=tags, expiry=self.decided(target, history), history=history)
 
     def decided(self, target: Target, history: TableHistory) -> Expiry:
         """Which Iceberg snapshots of a table go, by what is pinned now."""

@@ -176,14 +176,13 @@ def _looked_at(decider: Decider, target: Target) -> Maintained:
     if holder:
         raise Conflict(f"{holder} holds it")
     decider.check_sound(target)
-    files, due = decider.compaction(target), decider.expiry(target)
-    found = files.compaction
+    (found, not_compacted), due = decider.compaction(target), decider.expiry(target)
     return Maintained(
         target=target,
         compacted=None
         if found is None
         else Compacted(files=found.files, files_after=found.files_after),
-        not_compacted=files.not_compacted,
+        not_compacted=not_compacted,
         tags=tuple(due.tags),
         expired=due.expiry.expired,
         kept=due.expiry.kept,
@@ -203,16 +202,14 @@ def _maintained(decider: Decider, target: Target) -> Maintained:
             recover(services, target.key, lease)
         decider.check_sound(target)
         settled = services.catalog.settle_expiry(name)
-        files = decider.compaction(target)
-        compacted = None
-        if files.compaction is not None:
-            compacted = services.engine.compact(name, files.compaction)
+        found, not_compacted = decider.compaction(target)
+        compacted = services.engine.compact(name, found) if found is not None else None
         expired = _expired(decider, target, lease)
         services.state.renew_lease(lease, ttl=services.lease_ttl)
         return Maintained(
             target=target,
             compacted=compacted,
-            not_compacted=files.not_compacted,
+            not_compacted=not_compacted,
             tags=expired.tags,
             expired=expired.expired,
             kept=expired.kept,

@@ -6,8 +6,8 @@ earlier process is finished or undone, from the state and the catalog's metadata
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 
 from vde_dagster.app.binding import Binding
@@ -76,8 +76,7 @@ def evaluate(
     """
     node = writable(services, binding, name)
     key = binding.key(name)
-    with writing(services, binding, key) as lease:
-        finished = recover(services, key, lease)
+    with recovering(services, binding, key) as (lease, finished):
         if node.model.kind.is_view:
             return make_view(services, binding, node, lease, force=force)
         if node.model.kind.is_sequential:
@@ -275,6 +274,18 @@ def writing(services: Services, binding: Binding, key: VersionKey) -> AbstractCo
         Conflict: Another process writes this version right now.
     """
     return services.lease(version_resource(key), f"a run of {binding.environment}")
+
+
+@contextmanager
+def recovering(
+    services: Services, binding: Binding, key: VersionKey
+) -> Iterator[tuple[Lease, tuple[UnitOfWork, ...]]]:
+    """`writing`, once what an earlier process began is finished or undone (rule R5).
+
+    With the lease comes what was finished.
+    """
+    with writing(services, binding, key) as lease:
+        yield lease, recover(services, key, lease)
 
 
 def writable(services: Services, binding: Binding, name: ModelName) -> Node:

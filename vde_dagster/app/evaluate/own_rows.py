@@ -12,12 +12,11 @@ from typing import Final, Literal
 
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.evaluate.evaluated import Evaluated
-from vde_dagster.app.evaluate.evaluation import writing
+from vde_dagster.app.evaluate.evaluation import recovering
 from vde_dagster.app.evaluate.pinned_reading import PinnedReading
 from vde_dagster.app.evaluate.prepared_unit import PreparedUnit
 from vde_dagster.app.evaluate.units_of_work import run_unit_of_work
 from vde_dagster.app.publish.shown_views import numbered
-from vde_dagster.app.recover.recovery import recover
 from vde_dagster.app.services import Services
 from vde_dagster.app.view_names import naming_of
 from vde_dagster.core.errors import Refused
@@ -95,8 +94,7 @@ def write_rows(
         )
     before = _target(services, view) if replaces == UNKNOWN else replaces
     wanted = interval or ALWAYS
-    with writing(services, binding, key) as lease:
-        recover(services, key, lease)
+    with recovering(services, binding, key) as (lease, _):
         now = services.execution_time
         rows = FrameRows(frame=frame, place=place)
         prepared = PreparedUnit(

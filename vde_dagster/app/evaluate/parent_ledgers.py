@@ -43,26 +43,6 @@ class ParentLedgers:
     heads: Mapping[ModelName, int | None]
 
 
-def gaps_of(
-    binding: Binding,
-    reader: Node,
-    ranges: Mapping[ModelName, InputRange],
-    ledgers: ParentLedgers,
-    until: datetime,
-) -> list[str]:
-    """What models lack of the ranges that are read for a time up to ``until``, for people.
-
-    A ``reader`` that is bounded needs nothing from before its bound.
-    """
-    since = reader.bounded_from
-    found = (
-        _gap(binding.graph[name], ranges[name], holdings, until, since=since)
-        for name, holdings in sorted(ledgers.holdings.items())
-        if name in ranges
-    )
-    return [gap for gap in found if gap]
-
-
 def _with_each_unit(
     binding: Binding, node: Node, interval: Interval, ranges: Mapping[ModelName, InputRange]
 ) -> dict[ModelName, InputRange]:
@@ -128,30 +108,38 @@ def with_heads(
         heads = after
 
 
-def refuse(
+def refuse_gaps(
     services: Services,
     binding: Binding,
     node: Node,
     interval: Interval,
     *,
     ranges: Mapping[ModelName, InputRange],
-    gaps: list[str],
+    ledgers: ParentLedgers,
 ) -> None:
     """Refuse an interval whose inputs are not complete, and name what is missing.
+
+    A model that is bounded needs nothing from before its bound.
 
     Raises:
         Refused: A model lacks something, or a source is not complete up to there.
     """
-    incomplete = [
+    lacking = [
+        gap
+        for name, holding in sorted(ledgers.holdings.items())
+        if name in ranges
+        and (gap := _gap(binding.graph[name], ranges[name], holding, interval.end, node))
+    ]
+    lacking += [
         f"the source {name} is complete only to {format_instant(complete)}"
         for name in sorted(ranges)
         if binding.graph[name].model.kind.is_source
         and (complete := valid_to_of(services.source(name))) is not None
         and complete < interval.end != ALWAYS.end
     ]
-    if gaps or incomplete:
+    if lacking:
         raise Refused(
-            f"{node.name} cannot be evaluated for {interval}: {'; '.join([*gaps, *incomplete])}",
+            f"{node.name} cannot be evaluated for {interval}: {'; '.join(lacking)}",
             advice=f"Load or evaluate what is missing first; `vde plan {binding.environment}` "
             "shows what can be filled.",
         )
@@ -162,10 +150,9 @@ def _gap(
     wanted: InputRange,
     holdings: Holding,
     until: datetime,
-    *,
-    since: datetime | None,
-) -> str | None:
-    """What a parent lacks of a range, for people; None if all of it is loaded.
+    reader: Node,
+) -> str:
+    """What a parent lacks of a range, for people; empty if all of it is loaded.
 
     To read a whole table for a time up to ``until``, all that is due of it by then has to be loaded
     and all of its rows have to be computed ones (`vde_dagster.core.ledger.entries.EntryStatus`).
@@ -174,22 +161,13 @@ def _gap(
         return f"{node.name} is not loaded yet"
     if isinstance(wanted, WholeTable):
         if holdings.computed != holdings.recorded:
-            return _to_be_made(node, holdings)
-        if until == ALWAYS.end:  # what does not depend on time takes what there is
-            return None
+            again = subtract(holdings.recorded, holdings.computed)
+            times = f" for {', '.join(map(str, again))}" if node.model.kind.is_by_interval else ""
+            return f"{node.name} is to be evaluated first{times}"
         due_until = due(node.model.start, until, node.model.unit)
-        if not node.model.kind.is_by_interval or due_until is None:
-            return None
+        # what does not depend on time takes what there is
+        if until == ALWAYS.end or not node.model.kind.is_by_interval or due_until is None:
+            return ""
         wanted = (due_until,)
-    missing = common(wanted, lacking(node.model, holdings.computed, since=since))
-    if not missing:
-        return None
-    return f"{node.name} is not loaded for {', '.join(str(each) for each in missing)}"
-
-
-def _to_be_made(node: Node, holdings: Holding) -> str:
-    """The part of a whole table that is not computed, for people."""
-    if not node.model.kind.is_by_interval:
-        return f"{node.name} is to be evaluated first"
-    again = subtract(holdings.recorded, holdings.computed)
-    return f"{node.name} is to be evaluated first for {', '.join(map(str, again))}"
+    missing = common(wanted, lacking(node.model, holdings.computed, since=reader.bounded_from))
+    return f"{node.name} is not loaded for {', '.join(map(str, missing))}" if missing else ""

@@ -10,9 +10,8 @@ from vde_dagster.app.binding import Binding
 from vde_dagster.app.evaluate.parent_ledgers import (
     ParentLedgers,
     _with_each_unit,
-    gaps_of,
     read_ledgers,
-    refuse,
+    refuse_gaps,
 )
 from vde_dagster.app.evaluate.spelled_columns import check_spelling
 from vde_dagster.app.publish.foreign_writes import readable
@@ -280,8 +279,7 @@ def _pinned(
         services, binding, _with_each_unit(binding, node, interval, ranges)
     )
     tokens = {name: each for name, each in ledgers.tokens.items() if name in ranges}
-    gaps = gaps_of(binding, node, ranges, ledgers, interval.end)
-    refuse(services, binding, node, interval, ranges=ranges, gaps=gaps)
+    refuse_gaps(services, binding, node, interval, ranges=ranges, ledgers=ledgers)
     tables = pin(services, binding, ranges, {**pins, **ledgers.heads}, sources=sources)
     return _Inputs(tables=tables, tokens=tokens, sources=sources)
 

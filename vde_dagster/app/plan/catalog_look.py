@@ -73,20 +73,17 @@ def lost_for(services: Services, environment: str, look: CatalogLook) -> tuple[L
     keys = [*look.table_keys.values(), *look.physical_views, *look.damaged]
     owners = services.state.owners(keys)
     owned = {key: owner for key, owner in owners.items() if not may_write(environment, owner)}
-    tables = (
-        LostTable(name=name, table=str(key.table), owner=owned.get(key, ""))
-        for name, key in look.table_keys.items()
-    )
+
+    def lost(key: VersionKey) -> LostTable:
+        return LostTable(name=key.model, table=str(key.table), owner=owned.get(key, ""))
+
+    tables = map(lost, look.table_keys.values())
     views = (
-        LostTable(name=key.model, table=str(key.table), owner=owned[key], is_view=True)
-        for key in sorted(look.physical_views)
-        if key in owned
+        replace(lost(key), is_view=True) for key in sorted(look.physical_views) if key in owned
     )
     damaged = (
-        LostTable(
-            name=key.model,
-            table=str(key.table),
-            owner=owned.get(key, ""),
+        replace(
+            lost(key),
             damage=described(key, damage),
             lacks_files=isinstance(damage, FilesGone),
             advice=advice_on(services, key, damage, environment=environment),
