@@ -12,9 +12,10 @@ from vde_dagster.app.services import Services
 from vde_dagster.core.graph.graph import bounded_graph
 from vde_dagster.core.model.snapshot import Bounded, Category, ModelSnapshot
 from vde_dagster.core.names import PRODUCTION, ModelName
-from vde_dagster.core.planning.bounds import Bounds, is_of, since_of, with_bounds
+from vde_dagster.core.planning.bounds import Bounds, since_of, with_bounds
 from vde_dagster.core.planning.changes.difference import Change
 from vde_dagster.core.planning.options import OptionsRefused
+from vde_dagster.core.planning.resolution import is_of
 from vde_dagster.core.time.intervals import format_instant
 
 
