@@ -9,10 +9,8 @@ import pytest
 
 from tests.app.faults.every_kind import KINDS, model
 from tests.app.memory_world import (
-    WRITING,
     Fuse,
     MemoryWorld,
-    PowerCut,
     bound,
     build,
     graph_of,
@@ -36,7 +34,6 @@ from tests.app.shop_world import (
     shop_in_production,
     work,
 )
-from tests.depth import is_full, places
 from vde_dagster.app.apply.adopting import ADOPTED
 from vde_dagster.app.apply.applying import apply_plan, promote_followed
 from vde_dagster.app.apply.filling import evaluate_range
@@ -55,10 +52,7 @@ from vde_dagster.core.planning.stages import Backfill, Promote, stages_of
 SMALL = "AND amount < 100 GROUP BY"
 SAME = {**SHOP, "sales": SALES.replace("GROUP BY", SMALL)}
 """Another query of `mart.sales`, whose rows are the same as long as no amount is 100 or more."""
-OTHER = {**SHOP, "sales": SALES.replace("GROUP BY", "AND amount <> 5 GROUP BY")}
-OWN = TRIPLE.replace("amount * 3", "amount * 4")
 BELOW = (TRIPLE_NAME, TOTAL_NAME)
-SHOWN_NAME = ModelName("mart", "shown")
 ROWS = [(at, 3 * amount) for at, amount in AMOUNTS]
 
 
@@ -140,30 +134,6 @@ def test_it_says_what_was_adopted(world: MemoryWorld) -> None:
     assert (triple.interval, len(triple.entries)) == (day(1, 3), 3)
 
 
-def test_a_plan_names_the_version_that_may_be_adopted(world: MemoryWorld) -> None:
-    before = versions(world, "prod")
-    plan = asked(world.services(), graph_of(SAME), "prod")
-    fills = {each.model: each for each in stages_of(plan) if isinstance(each, Backfill)}
-    assert {name: each.adopts for name, each in fills.items()} == {
-        SALES_NAME: "",
-        TRIPLE_NAME: before[TRIPLE_NAME],
-        TOTAL_NAME: before[TOTAL_NAME],
-    }
-    assert all(fills[name].version != before[name] for name in BELOW)
-
-
-@pytest.mark.full
-def test_a_model_downstream_of_an_edit_with_other_rows_is_computed(world: MemoryWorld) -> None:
-    before = versions(world, "prod")
-    assert staged(world, OTHER, "dev") == ["sales", "triple", "total"]
-    after = versions(world, "dev")
-    assert all(after[name] != before[name] for name in BELOW)
-    assert adopters(world, "dev") == set()
-    assert world.rows("mart__dev.triple") == [ROWS[0], ROWS[2]]
-    assert world.rows("mart__dev.total") == [(51,)]
-    assert world.rows("mart.triple") == ROWS
-
-
 @pytest.mark.full
 def test_a_model_that_says_something_else_each_time_is_computed(world: MemoryWorld) -> None:
     random = {"random": "MODEL (name mart.random, kind FULL);\nSELECT RAND() AS r FROM mart.sales"}
@@ -187,13 +157,6 @@ def test_r6_a_model_below_a_view_that_was_edited_is_computed(
     shown = SHOWN.replace("amount AS", "amount + 1 AS")
     assert {"triple", "total"} <= {*staged(world, {**SHOP, "sales": sales, "shown": shown}, "dev")}
     assert world.rows("mart__dev.triple") == [(at, 3 * amount + 3) for at, amount in AMOUNTS]
-
-
-@pytest.mark.full
-def test_a_model_that_was_edited_itself_is_computed(world: MemoryWorld) -> None:
-    edited = {**SAME, "triple": TRIPLE.replace("amount * 3", "amount * 4")}
-    assert staged(world, edited, "prod") == ["sales", "triple", "total"]
-    assert adopters(world, "prod") == set()
 
 
 @pytest.mark.full
@@ -265,19 +228,6 @@ def test_what_its_owner_has_not_computed_yet_is_computed_where_it_is_planned(
     assert world.rows("mart__dev.total") == [(66 + 27,)]
 
 
-@pytest.mark.full
-def test_production_goes_on_with_what_it_adopted(world: MemoryWorld) -> None:
-    before = versions(world, "prod")
-    world.land((73, 9), until=96)
-    assert staged(world, SAME, "prod") == ["sales", "triple", "total"]
-    assert versions(world, "prod")[TRIPLE_NAME] == before[TRIPLE_NAME]
-    assert adopters(world, "prod") == {TRIPLE_NAME}  # the total is of more rows now
-    assert [each.interval for each in entries(world, "prod", TRIPLE_NAME)][3:] == [day(4)]
-    world.land((97, 500), until=120)
-    assert staged(world, SAME, "prod") == ["sales", "triple"]  # of the fifth day
-    assert world.rows("mart.total") == [(66 + 27,)]
-
-
 def test_what_was_loaded_before_the_views_move_is_compared_once_more(world: MemoryWorld) -> None:
     services, theirs = world.services(), versions(world, "prod")
     plan = asked(services, graph_of(SAME), "dev")
@@ -333,51 +283,6 @@ def test_a_run_that_follows_the_files_compares_what_was_adopted_once_more(
     assert (shown.revision, shown.promoting) == (1, False)
 
 
-def calls_to_give_back(models: int) -> int:
-    """Calls of ports to compute this many adopters, whose parent has other rows by now."""
-    texts = {"sales": SALES}
-    for at in range(models):
-        full = TOTAL.replace("mart.total", f"mart.t{at}").replace("mart.triple", "mart.sales")
-        texts |= {
-            f"t{at}": full,
-            f"v{at}": f"MODEL (name mart.v{at}, kind VIEW);\nSELECT amount FROM mart.t{at}",
-        }
-    world = MemoryWorld()
-    world.land((1, 10), (30, 5), (50, 7), until=72)
-    done(world.services(), graph_of(texts), "prod")
-    texts["sales"] = SAME["sales"]
-    fuse = Fuse()
-    services = world.services(fuse)
-    plan = asked(services, graph_of(texts), "prod")
-    *before, promote = stages_of(plan)
-    with applying(services, plan) as apply:
-        for stage in before:
-            list(apply.visit(stage))
-        world.land((2, 50), until=72)
-        evaluate_range(world.services(), apply.binding, SALES_NAME, day(1), force=True)
-        fuse.names.clear()
-        list(apply.visit(promote))
-    assert adopters(world, "prod") == set()
-    assert world.rows(f"mart.v{models - 1}") == [(72,)]
-    return len(fuse.names)
-
-
-@pytest.mark.full
-def test_computing_what_was_adopted_is_linear_in_its_models() -> None:
-    least = 2 if is_full() else 1
-    few, more, most = (calls_to_give_back(least * each) for each in (1, 2, 4))
-    assert most - more == 2 * (more - few)
-
-
-@pytest.mark.full
-def test_going_back_gives_the_tables_back_once_more(world: MemoryWorld) -> None:
-    before = versions(world, "prod")
-    done(world.services(), graph_of(SAME), "prod")
-    assert staged(world, SHOP, "prod") == []
-    assert versions(world, "prod") == before
-    assert asked(world.services(), graph_of(SHOP), "prod").is_empty
-
-
 @pytest.mark.full
 @pytest.mark.parametrize(
     "texts", [SHOP, {**SHOP, "triple": TRIPLE.replace("cron", "owner x, cron")}]
@@ -401,48 +306,6 @@ def test_an_edit_of_metadata_keeps_what_was_adopted(world: MemoryWorld) -> None:
     assert (work(plan), change(plan, "mart.triple").category) == ({}, Category.METADATA)
     done(world.services(), graph_of(owned), "dev")
     assert adopters(world, "dev") == set(BELOW)
-
-
-@pytest.mark.full
-def test_what_was_adopted_under_other_metadata_is_compared_where_it_is_promoted(
-    world: MemoryWorld,
-) -> None:
-    done(world.services(), graph_of(SAME), "dev")
-    owned = {**SAME, "triple": TRIPLE.replace("cron", "owner me, cron")}
-    done(world.services(), graph_of(owned), "dev")
-    world.land((73, 500), until=96)
-    done(world.services(), graph_of(SHOP), "prod")
-    plan = asked(world.services(), graph_of(owned), "prod")
-    assert change(plan, "mart.triple").category is Category.INDIRECT_BREAKING
-    done(world.services(), graph_of(owned), "prod")
-    assert [amount for _, amount in world.rows("mart.triple")] == [30, 15, 21]
-    assert world.rows("mart.total") == [(66,)]
-
-
-@pytest.mark.full
-def test_what_production_adopted_is_shown_by_others_as_production_has_it(
-    world: MemoryWorld,
-) -> None:
-    done(world.services(), graph_of(SAME), "prod")
-    services = world.services()
-    world.land((2, 8), until=72)
-    evaluate_range(services, bound(services), SALES_NAME, day(1), force=True)
-    assert work(asked(world.services(), graph_of(SAME), "dev")) == {}
-    done(world.services(), graph_of(SAME), "dev")
-    assert versions(world, "dev") == versions(world, "prod")
-    assert asked(world.services(), graph_of(SAME), "dev").is_empty
-
-
-@pytest.mark.full
-def test_what_others_wrote_before_they_left_a_table_is_compared(world: MemoryWorld) -> None:
-    done(world.services(), graph_of(SAME), "dev")
-    world.land((73, 500), until=96)
-    done(world.services(), graph_of(SHOP), "prod")
-    done(world.services(), graph_of({**SHOP, "triple": OWN}), "prod")
-    key = bound(world.services(), "dev").key(TRIPLE_NAME)
-    assert world.state.owners([key]) == {}
-    done(world.services(), graph_of(SAME), "dev")
-    assert [amount for _, amount in world.rows("mart__dev.triple")] == [30, 15, 21]
 
 
 # Every kind
@@ -502,27 +365,3 @@ def test_every_kind_is_adopted_where_all_that_it_reads_is_equal(
 
 
 # Power cuts
-@pytest.mark.full
-def test_a_process_that_dies_anywhere_is_followed_by_one_that_adopts(world: MemoryWorld) -> None:
-    fuse = Fuse()
-    done(world.services(fuse), graph_of(SAME), "prod")
-    after, ledgers = versions(world, "prod"), ledgers_of(world)
-    for call in places(fuse.names, WRITING):
-        name = fuse.names[call - 1]
-        other = shop_in_production()
-        with pytest.raises(PowerCut):
-            done(other.services(Fuse(cut_at=call, after=True)), graph_of(SAME), "prod")
-        assert other.rows("mart.triple") == ROWS, f"after {name} ({call})"
-        other.reboot()
-        done(other.services(), graph_of(SAME), "prod")
-        assert versions(other, "prod") == after, f"after {name} ({call})"
-        assert ledgers_of(other) == ledgers, f"after {name} ({call})"
-        assert adopters(other, "prod") == set(BELOW), f"after {name} ({call})"
-
-
-def ledgers_of(world: MemoryWorld) -> dict[ModelName, list[object]]:
-    """What the ledger says, apart from the unit of work and the Iceberg snapshot."""
-    return {
-        name: [(e.interval, e.rows, e.digest, e.status) for e in entries(world, "prod", name)]
-        for name in (SALES_NAME, *BELOW)
-    }

@@ -72,14 +72,6 @@ def test_r8_a_full_table_with_rows_is_not_replaced_by_none_whoever_computes_it()
 
 
 @pytest.mark.full
-def test_the_command_of_a_refusal_by_hand_does_what_was_asked_for() -> None:
-    world = built(large=FULL)
-    keep(world)
-    planned(world, PlanOptions(restate=(str(LARGE),), allow_empty=True), large=FULL)
-    assert world.rows("m.large") == []
-
-
-@pytest.mark.full
 def test_a_full_table_that_only_gets_smaller_or_never_had_rows_is_computed() -> None:
     world = built(large=FULL, none=FULL.replace("m.large", "m.none").replace("15", "99"))
     keep(world, 30)

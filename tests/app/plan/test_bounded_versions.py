@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
 from tests.app.memory_world import (
-    Fuse,
     MemoryWorld,
-    PowerCut,
     bound,
     build,
     graph_of,
     made_once,
 )
-from tests.app.read_models import reading_once
 from tests.app.shop_world import (
     EDITED,
-    SALES,
-    SALES_NAME,
     SHOP,
     TOTAL,
     TOTAL_NAME,
-    TRIPLE,
-    TRIPLE_NAME,
     asked,
     change,
     day,
@@ -33,12 +26,10 @@ from tests.app.shop_world import (
     shop_in_production,
     work,
 )
-from tests.depth import cuts
 from vde_dagster.app.apply.applying import apply_plan
-from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.apply.running import plan_run
 from vde_dagster.app.plan.planned_again import planned_again
-from vde_dagster.app.promote.taking import plan_promotion, plan_rollback
+from vde_dagster.app.promote.taking import plan_promotion
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.ledger.entries import loaded_intervals
 from vde_dagster.core.model.snapshot import Bounded, ModelSnapshot, VersionKey
@@ -85,14 +76,6 @@ def test_a_full_model_below_a_bounded_parent_is_computed_from_what_is_there(
     assert total(world, "prod") == [(66,)]
     assert loaded_intervals(entries(world, "dev", TOTAL_NAME)) == (day(2, 3),)
     assert asked(world.services(), graph_of(EDITED), start=SINCE).is_empty
-
-
-@pytest.mark.full
-def test_what_is_loaded_day_by_day_has_the_version_that_it_has_anyway(world: MemoryWorld) -> None:
-    done(world.services(), graph_of(EDITED), start=SINCE)
-    for name in (SALES_NAME, TRIPLE_NAME):
-        found = shown(world, name)
-        assert (found.bounded, found.version) == (None, found.fingerprint.data_version)
 
 
 @pytest.mark.full
@@ -315,27 +298,6 @@ def test_a_reviewed_plan_is_what_it_was_when_it_is_planned_again(world: MemoryWo
 
 
 @pytest.mark.full
-def test_going_back_shows_what_was_bounded_of_what_is_there_by_now(world: MemoryWorld) -> None:
-    services, graph = world.services(), graph_of(EDITED)
-    done(services, graph, start=SINCE)
-    before = shown(world, TOTAL_NAME)
-    done(services, graph)
-    done(services, graph_of(SHOP))
-    plan = plan_rollback(services, "dev", 1)
-    apply_plan(services, plan, lambda _: None)
-    assert shown(world, TOTAL_NAME) == before
-    assert total(world) == [(660,)]
-
-
-@pytest.mark.full
-def test_a_bounded_model_is_evaluated_by_itself_as_in_a_plan(world: MemoryWorld) -> None:
-    done(world.services(), graph_of(EDITED), start=SINCE)
-    services = world.services()
-    evaluate_range(services, bound(services, "dev"), TOTAL_NAME, day(2, 3), force=True)
-    assert total(world) == [(360,)]
-
-
-@pytest.mark.full
 def test_versions_that_may_have_gaps_are_refused_where_none_are_wanted(world: MemoryWorld) -> None:
     plan = asked(world.services(), graph_of(EDITED), start=SINCE, no_gaps=True)
     assert {str(gap.name): gap.intervals for gap in plan.gaps}["mart.total"] == (day(1),)
@@ -352,14 +314,6 @@ def test_the_tables_in_whose_place_something_is_shown_are_kept(world: MemoryWorl
 
 
 # Power cuts
-START_OPTION: Final[dict[str, Any]] = {"start": SINCE}
-KEYED_SHOP: Final = graph_of(
-    {
-        "sales": SALES,
-        "triple": TRIPLE.replace("mart.shown", "mart.sales"),
-        "total": TOTAL,
-    }
-)
 
 
 @made_once
@@ -367,25 +321,3 @@ def landed() -> MemoryWorld:
     world = MemoryWorld()
     world.land((1, 10), (30, 5), until=48)
     return world
-
-
-def calls() -> list[Any]:
-    fuse = Fuse()
-    with reading_once():
-        done(landed().services(fuse), KEYED_SHOP, **START_OPTION)
-    return cuts(fuse.names, fuse.changing)
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("call", calls())
-def test_a_bounded_plan_that_dies_at_any_call_is_completed_by_the_next(call: int) -> None:
-    world = landed()
-    with pytest.raises(PowerCut):
-        done(world.services(Fuse(cut_at=call, after=True)), KEYED_SHOP, **START_OPTION)
-    world.reboot()
-    done(world.services(), KEYED_SHOP, **START_OPTION)
-    assert total(world) == [(15,)]
-    assert asked(world.services(), KEYED_SHOP, **START_OPTION).is_empty
-    done(world.services(), KEYED_SHOP, "prod")
-    assert total(world, "prod") == [(45,)]
-    assert plan_run(world.services(), "prod").is_empty

@@ -46,7 +46,6 @@ def fan(number: int) -> str:
     return "m.x0" if number else "raw.events"
 
 
-SHAPES = (chain, layers, fan)
 KINDS = {
     "full": ("FULL", ""),
     "by time": (
@@ -84,20 +83,6 @@ def asked(graph: Graph, *, count: bool) -> dict[ModelName, tuple[Interval, ...]]
         readable=recorded if count else dict.fromkeys(names, ()),
         recorded=recorded,
     )
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("count", [True, False], ids=["all rows count", "no row counts"])
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("parent", SHAPES)
-def test_what_is_missing_of_twice_as_many_models_takes_twice_the_calls(
-    parent: Names, kind: str, count: bool
-) -> None:
-    graphs = [project(models, parent, kind) for models in (30, 60)]
-    for graph in graphs:
-        asked(graph, count=count)  # what is made once is made
-    few, many = (calls_of(partial(asked, graph, count=count)) for graph in graphs)
-    assert many < 2.2 * few
 
 
 THROUGH = {

@@ -70,19 +70,6 @@ def test_an_environment_that_went_another_way_takes_what_production_has(
 
 
 @pytest.mark.full
-def test_an_equal_definition_with_other_metadata_has_productions_version(
-    world: MemoryWorld,
-) -> None:
-    done(world.services(), graph_of(WIDER), "prod")
-    done(world.services(), graph_of(DOUBLED), "dev")
-    plan = asked(world.services(), graph_of(OWNED), "dev")
-    assert work(plan) == {}
-    done(world.services(), graph_of(OWNED), "dev")
-    assert versions(world, "dev") == versions(world, "prod")
-    assert asked(world.services(), graph_of(OWNED), "dev").is_empty
-
-
-@pytest.mark.full
 def test_production_stays_on_its_table_where_another_one_was_built_for_the_same_rows() -> None:
     world = empty_world()
     done(world.services(), graph_of(WIDER), "dev")

@@ -12,7 +12,6 @@ from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.inspect.verify import verify
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import Graph
-from vde_dagster.core.model.snapshot import Category
 from vde_dagster.core.names import ModelName
 
 NAME = ModelName("mart", "h")
@@ -81,30 +80,6 @@ def test_an_edit_of_other_columns_goes_through(kind: str, case: str, staging: st
     opened = Counter(row[0] for row in world.rows("mart.h") if len(row) < 5 or row[4] is None)
     assert sorted(opened.values()) == [1, 1, 1, 1]
     assert all(each.holds for each in verify(services, bound(services)))
-
-
-@pytest.mark.full
-def test_the_ways_on_lead_on() -> None:
-    kind = "INCREMENTAL_BY_UNIQUE_KEY (unique_key id, forward_only true)"
-    world = loaded(kind, "FULL")
-    services = world.services()
-    edited = graph_of(
-        {
-            "e": STAGED.format(kind="FULL", id="id + 1000", at="at", amount="amount"),
-            "h": KEYED.format(kind=kind).replace("mart.h,", "mart.h, stamp 'two',"),
-        }
-    )
-    done(services, edited, "prod", decisions={NAME: Category.BREAKING})
-    assert sorted(str(row[0]) for row in world.rows("mart.h")) == ["1001", "1002", "1003"]
-
-
-@pytest.mark.full
-def test_a_table_that_nothing_keeps_is_computed_again() -> None:
-    kind = "INCREMENTAL_BY_UNIQUE_KEY (unique_key id, forward_only false)"
-    world = loaded(kind, "FULL")
-    services = world.services()
-    done(services, graph(kind, "FULL", id="id + 1000"), "prod")
-    assert len(world.rows("mart.h")) == 3
 
 
 def test_new_values_of_a_key_get_a_column_of_another_name() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import date
-
 import pytest
 
 from tests.app.memory_world import PROJECT, MemoryWorld, bound, build, graph_of, plan
@@ -59,15 +57,6 @@ def versions(world: MemoryWorld, environment: str = "prod") -> dict[ModelName, s
     return {name: each.version for name, each in found.items()}
 
 
-@pytest.mark.full
-def test_no_hash_of_the_earlier_release_is_one_of_todays(world: MemoryWorld) -> None:
-    stored = bound(world.services()).snapshots
-    graph = graph_of(MODELS)
-    assert len(MODELS) == 9
-    for name, each in stored.items():
-        assert graph[name].fingerprint.data != each.fingerprint.data
-
-
 def test_nothing_is_computed_and_no_view_moves_after_an_upgrade(world: MemoryWorld) -> None:
     stored = versions(world)
     found = plan(world.services(), graph_of(MODELS))
@@ -75,22 +64,6 @@ def test_nothing_is_computed_and_no_view_moves_after_an_upgrade(world: MemoryWor
     assert not found.promotes
     assert not found.views
     assert {name: each.version for name, each in found.snapshots.items()} == stored
-
-
-@pytest.mark.full
-def test_the_next_day_goes_on_in_the_tables_of_the_earlier_release(world: MemoryWorld) -> None:
-    stored = versions(world)
-    world.land((75, 3), until=96)
-    done = build(world.services(), graph_of(MODELS))
-    assert {each.key.version for each in done} <= set(stored.values())
-    assert world.rows("mart.people") == [
-        (date(2024, 1, 1), 10),
-        (date(2024, 1, 2), 5),
-        (date(2024, 1, 3), 7),
-        (date(2024, 1, 4), 3),
-    ]
-    assert world.rows("mart.totals") == [(4, 25)]
-    assert versions(world) == stored
 
 
 @pytest.mark.full

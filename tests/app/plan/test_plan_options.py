@@ -22,9 +22,7 @@ from tests.app.shop_world import (
     SALES,
     SALES_NAME,
     SHOP,
-    SHOWN,
     TENFOLD,
-    TOTAL_NAME,
     TRIPLE,
     TRIPLE_NAME,
     asked,
@@ -182,16 +180,6 @@ def test_who_waits_for_the_owner_of_a_version_shows_no_older_one_and_finds_it_on
 
 
 @pytest.mark.full
-def test_a_view_is_made_over_what_there_is(world: MemoryWorld) -> None:
-    services = world.services()
-    wider = {**SHOP, "shown": SHOWN.replace("amount AS amount", "amount AS amount, 1 AS one")}
-    plan = asked(services, graph_of(wider), skip_backfill=True)
-    assert work(plan) == {"shown": [ALWAYS]}
-    apply_plan(services, plan, lambda _: None)
-    assert world.rows("mart__dev.shown") == [(*row, 1) for row in AMOUNTS]
-
-
-@pytest.mark.full
 def test_production_shows_no_less_than_before(world: MemoryWorld) -> None:
     services, graph = world.services(), graph_of(EDITED)
     done(services, graph, start=day(2).start, end=day(2).end)
@@ -205,17 +193,6 @@ def test_production_shows_no_less_than_before(world: MemoryWorld) -> None:
         apply_plan(services, plan, lambda _: None)
     assert world.rows("mart.sales") == AMOUNTS
     assert services.state.environment("prod").revision == 1  # type: ignore[union-attr]
-
-
-@pytest.mark.full
-def test_production_shows_without_computing_what_was_computed_elsewhere(
-    world: MemoryWorld,
-) -> None:
-    services, graph = world.services(), graph_of(EDITED)
-    done(services, graph)
-    assert done(services, graph, "prod", skip_backfill=True) == ()
-    assert world.rows("mart.sales") == TENFOLD
-    assert world.rows("mart.total") == [(660,)]
 
 
 def test_without_a_backfill_no_session_loads_late_rows() -> None:
@@ -293,18 +270,6 @@ def test_restating_fills_what_was_recorded_as_empty(world: MemoryWorld) -> None:
     assert world.rows("mart__dev.total") == [(660,)]
 
 
-@pytest.mark.full
-def test_an_empty_backfill_takes_no_row_away(world: MemoryWorld) -> None:
-    services, graph = world.services(), graph_of(EDITED)
-    done(services, graph)
-    world.land((80, 4), until=96)
-    plan = asked(services, graph, empty_backfill=True)
-    assert work(plan) == {"sales": [day(4)], "triple": [day(4)]}
-    apply_plan(services, plan, lambda _: None)
-    assert world.rows("mart__dev.sales") == TENFOLD
-    assert world.rows("mart__dev.total") == [(660,)]
-
-
 def test_what_was_looked_at_again_keeps_its_rows(world: MemoryWorld) -> None:
     looking = SALES.replace("time_column day", "time_column day, lookback 2")
     graph = graph_of({**EDITED, "sales": looking.replace("SUM(amount)", "SUM(amount * 10)")})
@@ -364,24 +329,6 @@ def test_an_environment_that_may_have_no_gaps_refuses_them_by_name(world: Memory
 
 
 # What is known of a plan before it is applied
-def test_a_model_that_only_reads_what_changed_may_adopt_the_version_that_there_is(
-    world: MemoryWorld,
-) -> None:
-    plan = asked(world.services(), graph_of(EDITED))
-    assert set(plan.may_adopt) == {TRIPLE_NAME, TOTAL_NAME}
-    assert not change(plan, "mart.sales").may_adopt  # it was edited itself
-    assert not change(plan, "mart.shown").may_adopt  # a view is made at no cost
-
-
-@pytest.mark.full
-def test_what_is_reused_says_who_owns_and_shows_it(world: MemoryWorld) -> None:
-    services = world.services()
-    plan = asked(services, graph_of(SHOP))
-    reuse = change(plan, "mart.sales").reuse
-    assert (reuse.loaded, reuse.owner, reuse.shown_by) == ((day(1, 3),), "prod", ("prod",))
-    apply_plan(services, plan, lambda _: None)
-    assert change(asked(services, graph_of(SHOP)), "mart.sales").reuse.shown_by == ("dev", "prod")
-    assert change(asked(services, graph_of(EDITED)), "mart.sales").reuse is None
 
 
 def test_planning_writes_nothing(world: MemoryWorld) -> None:

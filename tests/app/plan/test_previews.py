@@ -7,8 +7,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.app.memory_world import Fuse, MemoryWorld, PowerCut, bound, graph_of, made_once
-from tests.app.read_models import reading_once
+from tests.app.memory_world import MemoryWorld, bound, graph_of, made_once
 from tests.app.shop_world import (
     ALWAYS,
     AMOUNTS,
@@ -25,12 +24,10 @@ from tests.app.shop_world import (
     done,
     work,
 )
-from tests.depth import cuts
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.running import plan_run
 from vde_dagster.app.clean_up.janitor import clean_up
 from vde_dagster.app.evaluate.evaluation import evaluate
-from vde_dagster.app.promote.promotion import remove_environment
 from vde_dagster.app.promote.taking import plan_promotion
 from vde_dagster.core.clean_up.references import Times
 from vde_dagster.core.errors import Refused
@@ -103,12 +100,6 @@ def test_a_forward_only_change_is_shown_in_a_table_of_its_own(world: MemoryWorld
     assert services.state.owners(keys) == {keys[0]: "dev", keys[1]: "prod"}
     assert shown(world, TRIPLE_NAME).key == shown(world, TRIPLE_NAME, "prod").key
     assert asked(services, graph_of(TENFOLD), effective_from=SINCE).is_empty
-
-
-def test_without_an_instant_the_kept_table_is_shown(world: MemoryWorld) -> None:
-    done(world.services(), graph_of(TENFOLD))
-    assert shown(world, SALES_NAME).key == shown(world, SALES_NAME, "prod").key
-    assert shown(world, SALES_NAME).bounded is None
 
 
 @pytest.mark.full
@@ -299,18 +290,6 @@ def test_an_instant_that_says_nothing_is_refused(
 
 
 # Cleaning up
-@pytest.mark.full
-def test_a_preview_goes_with_its_environment_and_the_kept_table_stays(world: MemoryWorld) -> None:
-    previewed(world)
-    preview, kept = shown(world, SALES_NAME).key, shown(world, SALES_NAME, "prod").key
-    times = Times(environment=None)
-    later(world, times)
-    assert {preview.table, kept.table} <= set(world.catalog.tables)
-    remove_environment(world.services(), "dev")
-    for _ in range(3):
-        later(world, times)
-    assert preview.table not in world.catalog.tables
-    assert world.rows("mart.sales") == AMOUNTS
 
 
 def test_a_table_that_production_shows_no_more_stays_while_a_preview_stands_for_it(
@@ -340,55 +319,3 @@ def later(world: MemoryWorld, times: Times) -> None:
 
 
 # Power cuts
-PREVIEW: Final[dict[str, Any]] = {"effective_from": SINCE}
-CHANGED: Final = graph_of(TENFOLD)
-
-
-@made_once
-def with_preview() -> MemoryWorld:
-    world = in_production()
-    done(world.services(), CHANGED, **PREVIEW)
-    return world
-
-
-def calls_of_preview() -> list[Any]:
-    fuse = Fuse()
-    with reading_once():
-        done(in_production().services(fuse), CHANGED, **PREVIEW)
-    return cuts(fuse.names, fuse.changing)
-
-
-def calls_of_promotion() -> list[Any]:
-    fuse = Fuse()
-    with reading_once():
-        services = with_preview().services(fuse)
-        apply_plan(services, plan_promotion(services, "dev", "prod"), lambda _: None)
-    return cuts(fuse.names, fuse.changing)
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("call", calls_of_preview())
-def test_a_preview_that_dies_at_any_call_is_completed_by_the_next_plan(call: int) -> None:
-    world = in_production()
-    with pytest.raises(PowerCut):
-        done(world.services(Fuse(cut_at=call, after=True)), CHANGED, **PREVIEW)
-    assert world.rows("mart.sales") == AMOUNTS
-    world.reboot()
-    done(world.services(), CHANGED, **PREVIEW)
-    assert world.rows("mart__dev.sales") == HALVES[1:]
-    assert world.rows("mart.sales") == AMOUNTS
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("call", calls_of_promotion())
-def test_a_promotion_that_dies_at_any_call_is_completed_by_the_next(call: int) -> None:
-    world = with_preview()
-    services = world.services(Fuse(cut_at=call, after=True))
-    with pytest.raises(PowerCut):
-        apply_plan(services, plan_promotion(services, "dev", "prod"), lambda _: None)
-    world.reboot()
-    again = plan_promotion(world.services(), "dev", "prod")
-    apply_plan(world.services(), again, lambda _: None)
-    assert world.rows("mart.sales") == HALVES
-    assert world.rows("mart.total") == [(390,)]
-    assert plan_promotion(world.services(), "dev", "prod").is_empty

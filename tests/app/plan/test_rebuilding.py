@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 import pytest
 
 from tests.app.faults.every_kind import KINDS, WITHOUT_DAYS, model
@@ -25,7 +23,6 @@ from tests.app.shop_world import (
     SALES_NAME,
     SHOP,
     TENFOLD,
-    TOTAL_NAME,
     TRIPLE_NAME,
     asked,
     day,
@@ -101,29 +98,6 @@ def test_a_history_cannot_be_seen_again_so_its_dropped_table_is_refused_with_the
 
 
 @pytest.mark.full
-def test_what_reads_a_dropped_table_is_compared_and_kept() -> None:
-    world = shop_in_production()
-    drop(world)
-    found = asked(world.services(), GRAPH, "prod")
-    evaluated = apply_plan(world.services(), found, lambda _: None)
-    computed = {str(each.key.model) for each in evaluated if not each.reused}
-    assert computed == {"mart.sales"}
-    assert world.rows("mart.sales") == AMOUNTS
-    assert asked(world.services(), GRAPH, "prod").is_up_to_date
-
-
-@pytest.mark.full
-def test_several_dropped_tables_are_computed_again_parents_first() -> None:
-    world = shop_in_production()
-    before = [world.rows(f"mart.{each}") for each in ("sales", "triple", "total")]
-    for name in (SALES_NAME, TRIPLE_NAME, TOTAL_NAME):
-        drop(world, name)
-    done(world.services(), GRAPH, "prod")
-    assert [world.rows(f"mart.{each}") for each in ("sales", "triple", "total")] == before
-    assert asked(world.services(), GRAPH, "prod").is_up_to_date
-
-
-@pytest.mark.full
 def test_a_run_computes_a_dropped_table_again_and_one_of_late_rows_leaves_it_and_says_so() -> None:
     world = shop_in_production()
     drop(world)
@@ -147,16 +121,6 @@ def test_a_version_of_another_environment_is_computed_there() -> None:
         done(world.services(), other, "dev")
     done(world.services(), GRAPH, "prod")
     assert asked(world.services(), GRAPH, "dev").is_up_to_date
-
-
-@pytest.mark.full
-def test_dev_computes_its_own_dropped_table_again() -> None:
-    world = shop_in_production()
-    done(world.services(), graph_of(EDITED_SHOP), "dev")
-    drop(world, environment="dev")
-    done(world.services(), graph_of(EDITED_SHOP), "dev")
-    assert world.rows("mart__dev.sales") == TENFOLD
-    assert world.rows("mart.sales") == AMOUNTS
 
 
 @pytest.mark.full
@@ -210,22 +174,6 @@ def test_rows_that_entered_by_sessions_are_computed_again_as_of_the_mark() -> No
     assert [row[2] for row in world.rows("staging.events")] == [10, 5, 1, 100]
 
 
-@pytest.mark.full
-def test_a_plan_that_dies_after_any_call_over_a_dropped_table_is_completed_by_the_next() -> None:
-    start = shop_in_production()
-    drop(start)
-    fuse, twin = Fuse(), start.copied()
-    done(twin.services(fuse), GRAPH, "prod")
-    for call in fuse.changing:
-        world = start.copied()
-        with pytest.raises(PowerCut):
-            done(world.services(Fuse(cut_at=call, after=True)), GRAPH, "prod")
-        world.clock.advance(timedelta(minutes=10))
-        done(world.services(), GRAPH, "prod")
-        assert world.rows("mart.sales") == AMOUNTS, fuse.names[call - 1]
-        assert asked(world.services(), GRAPH, "prod").is_up_to_date, fuse.names[call - 1]
-
-
 def test_a_run_leaves_out_what_cannot_be_computed_again_and_what_reads_it_and_says_so() -> None:
     more = "column day, disable_restatement true"
     kept = graph_of({**SHOP, "sales": SHOP["sales"].replace("column day", more)})
@@ -256,19 +204,6 @@ def staged_and_dropped() -> MemoryWorld:
     world.catalog.append(RAW, [(99, hour_of(31), 1000)])
     drop(world)
     return world
-
-
-@pytest.mark.full
-def test_what_was_staged_from_a_table_that_was_dropped_then_is_computed_by_the_same_plan() -> None:
-    world = staged_and_dropped()
-    services = world.services()
-    found = asked(services, FOURFOLD, "prod")
-    assert named(found) == ["mart.sales"]
-    apply_plan(services, found, lambda _: None)
-    assert [row[1] for row in world.rows("mart.sales")] == [10, 1005, 7]
-    assert [row[1] for row in world.rows("mart.triple")] == [40, 4020, 28]
-    assert world.rows("mart.total") == [(4088,)]
-    assert asked(services, FOURFOLD, "prod").is_up_to_date
 
 
 def test_nobody_reads_what_was_staged_from_a_table_that_was_dropped_then() -> None:

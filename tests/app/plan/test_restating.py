@@ -24,7 +24,6 @@ from tests.app.shop_world import (
     SALES_NAME,
     SHOP,
     TOTAL,
-    TRIPLE,
     TRIPLE_NAME,
     asked,
     change,
@@ -40,7 +39,7 @@ from vde_dagster.app.apply.visitor import applying
 from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.ledger.entries import EntryStatus
 from vde_dagster.core.planning.restatement import RestatementRefused
-from vde_dagster.core.planning.stages import closing_of, opening_of, work_stages
+from vde_dagster.core.planning.stages import opening_of
 
 
 @pytest.fixture
@@ -75,34 +74,6 @@ def test_a_restated_range_is_evaluated_again_with_all_that_reads_it(world: Memor
     assert after[1].work_id != before[1].work_id
     assert {each.status for each in after} == {EntryStatus.COMPUTED}
     assert asked(services, graph, "prod").is_empty
-
-
-@pytest.mark.full
-@pytest.mark.parametrize(
-    "selector,expected",
-    [
-        ("mart.triple", {"triple", "total"}),
-        ("mart.total", {"total"}),
-        ("mart.t*", {"triple", "total"}),
-        ("mart.shown", {"triple", "total"}),  # a view has no rows: who reads it is restated
-        ("raw.events", {"sales", "triple", "total"}),
-        ("+mart.total", {"sales", "triple", "total"}),
-    ],
-)
-def test_selectors_say_what_is_restated(
-    world: MemoryWorld, selector: str, expected: set[str]
-) -> None:
-    plan = asked(world.services(), graph_of(SHOP), "prod", restate=(selector,))
-    assert set(work(plan)) == expected
-    assert plan.not_restated == ()
-
-
-@pytest.mark.full
-def test_without_a_range_everything_that_is_loaded_is_restated(world: MemoryWorld) -> None:
-    corrected(world)
-    done(world.services(), graph_of(SHOP), "prod", restate=("mart.sales",))
-    assert world.rows("mart.sales") == CORRECTED
-    assert world.rows("mart.total") == [(3 * 1022,)]
 
 
 @pytest.mark.full
@@ -232,28 +203,3 @@ def test_what_was_staged_from_outdated_rows_is_not_taken_for_new(world: MemoryWo
     done(services, graph, "prod")
     assert world.rows("mart.sales")[1] == (DAYS[1], 2005)
     assert world.rows("mart.triple")[1] == (DAYS[1], 3 * 2005)
-
-
-@pytest.mark.full
-def test_what_was_staged_for_the_first_time_from_outdated_rows_is_evaluated_again() -> None:
-    """A model's first rows were staged by a process that died; what they read is restated."""
-    fuse = Fuse()
-    world = shop_in_production()
-    graph = graph_of({**SHOP, "triple": TRIPLE.replace("* 3", "* 4")})
-    done(world.services(fuse), graph, "prod")
-    staged = fuse.names.index("record_staged") + 1
-    world = shop_in_production()
-    with pytest.raises(PowerCut):
-        done(world.services(Fuse(cut_at=staged, after=True)), graph, "prod")
-    world.reboot()
-    corrected(world)
-    services = world.services()
-    plan = asked(services, graph, "prod", restate=("mart.sales",), **BOUNDS)
-    assert change(plan, "mart.triple").missing == (day(1, 3),)
-    with applying(services, plan) as visitor:
-        for stage in opening_of(plan):
-            list(visitor.visit(stage))
-        evaluate_range(services, visitor.binding, TRIPLE_NAME, day(1))  # it records what was staged
-        for later in (*work_stages(plan), closing_of(plan)):
-            list(visitor.visit(later))
-    assert world.rows("mart.triple")[1] == (DAYS[1], 4 * 1005)

@@ -6,12 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-import dagster as dg
 import pytest
 
 from tests.app.memory_world import (
-    EVENTS,
-    START,
     MemoryWorld,
     build,
     graph_of,
@@ -21,10 +18,8 @@ from tests.app.memory_world import (
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.core.graph.graph import Graph, build_graph
-from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.plan import Plan
-from vde_dagster.core.time.intervals import ALWAYS, Interval
-from vde_dagster.orchestration.partitions import partitions_of
+from vde_dagster.core.time.intervals import Interval
 
 # The project's clock is the source's, which starts at 2024-01-01, a Monday. Hours count from there.
 PARENT = """
@@ -122,18 +117,6 @@ def test_a_look_back_finds_late_rows_that_are_loaded_already() -> None:
 
 
 @pytest.mark.full
-def test_after_the_end_a_look_back_goes_on_for_as_many_units() -> None:
-    world = world_until(3)
-    graph = graph_of({"parent": parent(options=", lookback 2", more=", end '2024-01-03'")})
-    build(world.services(), graph)
-    found = []
-    for day in (3.5, 4, 5, 6):
-        world.land(until=24 * day)
-        found.append(evaluated(build(world.services(), graph), "m.parent"))
-    assert found == [[], [days(1, 3)], [days(2, 3)], []]
-
-
-@pytest.mark.full
 @pytest.mark.parametrize(
     "options,loaded,until,expected",
     [
@@ -153,14 +136,6 @@ def test_batches_are_evaluated_one_after_the_other(
     assert evaluated(build(world.services(), graph), "m.parent") == expected
     assert [row[2] for row in world.rows("m.parent")] == list(range(until))
     assert plan(world.services(), graph).is_empty
-
-
-@pytest.mark.full
-def test_a_session_loads_all_batches_of_late_data_at_once() -> None:
-    world = world_until(1)
-    text = EVENTS.replace("time_column at)", "time_column at, batch_size 5)")
-    done = build(world.services(), graph_of({"events": text}))
-    assert evaluated(done, "staging.events") == [days(0, 1)]
 
 
 @pytest.mark.full
@@ -199,15 +174,6 @@ def test_a_child_waits_for_the_days_that_a_weekly_parent_does_not_have_yet() -> 
 
 
 @pytest.mark.full
-def test_a_model_made_as_a_whole_waits_for_its_parents_days() -> None:
-    world = world_until(9)
-    graph = graph_of({"parent": parent("@weekly"), "child": child("", "FULL")})
-    done = build(world.services(), graph)
-    assert evaluated(done, "m.child") == [days(0, 6)]
-    assert plan(world.services(), graph).is_empty
-
-
-@pytest.mark.full
 def test_a_child_that_reads_the_next_day_is_a_day_behind() -> None:
     world = world_until(4)
     graph = graph_of({"parent": parent(), "child": TWO_DAYS})
@@ -218,33 +184,12 @@ def test_a_child_that_reads_the_next_day_is_a_day_behind() -> None:
     assert [row[1] for row in world.rows("m.child")] == [0 + 1, 1 + 2, 2 + 3, 3 + 4]
 
 
-@pytest.mark.full
-def test_an_hourly_child_waits_for_the_day_of_its_parent() -> None:
-    world = world_until(2.5)
-    hourly = child().replace("@daily", "@hourly").replace("CAST(at AS DATE)", "at")
-    graph = graph_of({"parent": parent(), "child": hourly})
-    assert evaluated(build(world.services(), graph), "m.child") == [days(0, 2)]
-    assert plan(world.services(), graph).is_empty
-
-
 def test_a_child_goes_on_after_its_parents_end() -> None:
     world = world_until(6)
     graph = graph_of({"parent": parent(more=", end '2024-01-03'"), "child": child()})
     made = plan(world.services(), graph)
     assert lacks(made, "m.parent") == (days(0, 3),)
     assert lacks(made, "m.child") == (days(0, 6),)
-
-
-@pytest.mark.full
-def test_in_another_environment_a_child_waits_for_what_production_owns() -> None:
-    world = world_until(3)
-    first = graph_of({"parent": parent()})
-    build(world.services(), first)
-    world.land(until=24 * 5)
-    graph = graph_of({"parent": parent(), "child": child()})
-    made = plan(world.services(), graph, "dev")
-    assert lacks(made, "m.parent") == ()
-    assert lacks(made, "m.child") == (days(0, 3),)
 
 
 EMBEDDED = """
@@ -272,28 +217,6 @@ def test_a_reader_of_an_embedded_model_waits_only_for_what_that_reads() -> None:
     assert lacks(made, "m.parent") == (days(0, 6),)
 
 
-UNIQUE = """
-MODEL (name m.people, kind INCREMENTAL_BY_UNIQUE_KEY (unique_key id));
-SELECT id AS id, at AS at FROM raw.events WHERE at BETWEEN @start_dt AND @end_dt
-"""
-HISTORY = """
-MODEL (name m.history, kind SCD_TYPE_2_BY_TIME (unique_key id, updated_at_name at));
-SELECT id AS id, at AS at FROM raw.events
-"""
-MANAGED = """
-MODEL (name m.managed, kind MANAGED);
-SELECT id AS id FROM raw.events
-"""
-
-
-def test_what_is_made_once_lacks_all_of_time_and_histories_what_is_due() -> None:
-    world = world_until(3)
-    texts = {"parent": parent(), "people": UNIQUE, "history": HISTORY, "managed": MANAGED}
-    made = plan(world.services(), graph_of(texts))
-    assert lacks(made, "m.people") == lacks(made, "m.history") == (days(0, 3),)
-    assert lacks(made, "m.managed") == (ALWAYS,)
-
-
 def without_starts(texts: dict[str, str]) -> Graph:
     """A project whose defaults give no start."""
     known = graph_of(texts)
@@ -311,25 +234,3 @@ def test_a_model_without_a_start_begins_with_its_parent() -> None:
     made = plan(world.services(), graph)
     assert lacks(made, "m.parent") == (days(2, 5),)
     assert lacks(made, "m.child") == (days(2, 5),)
-
-
-@pytest.mark.parametrize(
-    "more,clock,first,last",
-    [
-        ("", 9.5, "2024-01-01", "2024-01-09"),
-        (", end '2024-01-03'", 9.5, "2024-01-01", "2024-01-03"),
-        (", end '2024-01-03'", 1.5, "2024-01-01", "2024-01-01"),
-        (", end '2024-01-03'", None, "2024-01-01", "2024-01-03"),
-        (", start '2024-01-02', end '2024-01-03'", None, "2024-01-02", "2024-01-03"),
-    ],
-)
-def test_partitions_are_those_from_the_start_to_the_end(
-    more: str, clock: float | None, first: str, last: str
-) -> None:
-    node = graph_of({"parent": parent(more=more)})[ModelName("m", "parent")]
-    found = partitions_of(node, START if clock is None else hour_of(24 * clock))
-    if clock is None:
-        found = partitions_of(node, None)
-    assert isinstance(found, dg.TimeWindowPartitionsDefinition)
-    keys = found.get_partition_keys(current_time=datetime(2024, 6, 1, tzinfo=UTC))
-    assert (keys[0], keys[-1]) == (first, last)

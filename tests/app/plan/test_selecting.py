@@ -33,7 +33,6 @@ from tests.app.shop_world import (
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.core.errors import EvaluationFailed, ProjectInvalid, Refused
-from vde_dagster.core.graph.selection import SelectionRefused
 from vde_dagster.core.ledger.schema_changes import ColumnAdded, ColumnIncompatible
 from vde_dagster.core.model.snapshot import Category
 from vde_dagster.core.planning.changes.difference import Change
@@ -61,12 +60,6 @@ def test_only_what_is_selected_changes_with_what_reads_it(world: MemoryWorld) ->
     rest = asked(services, graph_of(BOTH), "prod")
     assert change(rest, "mart.sales").change is Change.DIRECT
     assert change(rest, "mart.total").change is Change.INDIRECT
-
-
-def test_a_selection_with_all_that_reads_it_is_planned_whole(world: MemoryWorld) -> None:
-    plan = asked(world.services(), graph_of(BOTH), "prod", select=("mart.sales+",))
-    assert plan.left_out == ()
-    assert plan.graph == asked(world.services(), graph_of(BOTH), "prod").graph
 
 
 @pytest.mark.full
@@ -122,11 +115,6 @@ def test_a_selected_model_is_bound_to_the_columns_that_are_shown(world: MemoryWo
     assert "mart.sales" in str(refused.value)
     done(world.services(), graph_of(wider), select=("+mart.shown",))
     assert world.rows("mart__dev.shown") == [(*row, 1) for row in AMOUNTS]
-
-
-def test_a_selector_that_means_nothing_is_refused(world: MemoryWorld) -> None:
-    with pytest.raises(SelectionRefused, match=r"Did you mean mart\.total"):
-        asked(world.services(), graph_of(SHOP), select=("mart.totl",))
 
 
 # Only what differs from production

@@ -138,18 +138,6 @@ def test_a_hole_is_evaluated_around_and_its_day_waits(world: MemoryWorld) -> Non
 
 
 @pytest.mark.full
-def test_what_was_held_back_comes_when_the_signal_lets_it_pass(world: MemoryWorld) -> None:
-    build(world.services(), graph_with(events("until (hours := 40)"), DAILY))
-    later = graph_with(events("until (hours := 48)"), DAILY)
-    assert missing(plan(world.services(), later)) == {
-        "staging.events": [hours(40, 48)],
-        "mart.daily": [hours(24, 48)],
-    }
-    build(world.services(), later)
-    assert world.rows("mart.daily") == [(date(2024, 1, 1), 30), (date(2024, 1, 2), 1)]
-
-
-@pytest.mark.full
 def test_signals_are_asked_for_what_is_missing_and_for_nothing_else(
     world: MemoryWorld, tmp_path: Path
 ) -> None:
@@ -240,19 +228,6 @@ def test_the_report_of_intervals_names_the_signals(world: MemoryWorld) -> None:
     alone = graph_with(events("all_but (hour := 6)"), DAILY)
     (report, _) = report_intervals(services, plan(services, alone))
     assert list(map(str, report.waits)) == [f"the signal all_but holds back {held_back}"]
-
-
-@pytest.mark.full
-def test_units_of_a_plan_are_those_that_were_let_pass(world: MemoryWorld) -> None:
-    # The ledger has what was evaluated, and no more.
-    graph = graph_with(events("all_but (hour := 6)"), DAILY)
-    build(world.services(), graph)
-    (report, _) = report_intervals(world.services(), plan(world.services(), graph))
-    assert report.loaded == (
-        Interval(*hours(0, 6)),
-        Interval(*hours(7, 30)),
-        Interval(*hours(31, 48)),
-    )
 
 
 def late(signals: str, mode: str = "stateless, sources (raw.events)") -> str:
