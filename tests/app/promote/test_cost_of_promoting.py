@@ -5,27 +5,21 @@ Each question about an environment reads all that it shows.
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable
-from typing import NoReturn
 
 import pytest
 from sqlglot import exp
 
-from tests.app.memory_world import Fuse, MemoryWorld, build, graph_of, made_once, plan
+from tests.app.memory_world import Fuse, MemoryWorld, build, graph_of, made_once
 from tests.app.shop_world import done
-from vde_dagster.app.apply import visitor
 from vde_dagster.app.apply.applying import apply_plan
-from vde_dagster.app.promote.promotion import promote
 from vde_dagster.app.promote.taking import plan_promotion, plan_rollback
 from vde_dagster.app.services import Services
-from vde_dagster.app.staleness import remembered_looks
 from vde_dagster.core.graph import render_model
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.graph.render_model import query_over_tables
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.plan import Plan
-from vde_dagster.ports.state import Environment, Lease
 
 FEW, MANY = 2, 5
 HOLDINGS = 5
@@ -83,29 +77,6 @@ def test_environments_are_read_no_more_often_than_is_needed(name: str, planning:
 
 
 @pytest.mark.full
-def test_models_that_were_shown_are_not_read_again_for_what_nothing_upstream_touches(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def refuse(*_: object) -> NoReturn:
-        raise AssertionError("what was shown is read again")
-
-    world = MemoryWorld()
-    world.land((1, 10), until=24)
-    edited = {
-        "kept": "MODEL (name m.kept, kind FULL); SELECT id AS id FROM raw.events",
-        "below": "MODEL (name m.below, kind FULL); SELECT id AS id FROM m.kept",
-        "other": "MODEL (name m.other, kind FULL); SELECT amount AS amount FROM raw.events",
-    }
-    build(world.services(), graph_of(edited))
-    edited["other"] = edited["other"].replace("SELECT amount", "SELECT amount * 2")
-    done(world.services(), graph_of(edited), "dev")
-    monkeypatch.setattr(remembered_looks, "stored_graph", refuse)
-    apply_plan(world.services(), MAKES["promotion"](world.services()), lambda _: None)
-    monkeypatch.undo()
-    assert plan(world.services(), graph_of(edited)).is_up_to_date
-
-
-@pytest.mark.full
 @pytest.mark.parametrize("name", MAKES)
 def test_no_query_is_looked_at_if_no_input_has_moved(
     name: str, monkeypatch: pytest.MonkeyPatch
@@ -122,21 +93,3 @@ def test_no_query_is_looked_at_if_no_input_has_moved(
     assert not looked_at
     apply_plan(world.services(), planned, lambda _: None)
     assert not looked_at
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("name", MAKES)
-def test_the_garbage_collector_leaves_what_survived_alone_until_the_views_have_moved(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before, during = gc.get_threshold(), list[tuple[int, int, int]]()
-
-    def noted(services: Services, plan: Plan, lease: Lease) -> Environment:
-        during.append(gc.get_threshold())
-        return promote(services, plan, lease)
-
-    monkeypatch.setattr(visitor, "promote", noted)
-    world = world_of(FEW, shown="dev" if name == "rollback" else "prod")
-    apply_plan(world.services(), MAKES[name](world.services()), lambda _: None)
-    assert [each[2] > 1_000 for each in during] == [True], "it is not collected again"
-    assert gc.get_threshold() == before

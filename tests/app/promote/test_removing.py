@@ -7,13 +7,11 @@ from typing import Any
 
 import pytest
 
-from tests.app.memory_world import WRITING, Fuse, MemoryWorld, PowerCut, bound, graph_of
-from tests.app.shop_world import AMOUNTS, EDITED, SHOP, TENFOLD, TRIPLE, done, shop_in_production
-from tests.depth import places
-from vde_dagster.app.apply.applying import apply_plan
+from tests.app.memory_world import MemoryWorld, bound, graph_of
+from tests.app.shop_world import AMOUNTS, EDITED, TENFOLD, done, shop_in_production
 from vde_dagster.app.inspect.history import history
 from vde_dagster.app.leases import leased
-from vde_dagster.app.promote.promotion import finish_promotions, remove_environment
+from vde_dagster.app.promote.promotion import remove_environment
 from vde_dagster.app.promote.taking import plan_promotion, plan_rollback
 from vde_dagster.app.publish.shown_views import show_first
 from vde_dagster.app.services import Services
@@ -21,8 +19,6 @@ from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import TableName
 from vde_dagster.ports.state import environment_resource
-
-SHOWN = TableName("mart__dev", "shown")
 
 
 def with_dev(project: dict[str, str] | None = None) -> MemoryWorld:
@@ -51,16 +47,6 @@ def test_its_views_are_gone_and_its_tables_and_all_others_stay() -> None:
     assert world.state.environment("dev") is None
     assert world.state.environments() == ("prod",)
     assert world.rows("mart.shown") == AMOUNTS
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("name,said", [("prod", "never removed"), ("nobody", "no environment")])
-def test_production_and_what_does_not_exist_are_refused(name: str, said: str) -> None:
-    world = with_dev()
-    with pytest.raises(Refused, match=said):
-        remove_environment(world.services(), name)
-    assert world.rows("mart.shown") == AMOUNTS
-    assert world.rows("mart__dev.shown") == TENFOLD
 
 
 @pytest.mark.full
@@ -109,16 +95,6 @@ def test_it_can_be_made_again_and_does_not_go_back_to_what_it_was() -> None:
 
 
 @pytest.mark.full
-def test_a_plan_that_was_made_before_the_removal_is_refused() -> None:
-    world = with_dev()
-    plan = plan_promotion(world.services(), "prod", "dev")
-    remove_environment(world.services(), "dev")
-    with pytest.raises(Conflict):
-        apply_plan(world.services(), plan, lambda _: None)
-    assert views_of(world, "dev") == []
-
-
-@pytest.mark.full
 def test_work_that_ends_after_the_removal_leaves_no_view() -> None:
     world = with_dev()
     binding = bound(world.services(), "dev")
@@ -151,48 +127,3 @@ class Late:
             return result
 
         return call
-
-
-def calls_of_a_removal() -> list[str]:
-    fuse = Fuse()
-    remove_environment(with_dev().services(fuse), "dev")
-    return fuse.names
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("again", ["remove", "plan"])
-def test_a_removal_that_is_cut_at_any_call_is_finished_by_the_next_run(again: str) -> None:
-    start = with_dev()
-    for call in places(calls_of_a_removal(), WRITING):
-        for after in (False, True):
-            world = start.copied()
-            with pytest.raises(PowerCut):
-                remove_environment(world.services(Fuse(cut_at=call, after=after)), "dev")
-            world.reboot()
-            if again == "plan":
-                was_begun = world.state.environment("dev")
-                finish_promotions(world.services(), "dev")
-                if was_begun is not None and not was_begun.is_removed:
-                    continue  # nothing was recorded yet, so it is there as before
-            elif world.state.environment("dev") is not None:
-                remove_environment(world.services(), "dev")
-            assert world.state.environment("dev") is None
-            assert views_of(world, "dev") == []
-            assert world.rows("mart.shown") == AMOUNTS
-            owned = keys(start, "dev") - keys(start, "prod")
-            assert world.state.owners(owned) == {}
-
-
-@pytest.mark.full
-def test_a_removed_model_of_a_promotion_that_was_never_finished_leaves_no_view() -> None:
-    world = with_dev()
-    fuse = Fuse()
-    other = {**EDITED, "triple": TRIPLE.replace("* 3", "* 4")}
-    done(world.copied().services(fuse), graph_of(other), "dev")
-    cut = fuse.names.index("begin_promotion") + 1
-    with pytest.raises(PowerCut):
-        done(world.services(Fuse(cut_at=cut, after=True)), graph_of(other), "dev")
-    world.reboot()
-    remove_environment(world.services(), "dev")
-    assert views_of(world, "dev") == []
-    assert done(world.services(), graph_of(SHOP), "dev") == ()

@@ -7,7 +7,6 @@ from dataclasses import replace
 from datetime import date
 from functools import cache
 from pathlib import Path
-from typing import Final
 
 import pytest
 from _pytest.mark import ParameterSet
@@ -17,7 +16,6 @@ from tests.app.memory_world import (
     SOURCE,
     Fuse,
     MemoryWorld,
-    PowerCut,
     bound,
     build,
     graph_of,
@@ -26,7 +24,6 @@ from tests.app.memory_world import (
 )
 from tests.app.promote.iceberg_views import IcebergViews
 from tests.app.read_models import reading_once
-from tests.depth import cuts
 from tests.worlds.catalog import MemoryCatalog
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.filling import evaluate_range
@@ -45,7 +42,6 @@ GRAPH = graph_of(PROJECT)
 MODELS = [node.name for node in GRAPH if node.name != SOURCE]
 DAYS = [(date(2024, 1, 1), 30), (date(2024, 1, 2), 5)]
 NAMINGS = {each: ViewNaming(target=each) for each in SuffixTarget}
-TARGETS = [pytest.param(each, id=each.value) for each in SuffixTarget]
 IN_A_CIRCLE = {
     SuffixTarget.SCHEMA: SuffixTarget.TABLE,
     SuffixTarget.TABLE: SuffixTarget.CATALOG,
@@ -168,57 +164,12 @@ def test_the_next_plan_moves_an_environments_views_and_computes_nothing(
     assert plan(services, GRAPH, "prod").is_empty, "production has nothing to move"
 
 
-@pytest.mark.full
-@pytest.mark.parametrize("old,new", MOVES)
-def test_views_move_together_with_what_a_plan_changes(old: SuffixTarget, new: SuffixTarget) -> None:
-    world = built(old, "dev").copied()
-    edited = dict(PROJECT)
-    del edited["people"]
-    edited["totals"] = edited["totals"].replace("COUNT(*)", "2 * COUNT(*)")
-    build(named(world, new), graph_of(edited), "dev")
-    kept = [name for name in MODELS if name != ModelName("mart", "people")]
-    assert shown_at(world, "dev") == only(new, kept)
-    totals = environment_view(ModelName("mart", "totals"), "dev", NAMINGS[new])
-    assert world.rows(str(totals)) == [(4, 35)]
-
-
 def a_move() -> Fuse:
     fuse = Fuse()
     with reading_once():
         world = built(SuffixTarget.SCHEMA, "dev").copied()
         build(named(world, SuffixTarget.TABLE, fuse), GRAPH, "dev")
     return fuse
-
-
-MOVE: Final = a_move()
-_SHORT: Final = (SuffixTarget.TABLE, SuffixTarget.CATALOG)
-
-
-@pytest.mark.full
-@pytest.mark.parametrize(
-    "after",
-    [pytest.param(False, id="before", marks=pytest.mark.full), pytest.param(True, id="after")],
-)
-@pytest.mark.parametrize("call", cuts(MOVE.names, MOVE.changing))
-@pytest.mark.parametrize(
-    "next_target",
-    [
-        pytest.param(each, id=each.value, marks=[] if each in _SHORT else pytest.mark.full)
-        for each in SuffixTarget
-    ],
-)
-def test_a_move_that_dies_at_any_call_left_all_views_or_none_and_is_completed_by_the_next(
-    call: int, after: bool, next_target: SuffixTarget
-) -> None:
-    old, new = SuffixTarget.SCHEMA, SuffixTarget.TABLE
-    world = built(old, "dev").copied()
-    with pytest.raises(PowerCut):
-        build(named(world, new, Fuse(cut_at=call, after=after)), GRAPH, "dev")
-    assert shown_at(world, "dev") in (only(old), only(new))
-    world.reboot()
-    build(named(world, next_target), GRAPH, "dev")
-    assert shown_at(world, "dev") == only(next_target)
-    assert plan(named(world, next_target), GRAPH, "dev").is_empty
 
 
 def test_all_views_move_in_one_transaction() -> None:
@@ -243,16 +194,6 @@ def test_until_the_plan_is_applied_new_views_join_the_others(
     build(services, GRAPH, "dev")
     assert shown_at(world, "dev") == only(new)
     assert naming_of(services, "dev").target is new
-
-
-@pytest.mark.full
-def test_without_any_view_the_project_decides(world: MemoryWorld) -> None:
-    for target in SuffixTarget:
-        assert naming_of(named(world, target), "dev").target is target
-    world.land(until=0.5)
-    build(named(world, SuffixTarget.SCHEMA), GRAPH, "dev")
-    assert shown_at(world, "dev", MODELS) == only(SuffixTarget.TABLE, ())
-    assert naming_of(named(world, SuffixTarget.TABLE), "dev").target is SuffixTarget.TABLE
 
 
 def model(name: str) -> str:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
-from functools import partial
 from typing import Final
 
 import pytest
 
-from tests.app.memory_world import Fuse, MemoryWorld, PowerCut, bound, graph_of
+from tests.app.memory_world import MemoryWorld, bound, graph_of
 from tests.app.shop_world import (
     AMOUNTS,
     EDITED,
@@ -64,24 +62,6 @@ def rows(world: MemoryWorld, view: str = SHOWN) -> list[tuple[object, ...]]:
 
 
 # Promoting
-@pytest.mark.full
-def test_production_shows_exactly_the_versions_of_dev_and_computes_nothing() -> None:
-    world = with_dev()
-    plan = plan_promotion(world.services(), "dev", "prod")
-    assert plan.taken == Revision("dev", 1)
-    assert work(plan) == {}
-    assert applied(world, plan) == ()
-    assert versions(world, "prod") == versions(world, "dev")
-    assert rows(world) == TENFOLD
-
-
-@pytest.mark.full
-def test_it_does_not_matter_what_the_files_say_by_now() -> None:
-    world = with_dev()
-    later = {**EDITED, "sales": SALES.replace("SUM(amount)", "SUM(amount * 100)")}
-    done(world.services(), graph_of(later), "other")
-    promoted(world)
-    assert rows(world) == TENFOLD
 
 
 @pytest.mark.full
@@ -93,39 +73,6 @@ def test_what_production_must_hold_more_is_filled_before_a_view_moves() -> None:
     assert work(plan)["sales"] == [day(4)]
     applied(world, plan)
     assert [row[1] for row in rows(world)] == [100, 50, 70, 10]
-
-
-@pytest.mark.full
-def test_a_model_that_dev_removed_is_removed_and_one_that_it_added_is_there() -> None:
-    project = {name: text for name, text in EDITED.items() if name != "total"}
-    project["least"] = TOTAL.replace("mart.total", "mart.least").replace("SUM", "MIN")
-    world = with_dev(project)
-    plan = promoted(world)
-    assert plan.removed == (ModelName("mart", "total"),)
-    assert rows(world, "mart.least") == [(150,)]
-    assert ModelName("mart", "total") not in versions(world, "prod")
-
-
-@pytest.mark.full
-def test_promoting_again_has_nothing_to_do() -> None:
-    world = with_dev()
-    promoted(world)
-    assert plan_promotion(world.services(), "dev", "prod").is_empty
-
-
-@pytest.mark.full
-def test_an_environment_that_does_not_exist_yet_is_made() -> None:
-    world = with_dev()
-    promoted(world, "dev", "staging")
-    assert versions(world, "staging") == versions(world, "dev")
-    assert rows(world, "mart__staging.shown") == TENFOLD
-
-
-@pytest.mark.full
-def test_nothing_runs_in_production_that_dev_did_not_show() -> None:
-    world = with_dev()
-    promoted(world)
-    assert not plan_run(world.services(), "prod").backfills
 
 
 @pytest.mark.full
@@ -165,16 +112,6 @@ def test_going_back_and_forward_computes_nothing() -> None:
     assert forward.taken == Revision("prod", 2)
     assert applied(world, forward) == ()
     assert rows(world) == TENFOLD
-
-
-@pytest.mark.full
-def test_a_run_after_going_back_does_not_go_forward_again() -> None:
-    world = with_dev()
-    promoted(world)
-    applied(world, plan_rollback(world.services(), "prod"))
-    world.land((80, 1), until=96)
-    applied(world, plan_run(world.services(), "prod"))
-    assert [row[1] for row in rows(world)] == [10, 5, 7, 1]
 
 
 @pytest.mark.full
@@ -229,37 +166,6 @@ def test_rows_that_cannot_be_computed_again_are_not_taken_away_unless_asked() ->
     assert rows(world)[0][1] == 10
 
 
-@pytest.mark.full
-def test_state_and_catalog_are_asked_as_often_for_many_models_as_for_few() -> None:
-    """Of a promotion and a rollback that compute nothing; no query is run."""
-    asked = []
-    for count in (2, 12):
-        texts = {
-            f"m{number}": SALES.replace("mart.sales", f"mart.m{number}") for number in range(count)
-        }
-        edited = {
-            name: text.replace("SUM(amount)", "SUM(amount * 10)") for name, text in texts.items()
-        }
-        world = MemoryWorld()
-        world.land((1, 10), until=24)
-        done(world.services(), graph_of(texts), "prod")
-        done(world.services(), graph_of(edited), "dev")
-        calls = Fuse()
-        services = world.services(calls)
-        for plan in (
-            partial(plan_promotion, services, "dev", "prod"),
-            partial(plan_rollback, services, "prod"),
-        ):
-            made = plan()
-            assert len(made.views) == count
-            assert apply_plan(services, made, lambda _: None) == ()
-        asked.append(Counter(calls.names))
-    few, many = asked
-    assert many == few
-    assert many["swap_views"] == 2
-    assert not {"stage", "fetch", "create_view"} & many.keys()
-
-
 # What is recorded
 @pytest.mark.full
 def test_the_history_says_who_took_what() -> None:
@@ -279,30 +185,6 @@ def test_the_history_says_who_took_what() -> None:
     assert SALES_NAME in found[2].added
     assert [each.shown.revision for each in history(services, "prod", limit=2)] == [3, 2]
     assert list(history(services, "nobody", limit=2)) == []
-
-
-def power_cuts() -> list[int]:
-    world, fuse = with_dev(), Fuse()
-    services = world.services(fuse)
-    apply_plan(services, plan_promotion(services, "dev", "prod"), lambda _: None)
-    return fuse.changing
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize("number", power_cuts())
-def test_after_a_power_cut_the_next_promotion_shows_all_of_it(number: int, after: bool) -> None:
-    world = with_dev()
-    services = world.services(Fuse(cut_at=number, after=after))
-    with pytest.raises(PowerCut):
-        apply_plan(services, plan_promotion(services, "dev", "prod"), lambda _: None)
-    assert rows(world) in (AMOUNTS, TENFOLD)
-    world.reboot()
-    promoted(world)
-    assert rows(world) == TENFOLD
-    assert versions(world, "prod") == versions(world, "dev")
-    applied(world, plan_rollback(world.services(), "prod"))
-    assert rows(world) == AMOUNTS
 
 
 CHAIN: Final = {
