@@ -74,20 +74,6 @@ def test_texts_that_sort_behind_the_last_day_are_refused_with_one_of_them(
     assert "DATE_ADD(@end_date, 1)" in str(caught.value)
 
 
-@pytest.mark.full
-@pytest.mark.parametrize("kind", [BY_TIME, BY_KEY, ALONE])
-@pytest.mark.parametrize(
-    "condition",
-    [
-        BETWEEN,
-        "t.ds >= @start_ds AND t.ds < CAST(DATE_ADD(@end_date, 1) AS STRING)",
-        "CAST(t.ds AS DATE) BETWEEN @start_date AND @end_date",
-    ],
-)
-def test_texts_that_are_days_are_loaded_whole(kind: str, condition: str) -> None:
-    assert len(built(where(condition), *DAYS, kind=kind)) == 3
-
-
 @pytest.mark.parametrize(
     "condition",
     [

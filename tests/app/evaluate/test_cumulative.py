@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -13,13 +13,12 @@ from tests.app.shop_world import asked, day, done, entries
 from tests.worlds.engine import MemoryEngine
 from vde_dagster.app.evaluate.cumulative import sequential_batches, sequential_ranges
 from vde_dagster.app.evaluate.evaluation import evaluate
-from vde_dagster.core.errors import EvaluationFailed, Refused
+from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.ledger.dsha import RowSum, total
 from vde_dagster.core.ledger.entries import EntryStatus, LedgerEntry, LedgerOperation
 from vde_dagster.core.ledger.holdings import holding_of
 from vde_dagster.core.model.model import Model
-from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import Interval
 
@@ -27,10 +26,6 @@ NAME = ModelName("mart", "kept")
 HEADER = "MODEL (name mart.kept, kind {kind}, {more}cron '@daily');\n"
 QUERY = """SELECT CAST(at AS DATE) AS day, SUM(amount) AS amount, MAX(id) AS last FROM raw.events
 WHERE at BETWEEN @start_dt AND @end_dt GROUP BY CAST(at AS DATE)"""
-PARENT = """
-MODEL (name mart.p, kind INCREMENTAL_BY_TIME_RANGE (time_column at), cron '@daily');
-SELECT id AS id, at AS at, amount AS amount FROM raw.events WHERE at BETWEEN @start_dt AND @end_dt
-"""
 UNIQUE_KEY = "INCREMENTAL_BY_UNIQUE_KEY (unique_key day)"
 KINDS = [
     (UNIQUE_KEY, ""),
@@ -200,16 +195,6 @@ def sum_of_table(world: MemoryWorld) -> RowSum:
 
 @pytest.mark.full
 @every_kind
-def test_each_day_is_evaluated_once_and_the_sums_add_up(kind: str, more: str) -> None:
-    world = loaded(kind, more).world
-    assert amounts(world) == [(1, 11), (2, 5), (3, 7)]
-    there = entries(world, "prod", NAME)
-    assert [each.interval for each in there] == [day(1), day(2), day(3)]
-    assert sum_of_entries(world) == sum_of_table(world)
-
-
-@pytest.mark.full
-@every_kind
 def test_a_loaded_interval_is_refused_and_the_command_is_named(kind: str, more: str) -> None:
     shop = loaded(kind, more)
     services = shop.world.services()
@@ -258,67 +243,6 @@ def test_readers_see_the_old_table_until_the_new_one_is_whole(kind: str, more: s
 
 
 @pytest.mark.full
-def test_a_batched_restatement_is_still_one_unit_of_work() -> None:
-    shop = loaded("INCREMENTAL_BY_UNIQUE_KEY (unique_key day, batch_size 1)")
-    shop.world.land((2, 100), until=72)
-    (work,) = done(shop.world.services(), shop.graph, "prod", restate=("mart.kept",))
-    assert [each.interval for each in work.entries] == [day(1), day(2), day(3)]
-    assert amounts(shop.world) == [(1, 111), (2, 5), (3, 7)]
-    assert sum_of_entries(shop.world) == sum_of_table(shop.world)
-
-
-class Counting:
-    """A state that counts how often somebody reads what a model holds."""
-
-    def __init__(self, world: MemoryWorld, name: ModelName) -> None:
-        self._world, self._name = world, name
-        self.count = 0
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._world.state, name)
-
-    def ledger(self, keys: Iterable[VersionKey]) -> Mapping[VersionKey, tuple[LedgerEntry, ...]]:
-        keys = tuple(keys)
-        self.count += any(key.model == self._name for key in keys)
-        return self._world.state.ledger(keys)
-
-    def entries_within(
-        self, key: VersionKey, times: Sequence[Interval] | None
-    ) -> tuple[LedgerEntry, ...]:
-        self.count += key.model == self._name
-        return self._world.state.entries_within(key, times)
-
-
-@pytest.mark.full
-def test_parents_ledgers_are_read_once_however_many_batches_there_are() -> None:
-    def asked_for(days: int) -> int:
-        world = MemoryWorld()
-        kept = text("INCREMENTAL_BY_UNIQUE_KEY (unique_key day, batch_size 1)")
-        graph = graph_of({"p": PARENT, "kept": kept.replace("raw.events", "mart.p")})
-        world.land((2, 100), until=24 * days)
-        build(world.services(), graph)
-        services = world.services()
-        state: Any = Counting(world, ModelName("mart", "p"))
-        (work,) = done(replace(services, state=state), graph, "prod", restate=("mart.kept",))
-        assert len(work.entries) == days
-        return int(state.count)
-
-    assert asked_for(2) == asked_for(7) > 0
-
-
-@pytest.mark.full
-def test_a_restatement_that_fails_leaves_the_old_table() -> None:
-    shop = loaded(UNIQUE_KEY)
-    before = shop.world.rows("mart.kept")
-    failing = graph_of(
-        {"kept": text(UNIQUE_KEY).replace("MAX(id)", "CAST('x' || MAX(id) AS BIGINT)")}
-    )
-    with pytest.raises(EvaluationFailed):
-        build(shop.world.services(), failing)
-    assert shop.world.rows("mart.kept") == before
-
-
-@pytest.mark.full
 @pytest.mark.parametrize("size", ["", ", batch_size 1"])
 def test_a_lookback_merges_the_days_before_again(size: str) -> None:
     kind = f"INCREMENTAL_BY_UNIQUE_KEY (unique_key day, lookback 1{size})"
@@ -332,15 +256,3 @@ def test_a_lookback_merges_the_days_before_again(size: str) -> None:
     build(shop.world.services(), shop.graph)  # rows later than the lookback rebuild all of it
     assert amounts(shop.world) == [(1, 111), (2, 5), (3, 107), (4, 3)]
     assert plan(shop.world.services(), shop.graph).backfills == ()
-
-
-@pytest.mark.full
-def test_a_query_that_gives_a_key_twice_publishes_nothing() -> None:
-    shop = loaded(UNIQUE_KEY)
-    rows, before = shop.world.rows("mart.kept"), entries(shop.world, "prod", NAME)
-    twice = text(UNIQUE_KEY).replace("GROUP BY CAST(at AS DATE)", "GROUP BY CAST(at AS DATE), id")
-    shop.world.land((73, 1), (74, 2), until=96)
-    with pytest.raises(EvaluationFailed, match=r"rows share the key \(day\) = \(2024-01-01\)"):
-        build(shop.world.services(), graph_of({"kept": twice}))
-    assert shop.world.rows("mart.kept") == rows
-    assert entries(shop.world, "prod", NAME) == before

@@ -9,22 +9,17 @@ import pytest
 from tests.app.clean_up.between import Between
 from tests.app.memory_world import (
     DEFAULTS,
-    Fuse,
     MemoryWorld,
-    PowerCut,
     bound,
     build,
     graph_of,
-    hour_of,
     made_once,
     plan,
 )
-from tests.depth import is_full, places
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.evaluate.evolution import evolve_tables
 from vde_dagster.app.inspect.verify import verify
 from vde_dagster.app.plan.planning import plan_environment
-from vde_dagster.app.promote.promotion import finish_promotions
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import Graph
@@ -39,18 +34,6 @@ KINDS = {
     "by time": "INCREMENTAL_BY_TIME_RANGE (time_column at, forward_only true)",
     "by key": "INCREMENTAL_BY_UNIQUE_KEY (unique_key id, forward_only true)",
     "appended": "INCREMENTAL_UNMANAGED",
-}
-WRITING = {
-    "store_snapshots",
-    "evolve",
-    "stage",
-    "record_staged",
-    "publish",
-    "finalize",
-    "describe",
-    "begin_promotion",
-    "swap_views",
-    "finish_promotion",
 }
 FIRST = "id AS id, at AS at, amount AS amount"
 MORE = "id AS id, amount * 2 AS twice, at AS at"
@@ -133,39 +116,6 @@ def test_r11_an_environment_that_only_shows_a_table_leaves_its_columns() -> None
         evolve_tables(services, binding, [(NAME, [WIDENED])])
         is_changed = world.catalog.table(key.table) != before
         assert is_changed == (environment == "prod")
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
-def test_a_kept_table_gains_columns_and_views_show_what_the_model_returns(kind: str) -> None:
-    world, key = loaded(kind)
-    before = world.state.ledger([key])[key]
-    build(world.services(), project(MORE, kind))
-    assert bound(world.services()).key(NAME) == key
-    assert shown(world, "SELECT id, twice FROM m.kept") == [(1, None), (2, None), (3, 60)]
-    view = world.catalog.view(TableName("m", "kept"))
-    assert view is not None
-    assert [each.name for each in view.columns] == ["id", "twice", "at"]
-    table = world.catalog.table(key.table)
-    assert table is not None
-    assert [each.name for each in table.columns] == ["id", "at", "amount", "twice"]
-    after = world.state.ledger([key])[key]
-    assert after[: len(before)] == before
-    assert verified(world) == []
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
-def test_a_definition_that_comes_back_finds_its_columns(kind: str) -> None:
-    world, key = loaded(kind)
-    build(world.services(), project(MORE, kind))
-    world.land((49, 40), until=72)
-    world.clock.advance(timedelta(days=1))
-    build(world.services(), project(FIRST, kind))
-    assert bound(world.services()).key(NAME) == key
-    assert shown(world, "SELECT id, amount FROM m.kept") == [(1, 10), (2, 20), (3, None), (4, 40)]
-    assert [name for name, _ in _columns_of_view(world)] == ["id", "at", "amount"]
-    assert verified(world) == []
 
 
 def test_a_column_that_comes_back_with_a_wider_type_is_widened_in_the_table_that_kept_it() -> None:
@@ -278,34 +228,3 @@ def _columns_of_view(world: MemoryWorld, namespace: str = "m") -> list[tuple[str
     view = world.catalog.view(TableName(namespace, "kept"))
     assert view is not None
     return [(each.name, each.description) for each in view.columns]
-
-
-BEFORE = f"{KIND}, columns (id bigint, at timestamp, amount int)"
-AFTER = f"{KIND}, columns (id bigint, twice bigint, amount bigint, at timestamp)"
-WIDER = "id AS id, amount * 2 AS twice, amount AS amount, at AS at"
-HOUR_25 = hour_of(25)
-
-
-@pytest.mark.full
-def test_a_power_cut_at_any_write_is_made_good_by_the_next_plan() -> None:
-    fuse = Fuse()
-    world, _ = loaded(BEFORE)
-    build(world.services(fuse), project(WIDER, AFTER))
-    wanted = shown(world)
-    assert wanted[-1][1:] == (60, 30, HOUR_25)
-    writing = [at for at, name in enumerate(fuse.names, start=1) if name in WRITING]
-    assert {fuse.names[at - 1] for at in writing} == WRITING
-    for cut in places(fuse.names, WRITING):
-        for after in (False, True) if is_full() else (True,):
-            again, key = loaded(BEFORE)
-            with pytest.raises(PowerCut):
-                build(again.services(Fuse(cut_at=cut, after=after)), project(WIDER, AFTER))
-            # Readers meanwhile see one definition or the other.
-            names = [name for name, _ in _columns_of_view(again)]
-            assert names in (["id", "at", "amount"], ["id", "twice", "amount", "at"])
-            shown(again)
-            again.reboot()
-            finish_promotions(again.services(), "prod")
-            build(again.services(), project(WIDER, AFTER))
-            assert shown(again) == wanted
-            assert bound(again.services()).key(NAME) == key

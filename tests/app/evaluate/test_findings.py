@@ -13,9 +13,7 @@ from tests.app.memory_world import (
     EVENTS,
     PROJECT,
     SOURCE,
-    Fuse,
     MemoryWorld,
-    PowerCut,
     bound,
     build,
     graph_of,
@@ -31,20 +29,16 @@ from vde_dagster.app.inspect.verify import verify
 from vde_dagster.app.leases import leased
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.promote.promotion import finish_promotions
-from vde_dagster.app.promote.swapping import swap
 from vde_dagster.app.publish.foreign_writes import ForeignWrite
-from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import (
     Conflict,
     EvaluationFailed,
     OutcomeUnknown,
-    ProjectInvalid,
     Refused,
 )
 from vde_dagster.core.ledger.late.decision import Load
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.planning.changes.comparison import compare_graphs
-from vde_dagster.core.planning.changes.difference import Change
 from vde_dagster.core.planning.options import PlanOptions
 from vde_dagster.core.time.intervals import Interval
 from vde_dagster.ports.state import Lease, State, environment_resource
@@ -106,35 +100,6 @@ def test_the_first_write_of_a_version_does_not_undo_a_promotion_meanwhile() -> N
     assert world.rows("mart.daily") == [(date(2024, 1, 1), 20)]
 
 
-@pytest.mark.full
-def test_a_process_that_slept_in_a_promotion_leaves_the_views_of_the_latest_one(
-    world: MemoryWorld,
-) -> None:
-    fuse = Fuse()
-    calls = [name for name in _names_of_a_build(world, fuse) if name]
-    begun = calls.index("begin_promotion") + 1
-    slept = MemoryWorld()
-    slept.land((1, 10), (2.5, 20), (30, 5), until=48)
-    with pytest.raises(PowerCut):
-        build(slept.services(Fuse(cut_at=begun, after=True)), graph_of(PROJECT))
-    slept.reboot()
-    stale = slept.state.environment("prod")
-    assert stale is not None
-    assert stale.promoting
-    build(slept.services(), graph_of(PROJECT))
-    build(slept.services(), FILTERED)
-    lost = Lease(resource=environment_resource("prod"), holder="asleep", epoch=1)
-    swap(slept.services(), stale, graph_of(PROJECT), lost)  # wakes up, and goes on where it was
-    assert slept.rows("mart.daily") == [(date(2024, 1, 1), 20)]
-
-
-def _names_of_a_build(_: MemoryWorld, fuse: Fuse) -> list[str]:
-    world = MemoryWorld()
-    world.land((1, 10), (2.5, 20), (30, 5), until=48)
-    build(world.services(fuse), graph_of(PROJECT))
-    return fuse.names
-
-
 def test_two_recoveries_at_once_exclude_each_other(world: MemoryWorld) -> None:
     services = world.services()
     stale = plan(services, FILTERED)
@@ -190,11 +155,6 @@ def test_a_plan_whose_version_another_one_stored_differently_is_refused(
         apply_plan(world.services(), waiting, lambda _: None)
 
 
-def test_a_date_cannot_be_the_time_column_of_an_hourly_model() -> None:
-    with pytest.raises(ProjectInvalid, match="cannot tell one hour from another"):
-        graph_of({**PROJECT, "daily": DAILY.replace("'@daily'", "'@hourly'")})
-
-
 def test_production_is_not_promoted_to_less_than_it_shows(world: MemoryWorld) -> None:
     before = world.rows("mart.daily")
     world.catalog.set_property(TableName("raw", "events"), "vde.valid-to", hour_of(24).isoformat())
@@ -212,52 +172,6 @@ def test_a_parents_new_column_reaches_who_reads_all_of_them() -> None:
     found = compare_graphs(graph_of(texts), graph_of({**texts, "events": more}))
     assert found[ModelName("mart", "hashed")].rebuild
     assert not found[ModelName("mart", "counted")].rebuild
-
-
-def test_moving_the_start_of_a_model_without_intervals_changes_its_version() -> None:
-    since = (
-        "MODEL (name m.since, kind FULL, start '2024-01-01');\n"
-        "SELECT COUNT(*) AS n FROM staging.events WHERE at >= @start_dt"
-    )
-    one = graph_of({**PROJECT, "since": since})[ModelName("m", "since")]
-    two = graph_of({**PROJECT, "since": since.replace("01-01", "01-02")})[ModelName("m", "since")]
-    assert one.fingerprint.data != two.fingerprint.data
-
-
-def test_a_view_has_no_time_macros() -> None:
-    with pytest.raises(ProjectInvalid, match="a VIEW is read at any time"):
-        graph_of(
-            {"v": "MODEL (name m.v, kind VIEW);\nSELECT id FROM raw.events WHERE at < @end_dt"}
-        )
-
-
-def test_a_view_name_that_is_taken_is_refused_before_anything_is_recorded(
-    world: MemoryWorld,
-) -> None:
-    world.catalog.create_table(TableName("mart", "extra"), [Column(name="a", type="int")])
-    extra = "MODEL (name mart.extra, kind FULL);\nSELECT COUNT(*) AS n FROM mart.daily"
-    with pytest.raises(Refused, match=r"mart\.extra exists in the catalog already"):
-        build(world.services(), graph_of({**PROJECT, "extra": extra}))
-    assert plan(world.services(), graph_of(PROJECT)).is_empty
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("after", [False, True])
-def test_a_removed_models_view_goes_even_if_its_promotion_died(
-    world: MemoryWorld, after: bool
-) -> None:
-    fewer = graph_of({name: text for name, text in PROJECT.items() if name != "totals"})
-    fuse = Fuse()
-    dry = MemoryWorld()
-    dry.land((1, 10), (2.5, 20), (30, 5), until=48)
-    build(dry.services(), graph_of(PROJECT))
-    build(dry.services(fuse), fewer)
-    swap = fuse.names.index("swap_views") + 1
-    with pytest.raises(PowerCut):
-        build(world.services(Fuse(cut_at=swap, after=after)), fewer)
-    world.reboot()
-    assert plan(world.services(), fewer).is_empty
-    assert world.catalog.view(TableName("mart", "totals")) is None
 
 
 @pytest.mark.full
@@ -299,13 +213,6 @@ def test_a_source_that_lost_the_rows_of_hours_is_loaded_again_when_a_person_says
     assert services.state.marks(bound(services).key(EVENTS_NAME))[SOURCE].iceberg_snapshot_id == (
         world.catalog.tables[TableName("raw", "events")].head
     )
-
-
-def test_a_kind_of_change_is_reported_for_each_model(world: MemoryWorld) -> None:
-    changes = {str(each.name): each.change for each in plan(world.services(), FILTERED).changes}
-    assert changes["mart.daily"] is Change.DIRECT
-    assert changes["mart.totals"] is Change.INDIRECT
-    assert changes["staging.events"] is Change.NONE
 
 
 class Stubborn:

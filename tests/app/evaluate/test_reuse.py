@@ -7,7 +7,6 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from _pytest.mark import ParameterSet
 
 from tests.app.clean_up.between import Between
 from tests.app.memory_world import (
@@ -21,7 +20,6 @@ from tests.app.memory_world import (
     graph_of,
     hour_of,
 )
-from tests.app.read_models import reading_once
 from tests.app.shop_world import (
     AMOUNTS,
     DAYS,
@@ -37,8 +35,6 @@ from tests.app.shop_world import (
     entries,
     shop_in_production,
 )
-from tests.depth import cuts
-from tests.kinds.sentences.projects import built
 from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.evaluate.evaluated import Evaluated
@@ -47,13 +43,11 @@ from vde_dagster.app.publish.foreign_writes import ForeignWrite
 from vde_dagster.app.services import VALID_TO, Services
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Refused
-from vde_dagster.core.ledger.entries import EntryStatus
 from vde_dagster.core.ledger.unit_of_work import Staged, Staging
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.time.intervals import Interval
 
 SHOWN_NAME, DAILY_NAME = ModelName("mart", "shown"), ModelName("mart", "daily")
-TOTALS_NAME = ModelName("mart", "totals")
 
 
 @pytest.fixture
@@ -227,19 +221,6 @@ def test_of_what_is_restated_downstream_only_what_reads_other_rows_is_computed(
     assert world.rows("mart.total") == [(3 * 1022,)]
 
 
-@pytest.mark.full
-def test_what_changes_on_days_apart_is_computed_in_one_unit_of_work(world: MemoryWorld) -> None:
-    source_now(world, 10, 5, 8)
-    world.catalog.append(RAW, [(99, hour_of(2), 1)])
-    fuse = Fuse()
-    did = done(world.services(fuse), graph_of(SHOP), "prod", restate=("mart.sales",))
-    triple = next(each for each in did if each.key.model == TRIPLE_NAME)
-    assert asked_of_engine(fuse) == ["stage", "stage", "stage"]
-    after = entries(world, "prod", TRIPLE_NAME)
-    assert [each.work_id == triple.work_id for each in after] == [True, False, True]
-    assert world.rows("mart.triple") == [(DAYS[0], 33), (DAYS[1], 15), (DAYS[2], 24)]
-
-
 def test_r2_what_was_named_is_computed_also_where_what_it_reads_is_equal(
     world: MemoryWorld,
 ) -> None:
@@ -271,25 +252,6 @@ def test_r2_what_was_named_is_computed_by_whoever_goes_on_after_a_crash(
         "triple": True,
         "total": True,
     }
-
-
-@pytest.mark.full
-def test_late_rows_that_change_no_row_downstream_are_computed_once(world: MemoryWorld) -> None:
-    world = MemoryWorld()
-    world.land((1, 10), (30, 5), until=48)
-    done(world.services(), graph_of(PROJECT), "prod")
-    totals = entries(world, "prod", TOTALS_NAME)
-    world.land((2, 0), until=48)  # mart.daily leaves out what has no amount
-    services = world.services()
-    assert isinstance(catch_up(services, bound(services), EVENTS_NAME), Evaluated)
-    daily, engine = evaluated(world, DAILY_NAME, day(1, 2))
-    assert (daily.reused, engine) == (False, ["stage"])
-    assert daily.reason == "what it reads of staging.events has changed"
-    assert daily.saved is not None
-    assert daily.saved.intervals == 1, "the other day read nothing new"
-    downstream, engine = evaluated(world, TOTALS_NAME, day(1, 2))
-    assert (downstream.reused, engine) == (True, [])
-    assert entries(world, "prod", TOTALS_NAME) == totals
 
 
 def test_r2_inputs_that_go_a_b_a_are_computed_each_time(world: MemoryWorld) -> None:
@@ -367,22 +329,6 @@ def test_what_may_say_something_else_next_time_is_always_computed(world: MemoryW
     again, _ = evaluated(world, ModelName("mart", "below"), day(1, 3))
     assert again.reason == "what it reads of mart.at_once has changed"
     assert evaluated(world, ModelName("mart", "below"), day(1, 3))[0].reused
-
-
-@pytest.mark.full
-def test_a_seed_is_loaded_once_and_what_reads_it_follows_from_its_file() -> None:
-    sizes = "MODEL (name demo.sizes, kind SEED (path 'sizes.csv'), columns (id int))"
-    downstream = "MODEL (name demo.below, kind FULL);\nSELECT SUM(id) AS n FROM demo.sizes"
-    world = MemoryWorld()
-    world.land(until=72)
-    files = {"sizes.csv": "id\n7\n"}
-    built(world, sizes, downstream, attachments=files)
-    for name in ("sizes", "below"):
-        did, engine = evaluated(world, ModelName("demo", name), day(1, 3))
-        assert (did.reused, engine) == (True, [])
-    more = {"sizes.csv": "id\n7\n8\n"}
-    built(world, sizes, downstream, attachments=more)
-    assert world.rows("demo.below") == [(15,)]
 
 
 # Views, and models with late data
@@ -549,38 +495,6 @@ def test_r4_a_foreign_write_while_rows_are_staged_is_reported(world: MemoryWorld
 
 
 # Power cuts
-def restated_calls() -> list[ParameterSet]:
-    fuse = Fuse()
-    with reading_once():
-        world = shop_in_production()
-        done(world.services(fuse), graph_of(SHOP), "prod", restate=("mart.sales",))
-    first = fuse.names.index("outdate")
-    writes = ("outdate", "record_intent", "record_staged", "finalize", "publish", "drop_branch")
-    calls = [number for number, name in enumerate(fuse.names, 1) if name in writes]
-    return cuts(fuse.names, [number for number in calls if number > first])
-
-
-@pytest.mark.full
-@pytest.mark.parametrize(
-    "after",
-    [pytest.param(False, id="before", marks=pytest.mark.full), pytest.param(True, id="after")],
-)
-@pytest.mark.parametrize("call", restated_calls())
-def test_what_is_kept_survives_a_power_cut(call: int, after: bool) -> None:
-    world = shop_in_production()
-    before = {name: entries(world, "prod", name) for name in (TRIPLE_NAME, TOTAL_NAME)}
-    cut = world.services(Fuse(cut_at=call, after=after))
-    with pytest.raises(PowerCut):
-        done(cut, graph_of(SHOP), "prod", restate=("mart.sales",))
-    world.reboot()
-    fuse = Fuse()
-    services = world.services(fuse)
-    done(services, graph_of(SHOP), "prod")
-    assert asked(world.services(), graph_of(SHOP), "prod").is_empty
-    assert len(asked_of_engine(fuse)) <= 1, "sales at most"
-    assert {name: entries(world, "prod", name) for name in before} == before
-    assert {each.status for each in entries(world, "prod", SALES_NAME)} == {EntryStatus.COMPUTED}
-    assert world.rows("mart.sales") == AMOUNTS
 
 
 # What is reported, and units that are evaluated by themselves
@@ -590,7 +504,6 @@ SELECT s.day AS day, SUM(s.amount) OVER (ORDER BY s.day) AS amount FROM mart.sal
 WHERE s.day BETWEEN @start_ds AND @end_ds
 """
 RUNNING_NAME = ModelName("mart", "running")
-AT_ONCE = "MODEL (name mart.at_once, kind FULL);\nSELECT id, UUID() AS n FROM raw.events"
 
 
 def running(options: str) -> tuple[MemoryWorld, Evaluated]:
@@ -599,16 +512,6 @@ def running(options: str) -> tuple[MemoryWorld, Evaluated]:
     graph = graph_of({**SHOP, "running": RUNNING.format(options)})
     built = done(world.services(), graph, "prod")
     return world, next(each for each in reversed(built) if each.key.model == RUNNING_NAME)
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("project", [PROJECT, SHOP, {"at_once": AT_ONCE}])
-def test_the_reason_of_what_fills_a_version_first_is_that(project: dict[str, str]) -> None:
-    world = MemoryWorld()
-    world.land((1, 10), (30, 5), until=72)
-    built = done(world.services(), graph_of(project), "prod")
-    assert len(built) >= len(project)
-    assert {each.reason for each in built} == {"first build"}
 
 
 @pytest.mark.full
@@ -623,17 +526,6 @@ def test_what_is_new_is_said_so_and_what_may_differ_by_its_clause() -> None:
     assert [each.reason for each in new] == ["it was not computed yet"]
     did, _ = evaluated(world, RUNNING_NAME, day(4))
     assert "`SUM(s.amount) OVER (ORDER BY s.day)` looks at rows of several days" in did.reason
-
-
-@pytest.mark.full
-def test_days_of_batch_size_one_are_evaluated_by_themselves_in_a_range_and_kept() -> None:
-    world, _ = running(", batch_size 1")
-    assert world.rows("mart.running") == list(zip(DAYS, (10, 5, 7), strict=True))
-    did, _ = evaluated(world, RUNNING_NAME, day(1, 3), force=True)
-    assert (did.rows, len(did.entries)) == (3, 3)
-    assert world.rows("mart.running") == list(zip(DAYS, (10, 5, 7), strict=True))
-    again, engine = evaluated(world, RUNNING_NAME, day(1, 3))
-    assert (again.reused, engine) == (True, [])
 
 
 def test_days_that_are_evaluated_together_may_follow_from_each_other_and_are_computed() -> None:

@@ -18,7 +18,6 @@ from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.filling import evaluate_rest
 from vde_dagster.app.apply.running import plan_run
 from vde_dagster.app.catch_up.sessions import catch_up
-from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.evaluate.refusals import still_refused, waiting_for_person
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.core.columns import Column
@@ -412,19 +411,6 @@ def test_what_waits_is_known_with_all_of_its_hours_until_its_source_changes(
     assert still_refused(services, bound(services), NAME) == ""
     run(world)
     assert plan_run(world.services(), "prod").is_empty
-
-
-def test_a_refused_session_has_loaded_the_rest_once() -> None:
-    world, _ = landed(hours=STATEFUL)
-    corrected(world, 20)
-    world.land((0.7, 11), (3.5, 40), until=4)
-    services = world.services()
-    units: list[Evaluated] = []
-    with pytest.raises(RowsWouldGo):
-        apply_plan(services, plan_run(services, "prod"), units.append)
-    (session,) = units
-    assert [each.start.hour for each in sorted(e.interval for e in session.entries)] == [0, 2, 3]
-    assert amounts(world) == [10, 11, 20, 30, 40]
 
 
 LOOKUP = TableName("raw", "lookup")
