@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from datetime import timedelta
 
 import pytest
 
@@ -13,22 +11,15 @@ from tests.app.memory_world import (
     SOURCE,
     Fuse,
     MemoryWorld,
-    bound,
     graph_of,
     hour_of,
     made_once,
 )
-from tests.app.shop_world import SALES, SALES_NAME, asked, day, done, work
-from tests.counting import calls_of
+from tests.app.shop_world import SALES, asked, day, done, work
 from vde_dagster.app.inputs.input_moves import InputStates
-from vde_dagster.app.staleness.version_behind import EntriesWhenAsked, Ledger
-from vde_dagster.core.columns import Column
-from vde_dagster.core.ledger.traces import source_token
-from vde_dagster.core.names import TableName
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.sql.reads.input_ranges import WHOLE
 from vde_dagster.core.time.intervals import Interval
-from vde_dagster.ports.catalog import RowChange
 
 BOUND = "at BETWEEN @start_dt AND @end_dt"
 RANDOM = SALES.replace("SUM(amount)", "CAST(SUM(amount) + 0 * RAND() AS BIGINT)")
@@ -67,23 +58,6 @@ def calls(texts: dict[str, str], days: int) -> tuple[Plan, Counter[str]]:
 
 
 @pytest.mark.full
-def test_to_go_over_the_entries_of_a_version_is_to_ask_for_them_once() -> None:
-    """The entry of an hour is looked for in those of years, for each of many versions."""
-    world, name = returning({"sales": SALES}, 3), SALES_NAME
-    key = bound(world.services()).key(name)
-    ledger = Ledger(world.state)
-    entries = EntriesWhenAsked(ledger, key)
-    assert [*entries] == [*world.state.ledger([key])[key]]
-    assert len(entries) == 3
-
-    def over_all(times: int) -> int:
-        many = Ledger(world.state, {key: (*entries,) * times})
-        return calls_of(lambda: list(EntriesWhenAsked(many, key)))
-
-    assert over_all(1) == over_all(100)
-
-
-@pytest.mark.full
 @pytest.mark.parametrize("text", [SALES, RANDOM, UNBOUND], ids=["bound", "random", "unbound"])
 def test_planning_a_return_costs_as_many_calls_for_many_intervals_as_for_few(text: str) -> None:
     _, few = calls({"sales": text}, 2)
@@ -98,21 +72,6 @@ def test_a_parent_that_was_written_since_is_looked_at_once_for_all_intervals() -
     _, few = calls(texts, 2)
     _, many = calls(texts, 5)
     assert few == many
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("days", [2, 5])
-def test_what_is_kept_is_found_by_one_look_at_the_work_of_all_of_it(days: int) -> None:
-    texts = {"sales": SALES}
-    world = MemoryWorld()
-    world.land(*((24 * number + 1, 1) for number in range(days)), until=24 * days)
-    done(world.services(), graph_of(texts), "prod")
-    world.clock.advance(timedelta(hours=1))
-    done(world.services(), graph_of(edited(texts)), "dev")
-    world.catalog.delete(RAW, world.catalog.tables[RAW].rows_at(world.catalog.line(RAW)[0])[-1:])
-    fuse = Fuse()
-    assert asked(world.services(fuse), graph_of(edited(texts)), "prod").backfills == ()
-    assert fuse.names.count("works") == 1
 
 
 def hours(start: int, end: int) -> Interval:
@@ -130,25 +89,6 @@ def source_of(commits: int) -> tuple[MemoryWorld, list[int]]:
 def states_of(world: MemoryWorld, fuse: Fuse) -> InputStates:
     graph = graph_of({"sales": SALES})
     return InputStates(services=world.services(fuse), graph=graph, snapshots={})
-
-
-def test_the_token_of_each_iceberg_snapshot_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[int | None] = []
-
-    def noted(
-        uuid: str, columns: Iterable[Column], rows_of: int | None, *, marks: Sequence[str]
-    ) -> str:
-        made.append(rows_of)
-        return source_token(uuid, columns, rows_of, marks=marks)
-
-    monkeypatch.setattr("vde_dagster.ports.catalog.source_token", noted)
-    world, ids = source_of(6)
-    states = states_of(world, Fuse())
-    state = world.catalog.table(RAW)
-    assert state is not None
-    for at in (*ids, None):
-        assert states.pinned(SOURCE)[source_token(state.uuid, state.columns, at)] == at
-    assert made == [*ids, None]
 
 
 def test_each_iceberg_snapshot_is_distinguished_by_the_times_after_it() -> None:
@@ -175,22 +115,6 @@ def test_looking_further_back_for_each_entry_reads_what_changed_a_few_times(comm
     for at in reversed(ids):
         states.has_changed(SOURCE, at, (hours(0, 1),), column="at")
     assert fuse.names.count("row_changes") <= commits.bit_length()
-
-
-def test_nothing_older_is_looked_at_than_what_is_asked_for() -> None:
-    world, ids = source_of(8)
-    states = states_of(world, Fuse())
-    asked_for: list[int | None] = []
-    looked_at = world.catalog.row_changes
-
-    def noted(name: TableName, *, after: int | None, column: str) -> Sequence[RowChange]:
-        asked_for.append(after)
-        return looked_at(name, after=after, column=column)
-
-    world.catalog.row_changes = noted  # type: ignore[method-assign,assignment]
-    for at in (ids[0], ids[3], ids[1]):
-        states.has_changed(SOURCE, at, (hours(0, 1),), column="at")
-    assert asked_for == [ids[3]]
 
 
 def test_compactions_are_found_by_one_look_at_where_the_rows_come_from() -> None:

@@ -120,18 +120,3 @@ def test_only_the_environment_that_owns_the_table_computes_it() -> None:
     world.land((2, 20), until=24)
     world.clock.advance(timedelta(hours=2))
     assert "`vde run prod` computes it" in stale(world, "dev")["live"].why_kept
-
-
-@pytest.mark.full
-def test_it_waits_for_a_model_that_is_to_be_restated() -> None:
-    world, graph = MemoryWorld(), graph_of({"parent": PARENT, "over": OVER, "live": LIVE})
-    world.land((1, 10), until=24)
-    services = world.services()
-    build(services, graph)
-    world.land((2, 5), until=24)
-    lease = services.state.acquire_lease("test", holder="test", ttl=timedelta(minutes=1))
-    key = bound(services).key(ModelName("mart", "parent"))
-    services.state.outdate({key: (ALWAYS,)}, reason="restated", lease=lease)
-    world.clock.advance(timedelta(hours=2))
-    assert run(world) == {"parent": 2, "over": 1, "live": 2}
-    assert world.rows("mart.over") == [(15,)]

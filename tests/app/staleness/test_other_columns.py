@@ -90,21 +90,6 @@ def test_all_that_was_computed_from_it_is_computed_again_once(text: str) -> None
 
 
 @pytest.mark.full
-@pytest.mark.parametrize(
-    "text",
-    [model(BY_TIME, BOUNDED), model("FULL", QUERY), model(BY_TIME, BOUNDED, STATELESS)],
-    ids=["by time", "full", "stateless"],
-)
-def test_no_interval_keeps_old_values_if_rows_are_written_before_anybody_looks(text: str) -> None:
-    world = built(text)
-    add_again(world)
-    world.land((31, 30), until=48)
-    assert run(world) == 1
-    assert amounts(world) == [None, None, 30]
-    assert run(world) == 0
-
-
-@pytest.mark.full
 def test_a_session_says_why_it_overwrites_or_stops() -> None:
     for late, expected in ((STATELESS, Load), (STOPPING, Stop)):
         world = built(model(BY_TIME, BOUNDED, late))

@@ -37,16 +37,12 @@ from tests.app.shop_world import (
     shop_in_production,
     work,
 )
-from tests.core.counted_graphs import counted
-from tests.worlds.clock import ManualClock
-from tests.worlds.state import memory_state
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.saved_plans import left_of
 from vde_dagster.app.catch_up.detecting import detect
 from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.evaluate.evaluation import evaluate
-from vde_dagster.app.staleness.returning import Lag, _reads_such, with_lag
-from vde_dagster.app.staleness.version_behind import Ledger, Planned
+from vde_dagster.app.staleness.returning import Lag, with_lag
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Conflict, Place, Refused
 from vde_dagster.core.graph.graph import Graph
@@ -54,7 +50,6 @@ from vde_dagster.core.ledger.late.decision import NothingToLoad
 from vde_dagster.core.model.snapshot import Category
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.planning.plan import Behind, Plan
-from vde_dagster.core.planning.workload import Holdings
 from vde_dagster.core.time.intervals import Interval
 from vde_dagster.project.model_files import external_source
 
@@ -587,31 +582,6 @@ def test_r15_a_history_that_missed_what_the_shown_one_has_seen_is_refused() -> N
     with pytest.raises(Refused, match=r"mart\.history.*history"):
         apply_plan(world.services(), plan, lambda _: None)
     assert world.rows("mart.history") == seen
-
-
-@pytest.mark.parametrize("behind", [1, 10])
-def test_r15_what_a_model_depends_on_is_found_by_one_look_upstream(behind: int) -> None:
-    chain = {
-        f"v{number}": f"MODEL (name m.v{number}, kind VIEW);\n"
-        f"SELECT amount FROM {f'm.v{number - 1}' if number else 'raw.events'}"
-        for number in range(20)
-    }
-    graph, nodes = counted(graph_of(chain))
-    planned = Planned(
-        environment="prod",
-        own=None,
-        shown_graph=graph,
-        graph=graph,
-        snapshots={},
-        holdings=Holdings.of("prod", {}, owners={}, writes=frozenset()),
-        loaded={},
-        ledger=Ledger(memory_state(ManualClock())),
-        complete_to={},
-    )
-    names = [ModelName("m", f"v{number}") for number in range(20)]
-    reported = _reads_such(planned, names[-1], names[:behind])
-    assert all(str(each) in reported for each in names[:behind])
-    assert nodes.looked_up == len(nodes)
 
 
 def test_r15_what_is_behind_for_two_reasons_is_behind_and_lost_by_both() -> None:

@@ -9,15 +9,13 @@ import pytest
 from tests.app.memory_world import (
     PROJECT,
     RAW,
-    Fuse,
     MemoryWorld,
     bound,
     build,
-    build_due,
     graph_of,
     plan,
 )
-from tests.app.shop_world import SALES, day
+from tests.app.shop_world import day
 from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.services import Services
 from vde_dagster.core.graph.graph import Graph
@@ -43,10 +41,6 @@ MODEL (
 );
 SELECT CAST(@start_ds AS DATE) AS day, SUM(amount) AS amount FROM staging.events
 WHERE at BETWEEN DATE_SUB(@start_dt, 1) AND @end_dt
-"""
-BOTH = """
-MODEL (name mart.both, kind FULL, cron '@hourly');
-SELECT (SELECT SUM(amount) FROM raw.events) AS a, (SELECT SUM(amount) FROM staging.events) AS b
 """
 ALL = "MODEL (name mart.all, kind FULL, cron '@hourly'); SELECT SUM(amount) AS s FROM raw.events"
 
@@ -94,17 +88,6 @@ def test_a_source_that_is_read_as_a_whole_is_behind_since_its_next_commit() -> N
     first = landed(world, (3.5, 5), until=3)
     landed(world, (0.6, 3), until=3)
     assert since(plan(world.services(), graph), "mart.all") == first
-
-
-@pytest.mark.full
-def test_what_was_computed_again_is_behind_since_what_came_after_it() -> None:
-    graph = graph_of({"events": HOURLY})
-    world = built(graph)
-    landed(world, (0.6, 3), until=3)
-    world.clock.advance(MINUTE)
-    build(world.services(), graph)
-    again = landed(world, (0.7, 4), until=3)
-    assert since(plan(world.services(), graph), "staging.events") == again
 
 
 @pytest.mark.full
@@ -161,17 +144,6 @@ def test_what_an_interval_has_seen_already_does_not_count_for_it() -> None:
     assert (stale.intervals, stale.since) == ((day(2, 3),), written)
 
 
-@pytest.mark.full
-def test_if_the_first_change_of_one_input_is_not_known_no_time_is_reported() -> None:
-    graph = graph_of({"events": HOURLY, "both": BOTH})
-    world = built(graph)
-    landed(world, (0.6, 3), until=3)
-    only_events(world, graph)
-    assert since(plan(world.services(), graph), "mart.both") is not None
-    world.catalog.expire(RAW)
-    assert since(plan(world.services(), graph), "mart.both") is None
-
-
 def test_if_the_first_change_is_not_retained_no_time_is_reported() -> None:
     graph = graph_of({"all": ALL})
     world = built(graph)
@@ -179,25 +151,6 @@ def test_if_the_first_change_is_not_retained_no_time_is_reported() -> None:
     landed(world, (0.7, 3), until=3)
     world.catalog.expire(RAW)
     assert since(plan(world.services(), graph), "mart.all") is None
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("hours", [4, 12, pytest.param(24, marks=pytest.mark.full)])
-def test_units_of_work_are_looked_up_together(hours: int) -> None:
-    graph = graph_of({"events": HOURLY, "window": WINDOWED, "sales": SALES})
-    world = MemoryWorld()
-    for hour in range(hours):
-        world.land((hour + 0.5, 1), until=hour + 1)
-        build_due(world.services(), graph)
-    landed(world, *((hour + 0.6, 1) for hour in range(hours)), until=hours)
-    only_events(world, graph)
-    fuse = Fuse()
-    found = plan(world.services(fuse), graph)
-    stale = staleness(found, "mart.window")
-    assert stale is not None
-    assert stale.since is not None
-    assert fuse.names.count("works") + fuse.names.count("work") <= 4
-    assert fuse.names.count("row_changes") <= hours.bit_length()
 
 
 def only_events(world: MemoryWorld, graph: Graph) -> None:

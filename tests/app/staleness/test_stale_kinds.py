@@ -73,29 +73,6 @@ def test_what_is_stale_is_computed_as_a_build_from_nothing_does(
     assert staleness(plan(world.services(), graph), "mart.kept") is None
 
 
-@pytest.mark.full
-@pytest.mark.parametrize(
-    "text",
-    [
-        model(SCD, HISTORY),
-        model(BY_DAY.replace("day)", "day, disable_restatement true)"), DAILY),
-    ],
-    ids=["history", "forbidden"],
-)
-def test_what_must_not_be_computed_again_is_reported_and_kept(text: str) -> None:
-    graph = graph_of({"kept": text})
-    world = landed()
-    build(world.services(), graph)
-    before = world.rows("mart.kept")
-    found = late(world, graph)
-    assert found is not None
-    assert (found.intervals, found.kept) == ((), (day(2),))
-    assert found.why_kept == "it sets disable_restatement, so that it is never computed again"
-    build(world.services(), graph)
-    assert world.rows("mart.kept") == before
-    assert not plan(world.services(), graph).is_up_to_date
-
-
 DIM = model("FULL", "SELECT MAX(amount) AS highest FROM raw.events", name="dim")
 LOOKUP = model(
     BY_DAY,

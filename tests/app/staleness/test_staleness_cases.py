@@ -28,10 +28,6 @@ SELECT id AS id, at AS at, amount AS amount FROM {} WHERE at BETWEEN @start_dt A
 PARENT: Final = TEXT.format("a", KIND.format(""), "raw.events")
 CHILD: Final = TEXT.format("b", KIND.format(""), "m.a")
 PAIR: Final = {"a": PARENT, "b": CHILD}
-TWICE: Final = "amount * 2 AS amount"
-TWICE_BELOW: Final = {**PAIR, "b": CHILD.replace("amount AS amount", TWICE)}
-TWICE_ABOVE: Final = {**PAIR, "a": PARENT.replace("amount AS amount", TWICE)}
-WIDER: Final = {**PAIR, "a": PARENT.replace("amount AS amount", "amount AS amount, 1 AS one")}
 A, B = ModelName("m", "a"), ModelName("m", "b")
 
 
@@ -87,64 +83,6 @@ def test_what_production_owns_is_brought_up_to_date_there_and_shown_elsewhere() 
     assert amounts(world, "m__dev.b") == [1, 2, 3, 4, 5, 6, 100]
 
 
-@pytest.mark.full
-def test_an_environment_follows_what_production_computes_of_a_parent() -> None:
-    world = production()
-    build(world.services(), graph_of(TWICE_BELOW), "dev")
-    late(world)
-    assert run(world, "dev") == ()
-    run(world)
-    assert stale(found(world, "dev")) == {"b": (hours(1, 2),)}
-    run(world, "dev")
-    assert amounts(world, "m__dev.b") == [2, 4, 6, 8, 10, 12, 200]
-    assert found(world, "dev").is_up_to_date
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("runs", [[], ["dev"], ["prod"], ["prod", "dev"]])
-def test_late_rows_reach_what_is_kept_under_a_parent_that_another_environment_filled(
-    runs: list[str],
-) -> None:
-    world = production()
-    build(world.services(), graph_of(WIDER), "dev")
-    late(world)
-    for each in runs:
-        run(world, each)
-    build(world.services(), graph_of(WIDER))
-    assert amounts(world) == [1, 2, 3, 4, 5, 6, 100]
-    assert found(world).is_up_to_date
-    assert found(world, "dev").is_up_to_date
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("edited", [WIDER, TWICE_ABOVE], ids=["wider", "breaking"])
-def test_late_rows_reach_a_version_that_is_brought_back_and_the_runs_after_it(
-    edited: dict[str, str],
-) -> None:
-    world = production()
-    build(world.services(), graph_of(edited))
-    late(world)
-    run(world)
-    build(world.services(), graph_of(PAIR))
-    assert amounts(world) == [1, 2, 3, 4, 5, 6, 100]
-    world.land((2.25, 200), until=7)
-    run(world)
-    assert amounts(world) == [1, 2, 3, 4, 5, 6, 100, 200]
-    assert found(world).is_up_to_date
-
-
-@pytest.mark.full
-def test_an_environment_goes_on_with_a_version_that_production_left() -> None:
-    world = production()
-    build(world.services(), graph_of(PAIR), "dev")
-    build(world.services(), graph_of(TWICE_ABOVE))
-    world.land((1.25, 100), until=7)
-    run(world)
-    run(world, "dev")
-    assert amounts(world, "m__dev.b") == [1, 2, 3, 4, 5, 6, 100]
-    assert amounts(world) == [2, 4, 6, 8, 10, 12, 200]
-
-
 # Sources
 def test_what_a_source_of_the_same_name_has_is_computed_and_what_it_lacks_is_kept() -> None:
     world = production()
@@ -166,22 +104,6 @@ def test_what_a_source_of_the_same_name_has_is_computed_and_what_it_lacks_is_kep
     assert kept(after) == {"a": (hours(0, 3),)}
 
 
-@pytest.mark.full
-def test_a_source_that_is_rolled_back_takes_its_late_rows_back() -> None:
-    world = production()
-    before = world.catalog.tables[RAW].head
-    late(world)
-    run(world)
-    assert before is not None
-    world.catalog.roll_back(RAW, before)
-    run(world)
-    assert amounts(world) == [1, 2, 3, 4, 5, 6]
-    late(world)
-    run(world)
-    assert amounts(world) == [1, 2, 3, 4, 5, 6, 100]
-    assert found(world).is_up_to_date
-
-
 @pytest.mark.parametrize("expires", [False, True])
 def test_r14_what_has_no_trace_is_stale_once_what_it_read_has_expired(*, expires: bool) -> None:
     chance = PARENT.replace("amount AS amount", "amount AS amount, UUID() AS chance")
@@ -199,16 +121,6 @@ def test_a_compaction_whose_origin_is_forgotten_changes_nothing() -> None:
     assert found(world).is_up_to_date
     late(world)
     assert stale(found(world)) == {"a": (hours(1, 2),), "b": (hours(1, 2),)}
-
-
-@pytest.mark.full
-def test_what_reads_rows_that_are_never_restated_is_as_fresh_as_these() -> None:
-    world = production(
-        {**PAIR, "a": TEXT.format("a", KIND.format(", disable_restatement true"), "raw.events")}
-    )
-    late(world)
-    assert run(world) == ()
-    assert kept(found(world)) == {"a": (hours(1, 2),)}
 
 
 # At the same time
@@ -229,41 +141,6 @@ class Meanwhile(MemoryEngine):
 
 def while_computing(world: MemoryWorld, model: ModelName, what: Callable[[], object]) -> Services:
     return replace(world.services(), engine=Meanwhile(world, model, what))
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("model", [A, B])
-def test_rows_that_land_while_a_run_computes_are_the_next_runs(model: ModelName) -> None:
-    world = production()
-    late(world)
-    services = while_computing(world, model, lambda: world.land((1.3, 7), (2.3, 8), until=6))
-    apply_plan(services, plan_run(services, "prod"), lambda _: None)
-    assert amounts(world) == [1, 2, 3, 4, 5, 6, 100]
-    assert stale(found(world)) == {"a": (hours(1, 3),), "b": (hours(1, 3),)}
-    run(world)
-    assert amounts(world) == [1, 2, 3, 4, 5, 6, 7, 8, 100]
-    assert found(world).is_up_to_date
-
-
-@pytest.mark.full
-def test_production_that_moves_on_while_an_environment_computes_is_followed_by_the_next_run() -> (
-    None
-):
-    world = production()
-    build(world.services(), graph_of(TWICE_BELOW), "dev")
-    late(world)
-    run(world)
-
-    def move() -> None:
-        world.land((1.3, 7), until=6)
-        run(world)
-
-    services = while_computing(world, B, move)
-    apply_plan(services, plan_run(services, "dev"), lambda _: None)
-    assert amounts(world, "m__dev.b") == [2, 4, 6, 8, 10, 12, 200]
-    assert stale(found(world, "dev")) == {"b": (hours(1, 2),)}
-    run(world, "dev")
-    assert amounts(world, "m__dev.b") == [2, 4, 6, 8, 10, 12, 14, 200]
 
 
 @pytest.mark.full

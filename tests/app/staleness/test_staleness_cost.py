@@ -9,18 +9,12 @@ from typing import Any, Final
 
 import pytest
 
-from tests.app.memory_world import MemoryWorld, bound, build, graph_of, hour_of
+from tests.app.memory_world import MemoryWorld, build, graph_of
 from vde_dagster.app.apply.applying import apply_plan
-from vde_dagster.app.apply.filling import evaluate_range
-from vde_dagster.app.apply.running import end_without_work, plan_run
-from vde_dagster.app.catch_up.detecting import detect, late_models
-from vde_dagster.app.inputs.seen import Seen
+from vde_dagster.app.apply.running import plan_run
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.services import Services
-from vde_dagster.core.ledger.late.decision import Decision, Load, NothingToLoad
-from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.plan import Plan
-from vde_dagster.core.time.intervals import Interval
 
 HOURS: Final = 500
 READ: Final = ("ledger", "entries_within", "changed_since")
@@ -94,28 +88,6 @@ def run(services: Services) -> Plan:
 
 
 @pytest.mark.full
-def test_what_was_computed_by_hand_is_looked_at_by_one_run_that_has_nothing_to_do() -> None:
-    world = MemoryWorld()
-    world.land((0.5, 1), (30.5, 2), until=48)
-    services = world.services()
-    build(services, graph_of(CHAIN))
-    world.land((50.5, 3), until=72)
-    third = Interval(hour_of(48), hour_of(72))
-    for name in ("copy", "again", "near", "days", "last"):
-        evaluate_range(services, bound(services), ModelName("mart", name), third)
-    first, read = counted(world, run)
-    assert first.is_up_to_date
-    assert read.read >= 4 * 24
-    end_without_work(services, first)
-    again, read = counted(world, run)
-    assert again.is_up_to_date
-    assert read.read == 0
-    state = Counted(services.state)
-    end_without_work(replace(services, state=state), again)
-    assert "record_looks" not in state.calls
-
-
-@pytest.mark.full
 @pytest.mark.parametrize("plan", [planned, run])
 def test_where_nothing_has_changed_no_entry_is_read(
     long_built: MemoryWorld, plan: Callable[[Services], Plan]
@@ -144,43 +116,3 @@ def test_where_one_hour_has_changed_some_entries_around_it_are_read(
     after, state = counted(long_built, run)
     assert after.is_up_to_date
     assert state.read == 0
-
-
-def tracking(source: str) -> str:
-    return f"{BY_TIME}, late_data (mode stateful, sources ({source}))"
-
-
-SESSIONS: Final = {
-    "copy": HEAD.format("copy", tracking("'raw.events|at'"), "hourly", COLUMNS, "raw.events")
-    + BETWEEN,
-    "again": HEAD.format("again", tracking("mart.copy"), "hourly", COLUMNS, "mart.copy") + BETWEEN,
-    "last": HEAD.format("last", tracking("mart.again"), "hourly", COLUMNS, "mart.again") + BETWEEN,
-}
-
-
-def decided(world: MemoryWorld) -> tuple[dict[str, Decision], Counted]:
-    """What the sessions of all models would do, as a tick of their sensor decides it."""
-    services = world.services()
-    state = Counted(services.state)
-    counting = replace(services, state=state)
-    binding = bound(services)
-    names = late_models(binding)
-    seen = Seen.above(counting, binding, names)
-    return {each.name: detect(counting, binding, each, seen=seen) for each in names}, state
-
-
-@pytest.mark.full
-def test_what_sessions_would_do_is_decided_from_the_entries_that_changed() -> None:
-    world = MemoryWorld()
-    world.land(*((hour + 0.5, hour) for hour in range(HOURS)), until=HOURS)
-    build(world.services(), graph_of(SESSIONS))
-    found, state = decided(world)
-    assert found.keys() == SESSIONS.keys()
-    assert [type(each) for each in found.values()] == [NothingToLoad] * len(SESSIONS)
-    assert state.read == 0
-    world.land((250.25, 1), until=HOURS)
-    found, state = decided(world)
-    late = found["copy"]
-    assert isinstance(late, Load)
-    assert late.fill == (Interval(hour_of(250), hour_of(251)),)
-    assert state.read <= 10

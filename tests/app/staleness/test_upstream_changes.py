@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.app.memory_world import PROJECT, MemoryWorld, graph_of, hour_of, made_once
+from tests.app.memory_world import PROJECT, MemoryWorld, graph_of, made_once
 from tests.app.shop_world import (
     DAYS,
     SALES,
     SHOP,
-    TRIPLE,
     asked,
     change,
     day,
@@ -19,7 +18,6 @@ from tests.app.shop_world import (
 )
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.core.planning.plan import Plan
-from vde_dagster.core.time.intervals import Interval
 
 
 def returned(plan: Plan, name: str) -> str:
@@ -60,17 +58,6 @@ def test_no_environment_reads_a_time_of_a_full_table_that_its_owner_has_yet_to_m
     done(world.services(), graph_of(TWICE), "dev")
     done(world.services(), graph_of(TWICE), "prod")
     assert amounts(world, "mart.child") == [2, 10, 14, 20]
-
-
-@pytest.mark.full
-def test_an_environment_reads_a_full_table_of_another_that_is_made_for_today() -> None:
-    world = pair_world()
-    hourly = {**PAIR, "child": CHILD.replace("@daily", "@hourly")}
-    done(world.services(), graph_of(hourly), "prod")
-    world.land(until=75)
-    twice = {**hourly, "child": TWICE["child"].replace("@daily", "@hourly")}
-    plan = asked(world.services(), graph_of(twice), "dev")
-    assert work(plan) == {"child": [Interval(hour_of(0), hour_of(75))]}
 
 
 def test_r15_a_full_table_that_is_made_first_is_read_by_what_comes_back() -> None:
@@ -129,14 +116,3 @@ def test_what_reads_a_table_that_is_rebuilt_with_the_same_rows_stays(
     world = shop_in_production()
     plan = asked(world.services(), graph_of(edited), "prod")
     assert work(plan).keys() == {"sales", "shown"}
-
-
-@pytest.mark.full
-def test_late_rows_come_through_several_tables_that_are_rebuilt() -> None:
-    world = shop_in_production()
-    world.land((2, 100), until=72)
-    both = {**WIDER, "triple": TRIPLE.replace("cron", "stamp 'two', cron")}
-    plan = asked(world.services(), graph_of(both), "prod")
-    assert work(plan)["total"] == [day(1, 3)]
-    apply_plan(world.services(), plan, lambda _: None)
-    assert world.rows("mart.total") == [(366,)]
