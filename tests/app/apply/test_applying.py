@@ -11,7 +11,6 @@ from tests.app.memory_world import (
     DAILY,
     EVENTS,
     PROJECT,
-    Fuse,
     MemoryWorld,
     bound,
     build,
@@ -22,8 +21,6 @@ from tests.app.memory_world import (
 from vde_dagster.app.apply.applying import Walk, apply_plan, promote_followed, walking
 from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.apply.stopped import raise_stopped
-from vde_dagster.app.evaluate.evaluated import Evaluated
-from vde_dagster.app.evaluate.evaluation import evaluate
 from vde_dagster.core.errors import (
     AuditFailed,
     Conflict,
@@ -33,7 +30,6 @@ from vde_dagster.core.errors import (
     Refused,
     VdeError,
 )
-from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.ledger.entries import SchemaOutgrown
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.planning.changes.difference import Change
@@ -70,63 +66,6 @@ def test_only_units_that_ended_by_the_projects_clock_are_built() -> None:
     build(world.services(), graph_of(PROJECT))
     assert world.rows("mart.daily") == [(date(2024, 1, 1), 10)]
     assert [row[2] for row in world.rows("staging.events")] == [10, 1]
-
-
-@pytest.mark.full
-def test_time_that_passes_brings_only_the_new_intervals(world: MemoryWorld) -> None:
-    build(world.services(), graph_of(PROJECT))
-    world.land((50, 7), until=72)
-    done = {
-        str(each.key.model): each.interval for each in build(world.services(), graph_of(PROJECT))
-    }
-    assert done["mart.daily"] == Interval(hour_of(48), hour_of(72))
-    assert world.rows("mart.totals") == [(3, 42)]
-
-
-@pytest.mark.full
-def test_whitespace_and_keyword_case_change_no_version(world: MemoryWorld) -> None:
-    build(world.services(), graph_of(PROJECT))
-    edited = {**PROJECT, "daily": DAILY.replace("SELECT", "select").replace(" WHERE", "\n\n where")}
-    assert plan(world.services(), graph_of(edited)).is_empty
-
-
-@pytest.mark.full
-def test_an_edited_filter_makes_a_new_table_and_leaves_the_old_one(world: MemoryWorld) -> None:
-    build(world.services(), graph_of(PROJECT))
-    old = bound(world.services()).key(DAILY_NAME)
-    snapshot = world.catalog.table(old.table)
-    build(world.services(), graph_of({**PROJECT, "daily": DAILY.replace("> 0", "> 10")}))
-    new = bound(world.services()).key(DAILY_NAME)
-    assert new.version != old.version
-    assert world.catalog.table(old.table) == snapshot
-    assert world.rows("mart.daily") == [(date(2024, 1, 1), 20)]
-    assert world.rows("mart.totals") == [(1, 20)]
-
-
-@pytest.mark.full
-def test_going_back_to_an_earlier_query_computes_nothing(world: MemoryWorld) -> None:
-    build(world.services(), graph_of(PROJECT))
-    build(world.services(), graph_of({**PROJECT, "daily": DAILY.replace("> 0", "> 10")}))
-    assert build(world.services(), graph_of(PROJECT)) == ()
-    assert world.rows("mart.totals") == [(2, 35)]
-
-
-@pytest.mark.full
-def test_a_new_environment_shares_everything_with_production(world: MemoryWorld) -> None:
-    build(world.services(), graph_of(PROJECT))
-    assert build(world.services(), graph_of(PROJECT), "dev") == ()
-    assert world.rows("mart__dev.daily") == world.rows("mart.daily")
-
-
-@pytest.mark.full
-def test_an_edit_in_another_environment_leaves_production_as_it_was(world: MemoryWorld) -> None:
-    build(world.services(), graph_of(PROJECT))
-    before = world.rows("mart.totals")
-    edited = graph_of({**PROJECT, "daily": DAILY.replace("> 0", "> 10")})
-    done = {str(each.key.model) for each in build(world.services(), edited, "dev")}
-    assert done == {"mart.daily", "mart.totals", "mart.people"}
-    assert world.rows("mart.totals") == before
-    assert world.rows("mart__dev.totals") == [(1, 20)]
 
 
 @pytest.mark.full
@@ -170,20 +109,6 @@ def test_a_removed_model_loses_its_view_and_keeps_its_table(world: MemoryWorld) 
     assert world.catalog.table(totals.table) is not None
 
 
-@pytest.mark.full
-def test_a_plan_that_was_overtaken_is_refused_before_anything_is_written(
-    world: MemoryWorld,
-) -> None:
-    build(world.services(), graph_of(PROJECT))
-    stale = plan(world.services(), graph_of({**PROJECT, "daily": DAILY.replace("> 0", "> 1")}))
-    build(world.services(), graph_of({**PROJECT, "daily": DAILY.replace("> 0", "> 2")}))
-    version = {str(each.name): each for each in stale.changes}["mart.daily"].version
-    with pytest.raises(Conflict, match="plan again"):
-        apply_plan(world.services(), stale, lambda _: None)
-    assert version is not None
-    assert world.catalog.table(stale.snapshots[DAILY_NAME].key.table) is None
-
-
 def test_of_two_plans_at_once_the_second_is_refused_with_the_first_ones_id(
     world: MemoryWorld,
 ) -> None:
@@ -212,16 +137,6 @@ def test_evaluating_a_loaded_interval_again_gives_the_same_digest(world: MemoryW
     before = [entry.digest for entry in services.state.ledger([key])[key]]
     evaluate_range(services, bound(services), DAILY_NAME, Interval(hour_of(0), hour_of(24)))
     assert [entry.digest for entry in services.state.ledger([key])[key]] == before
-
-
-@pytest.mark.full
-def test_a_failed_query_leaves_readers_with_what_they_had(world: MemoryWorld) -> None:
-    build(world.services(), graph_of(PROJECT))
-    broken = DAILY.replace("SUM(amount)", "SUM(CAST('x' AS BIGINT))")
-    with pytest.raises(EvaluationFailed):
-        build(world.services(), graph_of({**PROJECT, "daily": broken}))
-    assert world.rows("mart.totals") == [(2, 35)]
-    assert build(world.services(), graph_of(PROJECT)) == ()
 
 
 FULL = "MODEL (name mart.{0}, kind FULL);\nSELECT {1} AS amount FROM {2}"
@@ -254,21 +169,6 @@ def test_one_error_names_all_models_that_failed_and_all_that_waited_for_them(
     left = plan(world.services(), graph_of({**PROJECT, **new}))
     assert "good" not in {change.name.name for change in left.backfills}
     assert world.catalog.view(TableName("mart", "good")) is None
-
-
-@pytest.mark.full
-def test_a_walk_runs_what_its_driver_did_not_run_and_nothing_twice(world: MemoryWorld) -> None:
-    asked = plan(world.services(), graph_of(PROJECT))
-    with walking(world.services(), asked) as walk:
-        events, daily, *_ = walk.stages
-        with walk.visit(events) as first:
-            done = [each.key.model.name for each in first]
-        with walk.visit(daily) as second:
-            done += [each.key.model.name for each in second]
-        rest = [each.key.model.name for each in walk.rest()]
-        assert list(walk.rest()) == []
-    assert (done, sorted(rest)) == (["events", "daily"], ["people", "totals"])
-    assert world.rows("mart.totals") == [(2, 35)]
 
 
 def test_at_the_end_of_a_walk_no_model_is_filled_and_nothing_is_promoted_that_waits(
@@ -342,74 +242,3 @@ def test_errors_of_several_kinds_are_raised_as_one(world: MemoryWorld) -> None:
     assert reported(outgrown, refused).args == (f"{outgrown}\n{refused}",)
     invalid = QueryInvalid(Finding(message="no column 'x'", advice="Name one."))
     assert reported(invalid, failed=[DAILY_NAME]).args[0].startswith(str(invalid))
-
-
-@pytest.mark.full
-def test_a_view_that_somebody_dropped_is_made_again_where_another_model_fails(
-    world: MemoryWorld,
-) -> None:
-    fails_later = "SUM(CAST(CASE WHEN amount = 13 THEN 'x' ELSE '1' END AS BIGINT))"
-    graph = graph_of({**PROJECT, "bad": FULL.format("bad", fails_later, "raw.events")})
-    build(world.services(), graph)
-    world.catalog.swap_views([], [TableName("mart", "totals")])
-    world.land((50, 13), until=72)
-    with pytest.raises(EvaluationFailed, match=r"^models/bad\.sql:2: mart\.bad@\w+: .*$"):
-        build(world.services(), graph)
-    assert world.rows("mart.totals") == [(3, 48)]
-
-
-KINDS = (
-    "INCREMENTAL_BY_TIME_RANGE (time_column at, batch_size 1)",
-    "INCREMENTAL_BY_UNIQUE_KEY (unique_key id, batch_size 1)",
-)
-BATCHED = ModelName("mart", "batched")
-
-
-def batched(kind: str) -> Graph:
-    text = f"""
-    MODEL (name mart.batched, kind {kind}, cron '@daily');
-    SELECT id AS id, at AS at FROM raw.events WHERE at BETWEEN @start_dt AND @end_dt
-    """
-    return graph_of({"batched": text})
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("kind", KINDS)
-def test_between_batches_only_their_evaluation_reads_the_ledger(kind: str) -> None:
-    """A table of many intervals has a long ledger; reading it again for each one is slow."""
-    graph = batched(kind)
-
-    def reads(fuse: Fuse) -> int:
-        return fuse.names.count("ledger") + fuse.names.count("entries_within")
-
-    def built(days: int) -> tuple[MemoryWorld, int]:
-        world, fuse = MemoryWorld(), Fuse()
-        world.land(*[(24 * day + 1, 10) for day in range(days)], until=24 * days)
-        assert len(build(world.services(fuse), graph)) == days
-        return world, reads(fuse)
-
-    world, of_four = built(4)
-    _, of_nine = built(9)
-    fuse, day = Fuse(), Interval(hour_of(96), hour_of(120))
-    world.land((97, 10), until=120)
-    evaluate(world.services(fuse), bound(world.services()), BATCHED, day)
-    assert of_nine - of_four == 5 * reads(fuse) > 0
-    assert len(world.rows("mart.batched")) == 5
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_batch_that_somebody_else_evaluates_meanwhile_is_left_out(kind: str) -> None:
-    world, graph = MemoryWorld(), batched(kind)
-    world.land((1, 10), until=24)
-    build(world.services(), graph)
-    world.land((25, 10), (49, 10), (73, 10), (97, 10), until=120)
-
-    def other(done: Evaluated) -> None:
-        if done.interval.end == hour_of(72):
-            services = world.services()
-            evaluate(services, bound(services), BATCHED, Interval(hour_of(72), hour_of(96)))
-
-    made = apply_plan(world.services(), plan(world.services(), graph), other)
-    assert [each.interval.start for each in made] == [hour_of(24), hour_of(48), hour_of(96)]
-    assert len(world.rows("mart.batched")) == 5

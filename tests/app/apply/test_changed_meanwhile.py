@@ -225,21 +225,6 @@ def test_what_reads_a_table_of_any_kind_that_is_rebuilt_has_its_late_rows(base: 
     assert amounts(world, "mart.base") == amounts(world, "mart.read") == [5, 10, 100]
 
 
-@pytest.mark.full
-@pytest.mark.parametrize("first", [EVENTS, full("events", "raw.events")], ids=["late", "FULL"])
-def test_what_a_plan_computes_first_comes_through_a_table_that_is_rebuilt(first: str) -> None:
-    name = "staging.events" if first == EVENTS else "mart.events"
-    models = {
-        "events": first,
-        "base": by_day("base", name),
-        "read": by_day("read", "mart.base"),
-    }
-    world = world_of(models)
-    world.land((1.5, 100), (50, 7), until=72)
-    done(world.services(), graph_of(wider(models, "base")), "prod")
-    assert amounts(world, "mart.base") == amounts(world, "mart.read") == [5, 7, 10, 100]
-
-
 def without_the_first_day(world: MemoryWorld) -> None:
     table = world.catalog.tables[RAW]
     head = world.catalog.table(RAW)
@@ -263,15 +248,3 @@ def test_a_reader_keeps_rows_that_its_replaced_parent_cannot_have_any_more(
     assert "read" not in work(plan)
     apply_plan(world.services(), plan, lambda _: None)
     assert amounts(world, "mart.read") == [5, 10]
-
-
-@pytest.mark.full
-def test_days_of_a_reader_that_lose_nothing_are_computed_again() -> None:
-    models = {"base": by_day("base", "raw.events"), "read": by_day("read", "mart.base")}
-    world = world_of(models)
-    without_the_first_day(world)
-    world.land((31.0, 9), until=48)
-    plan = asked(world.services(), graph_of(wider(models, "base")), "prod")
-    assert work(plan)["read"] == [day(2)]
-    apply_plan(world.services(), plan, lambda _: None)
-    assert amounts(world, "mart.read") == [5, 9, 10]

@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
-from functools import cache
 from typing import Any, Final
 
 import pytest
@@ -15,10 +14,7 @@ from sqlalchemy.exc import OperationalError
 
 from tests.app.memory_world import (
     PROJECT,
-    SOURCE,
-    Fuse,
     MemoryWorld,
-    PowerCut,
     bound,
     build,
     graph_of,
@@ -162,40 +158,6 @@ def test_a_model_that_needs_the_room_is_evaluated_alone() -> None:
     assert len(engine.beside) == 7
 
 
-BROKEN: Final = graph_of(
-    {
-        "bad": full("bad", amount=FAILS),
-        "below": full("below", "mart.bad", "amount"),
-        "good": full("good"),
-        "last": full("last", "mart.below", "amount"),
-        "worse": full("worse", amount=f"SUM({FAILS})"),
-    }
-)
-
-
-@pytest.mark.full
-def test_what_does_not_wait_for_a_failure_is_done_and_the_error_is_that_of_one_by_one() -> None:
-    texts = []
-    for concurrency in (Concurrency(), FOUR):
-        world = landed()
-        with pytest.raises(EvaluationFailed) as caught:
-            at_once(world.services(), BROKEN, concurrency)
-        lines = [line.partition("@")[0] for line in str(caught.value).splitlines()]
-        texts.append(lines)
-        left = plan(world.services(), BROKEN)
-        assert {each.name.name for each in left.backfills} == {"bad", "below", "last", "worse"}
-    assert (
-        texts[0]
-        == texts[1]
-        == [
-            "models/bad.sql:2: mart.bad",
-            "models/worse.sql:2: mart.worse",
-            "Not filled, since they wait for what failed: mart.below, mart.last.",
-            "No view of prod was moved. What was filled stays.",
-        ]
-    )
-
-
 @pytest.mark.parametrize("models", [1, 2])
 def test_to_fail_fast_is_to_begin_nothing_after_the_first_failure(models: int) -> None:
     graph = graph_of(
@@ -320,58 +282,3 @@ def test_what_a_plan_fills_is_made_as_often_where_many_models_wait_as_where_few_
                 apply_plan(world.services(), made, lambda _: None)
         counts.append(len(asks))
     assert counts[0] == counts[1]
-
-
-def stops(error: BaseException) -> Report:
-    def report(done: Evaluated) -> None:
-        raise error
-
-    return report
-
-
-class NotOurs(Exception):
-    """What nobody expects."""
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("error", [KeyboardInterrupt(), NotOurs()])
-def test_what_ends_a_plan_leaves_no_thread_and_no_lease(error: BaseException) -> None:
-    world = landed()
-    with pytest.raises(type(error)):
-        at_once(world.services(), WIDE, report=stops(error))
-    assert [each.name for each in threading.enumerate() if each.name.startswith("models ")] == []
-    assert not world.state.lease_holder("environment:prod")
-    build(world.services(), WIDE)
-    assert world.rows("mart.last") == [(930,)]
-
-
-@cache
-def calls() -> int:
-    """How many calls of ports a build takes; their order is another one each time."""
-    fuse = Fuse()
-    at_once(landed().services(fuse), WIDE)
-    return fuse.calls
-
-
-PARTS: Final = 60
-SHORT: Final = {2, 11, 23, 37, 48, 59}
-
-
-@pytest.mark.full
-@pytest.mark.parametrize(
-    "part",
-    [pytest.param(n, marks=[] if n in SHORT else pytest.mark.full) for n in range(PARTS)],
-)
-def test_a_process_that_dies_while_models_are_evaluated_at_once_is_followed_by_one_that_ends_it(
-    part: int,
-) -> None:
-    world = landed()
-    fuse = Fuse(cut_at=1 + part * (calls() - 1) // PARTS)
-    with pytest.raises(PowerCut):
-        at_once(world.services(fuse), WIDE)
-    world.reboot()
-    at_once(world.services(), WIDE)
-    assert world.rows("mart.last") == [(930,)]
-    keys = list(map(bound(world.services()).key, WIDE.nodes.keys() - {SOURCE}))
-    assert not world.state.unfinished(keys)
-    assert plan(world.services(), WIDE).is_empty

@@ -99,32 +99,6 @@ def test_nobody_evaluates_it_by_hand_and_the_command_that_resumes_it_is_named() 
         catch_up(services, bound(services), EVENTS)
 
 
-@pytest.mark.full
-def test_late_rows_that_came_meanwhile_are_loaded_once_it_is_resumed() -> None:
-    world = built()
-    run(world)
-    pause(world, EVENTS)
-    world.land((1.5, 100), until=72)
-    assert run(world) == set()
-    resume_models(world.services(), "prod", [])
-    assert run(world) == {EVENTS, DAILY, TOTALS}
-    assert world.rows("mart.totals") == [(3, 160)]
-
-
-@pytest.mark.full
-def test_what_is_stale_is_still_known_once_it_is_resumed() -> None:
-    world = built()
-    run(world)
-    pause(world, DAILY)
-    world.land((1.5, 100), until=72)
-    assert run(world) == {EVENTS}
-    world.land((80, 1), until=81)
-    assert run(world) == {EVENTS}
-    resume_models(world.services(), "prod", [])
-    assert run(world) == {DAILY, TOTALS}
-    assert world.rows("mart.totals") == [(3, 160)]
-
-
 def test_production_shows_no_version_that_a_pause_keeps_from_being_computed() -> None:
     world = built()
     pause(world, DAILY)
@@ -150,15 +124,6 @@ def test_what_is_paused_while_a_plan_waits_fails_and_moves_no_view() -> None:
     with pytest.raises((Refused, EvaluationFailed), match=r"mart.daily is paused"):
         apply_plan(services, edited, lambda _: None)
     assert world.rows("mart.totals") == [(2, 30)]
-
-
-@pytest.mark.full
-def test_a_pause_in_one_environment_holds_nothing_up_in_another() -> None:
-    world = built()
-    build(world.services(), EDITED, "dev")
-    pause(world, DAILY, environment="dev")
-    assert DAILY in run(world)
-    assert plan(world.services(), GRAPH).pauses == ()
 
 
 def test_what_cannot_be_paused_or_is_not_paused_is_named_and_nothing_is_changed() -> None:

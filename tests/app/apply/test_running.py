@@ -11,7 +11,6 @@ import pytest
 
 from tests.app.memory_world import (
     DAILY,
-    EVENTS,
     PROJECT,
     MemoryWorld,
     build,
@@ -24,7 +23,6 @@ from vde_dagster.app.apply.applying import applied_units, apply_plan
 from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.apply.running import end_without_work, plan_run
 from vde_dagster.app.evaluate.evaluated import Evaluated
-from vde_dagster.app.inspect.status import look_at_environment
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.plan import Plan, Staleness
@@ -33,7 +31,6 @@ from vde_dagster.core.time.intervals import Interval
 from vde_dagster.ports.state import environment_resource
 
 STAGED, DAY = ModelName("staging", "events"), ModelName("mart", "daily")
-COUNTED_NAME = ModelName("mart", "counted")
 TOTALS, OTHER = ModelName("mart", "totals"), ModelName("mart", "other")
 HOURLY = """
 MODEL (name core.hourly, kind INCREMENTAL_BY_TIME_RANGE (time_column at), cron '@hourly');
@@ -117,26 +114,6 @@ def test_r14_no_model_is_made_stale_by_its_own_run() -> None:
         assert plan_run(world.services(), "prod").is_up_to_date, (hour, until)
 
 
-@pytest.mark.full
-def test_rows_that_land_while_a_run_computes_are_new_work_once() -> None:
-    world = world_of(PROJECT)
-    world.land((7.5, 5), until=48)
-    services = world.services()
-    reported: list[str] = []
-
-    def meanwhile(done: Evaluated) -> None:
-        if not reported:
-            world.land((9.5, 7), until=48)
-        reported.append(str(done.key.model))
-
-    apply_plan(services, plan_run(services, "prod"), meanwhile)
-    assert reported == ["staging.events", "mart.daily", "mart.totals"]
-    assert [row[1] for row in world.rows("mart.daily")] == [15, 1]
-    assert ("staging.events", str(Interval(hour_of(9), hour_of(10)))) in computed(run(world))
-    assert [row[1] for row in world.rows("mart.daily")] == [22, 1]
-    assert plan_run(world.services(), "prod").is_up_to_date
-
-
 def test_stale_rows_wait_until_they_are_as_old_as_the_freshness_says() -> None:
     texts = {**PROJECT, "daily": bound(DAILY, "freshness '4 hours'")}
     world = world_of(texts)
@@ -186,40 +163,6 @@ def test_a_person_who_plans_waits_for_no_freshness() -> None:
 
 
 @pytest.mark.full
-def test_updates_on_all_waits_until_every_parent_has_changed() -> None:
-    joined = """
-    MODEL (name mart.both, kind FULL, cron '@daily', updates_on all);
-    SELECT COUNT(*) AS n FROM mart.daily AS d CROSS JOIN mart.big AS b
-    """
-    big = DAILY.replace("mart.daily", "mart.big").replace("amount > 0", "amount > 100")
-    world = world_of({**PROJECT, "big": big, "both": joined})
-    world.land((7.5, 5), until=48)
-    run(world)
-    found = stale(plan_run(world.services(), "prod"), ModelName("mart", "both"))
-    assert found.why_kept == (
-        "mart.daily changed, and it waits for a change of mart.big (updates_on all)"
-    )
-    world.land((8.5, 500), until=48)
-    assert "mart.both" in [name for name, _ in computed(run(world))]
-    assert world.rows("mart.both") == [(2,)]
-    assert plan_run(world.services(), "prod").is_up_to_date
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("freshness", ["", "freshness '4 hours'"])
-def test_a_table_that_is_made_as_a_whole_is_made_or_waits_as_a_whole(freshness: str) -> None:
-    keyed = bound(KEYED, *filter(None, [freshness]))
-    world = world_of({"events": EVENTS, "keyed": keyed})
-    world.land((7.5, 5), until=48)
-    run(world)
-    assert len(world.rows("mart.keyed")) == (2 if freshness else 3)
-    world.clock.advance(timedelta(hours=4))
-    run(world)
-    assert len(world.rows("mart.keyed")) == 3
-    assert plan_run(world.services(), "prod").is_up_to_date
-
-
-@pytest.mark.full
 def test_what_is_set_aside_waits_with_what_reads_it_and_the_rest_goes_on() -> None:
     other = DAILY.replace("mart.daily", "mart.other").replace("staging.events", "raw.events")
     world = world_of({**PROJECT, "other": other})
@@ -246,34 +189,6 @@ def test_a_walk_yields_what_is_done_before_it_raises_what_failed() -> None:
     walk.close()
     assert not services.state.lease_holder("environment:prod")
     assert [name for name, _ in computed(run(world))] == ["mart.daily", "mart.totals"]
-
-
-@pytest.mark.full
-def test_a_dropped_table_holds_back_what_reads_it_and_the_rest_goes_on() -> None:
-    kept = PROJECT["events"].replace(
-        "(time_column at)", "(time_column at, disable_restatement true)"
-    )
-    world = world_of({**PROJECT, "events": kept, "hourly": HOURLY, "counted": COUNTED})
-    services = world.services()
-    shown = services.state.environment("prod")
-    assert shown is not None
-    dropped = shown.snapshots[STAGED].key.table
-    world.catalog.drop_table(dropped)
-    world.land((7.5, 5), (50.5, 2), until=72)
-    plan = plan_run(services, "prod")
-    assert {each.name for each in plan.backfills} == {COUNTED_NAME}
-    done: list[Evaluated] = []
-    with pytest.raises(Refused, match=rf"{dropped} of staging\.events is gone"):
-        apply_plan(services, plan, done.append)
-    assert [each.key.model for each in done] == [COUNTED_NAME]
-    assert world.rows("mart.counted") == [(4,)]
-    waits = {
-        str(each.node.name): each.waits for each in look_at_environment(services, "prod").models
-    }
-    gone = "the table or view of staging.events is gone or not as recorded"
-    assert [str(each) for each in waits["core.hourly"]] == [gone]
-    assert [str(each) for each in waits["mart.daily"]] == [gone]
-    assert not plan_run(services, "prod").is_up_to_date
 
 
 def test_a_table_that_goes_while_a_run_is_planned_stops_it_before_anything_is_done() -> None:

@@ -14,13 +14,11 @@ from tests.app.memory_world import (
     TOTALS,
     Fuse,
     MemoryWorld,
-    PowerCut,
     build,
     graph_of,
     made_once,
     plan,
 )
-from tests.depth import is_full
 from tests.worlds.state import memory_state
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.saved_plans import is_applied, left_of, read_saved, saved_text
@@ -136,15 +134,6 @@ def test_the_plans_options_and_decisions_are_applied_with_it(world: MemoryWorld)
     assert (decided.category, decided.decided_by) == (Category.NON_BREAKING, DecidedBy.PERSON)
 
 
-@pytest.mark.full
-def test_the_history_names_the_plan_that_was_reviewed(world: MemoryWorld) -> None:
-    text = save(world)
-    apply(world.services(), text)
-    shown = world.state.environment("prod")
-    assert shown is not None
-    assert shown.plan_id == read(text).plan_id == json.loads(text)["plan"]["plan_id"]
-
-
 # What moved since
 def test_an_environment_that_moved_is_refused_before_anything_is_written(
     world: MemoryWorld,
@@ -152,18 +141,6 @@ def test_an_environment_that_moved_is_refused_before_anything_is_written(
     text = save(world)
     build(world.services(), graph_of({**PROJECT, "totals": TOTALS.replace("days", "n")}))
     refused_without_a_write(world, text, "prod was changed since .* at revision 2, .* made at 1")
-
-
-@pytest.mark.full
-def test_a_plan_for_a_new_environment_stays_valid_if_production_moved(
-    world: MemoryWorld,
-) -> None:
-    text = save(world, "dev")
-    build(world.services(), graph_of({**PROJECT, "daily": DAILY.replace("SUM", "MAX")}))
-    apply(world.services(), text)
-    dev = world.state.environment("dev")
-    assert dev is not None
-    assert dev.snapshots == read(text).snapshots
 
 
 def test_a_plan_for_a_new_environment_is_refused_where_it_would_get_other_versions(
@@ -198,103 +175,10 @@ def test_views_that_would_move_are_refused_where_the_review_saw_none(world: Memo
         left_of(moved, read(saved_text(SHOP, dev)))
 
 
-@pytest.mark.full
-def test_two_processes_that_apply_one_file_at_once_do_it_once(world: MemoryWorld) -> None:
-    text = save(world)
-    first, second = world.services(), world.services()
-    one, two = (left_of(each, read(text))[0] for each in (first, second))
-    apply_plan(first, one, lambda _: None)
-    with pytest.raises(Conflict, match="prod was changed since"):
-        apply_plan(second, two, lambda _: None)
-    assert apply(world.services(), text) == ()
-
-
 # Intervals
-def spans(done: tuple[Evaluated, ...], model: str) -> list[str]:
-    return [str(each.interval) for each in done if str(each.key.model) == model]
-
-
-@pytest.mark.full
-def test_what_became_due_since_is_left_to_a_later_plan(world: MemoryWorld) -> None:
-    text = save(world)
-    world.land((49, 7), until=96)
-    done = apply(world.services(), text)
-    assert spans(done, "mart.daily") == ["[2024-01-01, 2024-01-03)"]
-    later = {str(each.name): each.missing for each in plan(world.services(), EDITED).backfills}
-    assert [str(each) for each in later["mart.daily"]] == ["[2024-01-03, 2024-01-05)"]
-
-
-@pytest.mark.full
-def test_what_was_computed_since_is_not_computed_again(world: MemoryWorld) -> None:
-    text = save(world, "dev")
-    saved = read(text)
-    filled = replace(
-        saved,
-        changes=tuple(
-            each if str(each.name) == "mart.daily" else replace(each, missing=())
-            for each in saved.changes
-        ),
-        promotes=False,
-    )
-    assert spans(apply_plan(world.services(), filled, lambda _: None), "mart.daily")
-    done = apply(world.services(), text)
-    assert spans(done, "mart.daily") == []
-    assert spans(done, "mart.totals")
-
-
-@pytest.mark.full
-def test_a_version_that_another_environment_owns_by_now_is_not_written(
-    world: MemoryWorld,
-) -> None:
-    text = save(world, "dev")
-    build(world.services(), EDITED, "prod")
-    assert apply(world.services(), text) == ()
-    assert world.rows("mart__dev.daily") == world.rows("mart.daily")
 
 
 # Crashes
-@pytest.mark.full
-@pytest.mark.parametrize("after", [pytest.param(False, marks=pytest.mark.full), True])
-def test_wherever_the_power_goes_applying_the_file_again_finishes_it(after: bool) -> None:
-    calls = 1
-    start = MemoryWorld()
-    start.land((1, 1), (25, 100), until=48)
-    build(start.services(), GRAPH)
-    text = save(start)
-    while True:
-        world = start.copied()
-        fuse = Fuse(cut_at=calls, after=after)
-        try:
-            apply(world.services(fuse), text)
-        except PowerCut:
-            world.reboot()
-            apply(world.services(), text)
-        assert plan(world.services(), EDITED).is_empty
-        assert [amount for _, amount in world.rows("mart.daily")] == [100]
-        assert apply(world.services(), text) == ()
-        if not fuse.blown:
-            break
-        calls += 19 if is_full() else 67
-    assert calls > 30
-
-
-@pytest.mark.full
-@pytest.mark.parametrize(
-    "category", [Category.BREAKING, Category.NON_BREAKING, Category.FORWARD_ONLY]
-)
-def test_a_decision_whose_snapshots_an_interrupted_apply_stored_is_applied_again(
-    world: MemoryWorld, category: Category
-) -> None:
-    name = ModelName("mart", "daily")
-    options = PlanOptions(decisions={name: category})
-    saved = plan_environment(world.services(), EDITED, "prod", options)
-    text = saved_text(SHOP, saved)
-    world.state.store_snapshots(tuple(saved.snapshots.values()), environment="prod")
-    apply(world.services(), text)
-    shown = world.state.environment("prod")
-    assert shown is not None
-    assert shown.snapshots == saved.snapshots
-    assert shown.snapshots[name].category is category
 
 
 # Files

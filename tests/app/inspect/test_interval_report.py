@@ -75,58 +75,6 @@ BERLIN, NEW_YORK = "Europe/Berlin", "America/New_York"
 AT_HALF_PAST_TWO = "30 2 * * *"
 
 
-@pytest.mark.full
-@pytest.mark.parametrize(
-    "cron, tz, now, until, following",
-    [
-        # Berlin, the day of 23 hours: midnight is 23:00Z before it and 22:00Z on it.
-        ("@daily", BERLIN, "2024-03-30T22:59", "2024-03-29", "2024-03-30T23:00"),
-        ("@daily", BERLIN, "2024-03-30T23:00", "2024-03-30", "2024-03-31T22:00"),
-        ("@daily", BERLIN, "2024-03-31T21:59", "2024-03-30", "2024-03-31T22:00"),
-        ("@daily", BERLIN, "2024-03-31T22:00", "2024-03-31", "2024-04-01T22:00"),
-        ("@hourly", BERLIN, "2024-03-31T00:59", "2024-03-31T00:00", "2024-03-31T01:00"),
-        ("@hourly", BERLIN, "2024-03-31T01:00", "2024-03-31T01:00", "2024-03-31T02:00"),
-        # 02:30 is left out that day: it is due at the first instant after the gap.
-        (AT_HALF_PAST_TWO, BERLIN, "2024-03-31T00:59", "2024-03-30", "2024-03-31T01:00"),
-        (AT_HALF_PAST_TWO, BERLIN, "2024-03-31T01:00", "2024-03-31", "2024-04-01T00:30"),
-        # Berlin, the day of 25 hours: midnight is 22:00Z before it and 23:00Z on it.
-        ("@daily", BERLIN, "2024-10-26T22:00", "2024-10-26", "2024-10-27T23:00"),
-        ("@daily", BERLIN, "2024-10-27T22:59", "2024-10-26", "2024-10-27T23:00"),
-        ("@daily", BERLIN, "2024-10-27T23:00", "2024-10-27", "2024-10-28T23:00"),
-        # 02:00 comes twice, and both hours of UTC are due.
-        ("@hourly", BERLIN, "2024-10-27T00:59", "2024-10-27T00:00", "2024-10-27T01:00"),
-        ("@hourly", BERLIN, "2024-10-27T01:59", "2024-10-27T01:00", "2024-10-27T02:00"),
-        # 02:30 comes twice, at 00:30Z and 01:30Z: the first one counts.
-        (AT_HALF_PAST_TWO, BERLIN, "2024-10-27T00:29", "2024-10-26", "2024-10-27T00:30"),
-        (AT_HALF_PAST_TWO, BERLIN, "2024-10-27T00:30", "2024-10-27", "2024-10-28T01:30"),
-        (AT_HALF_PAST_TWO, BERLIN, "2024-10-27T01:30", "2024-10-27", "2024-10-28T01:30"),
-        # New York, the day of 23 hours.
-        ("@daily", NEW_YORK, "2024-03-10T05:00", "2024-03-10", "2024-03-11T04:00"),
-        ("@daily", NEW_YORK, "2024-03-11T04:00", "2024-03-11", "2024-03-12T04:00"),
-        ("@hourly", NEW_YORK, "2024-03-10T06:59", "2024-03-10T06:00", "2024-03-10T07:00"),
-        ("@hourly", NEW_YORK, "2024-03-10T07:00", "2024-03-10T07:00", "2024-03-10T08:00"),
-        (AT_HALF_PAST_TWO, NEW_YORK, "2024-03-10T06:59", "2024-03-09", "2024-03-10T07:00"),
-        (AT_HALF_PAST_TWO, NEW_YORK, "2024-03-10T07:00", "2024-03-10", "2024-03-11T06:30"),
-        # New York, the day of 25 hours: 01:00 comes twice there, 02:30 once.
-        ("@daily", NEW_YORK, "2024-11-03T04:00", "2024-11-03", "2024-11-04T05:00"),
-        ("@daily", NEW_YORK, "2024-11-04T04:59", "2024-11-03", "2024-11-04T05:00"),
-        ("@daily", NEW_YORK, "2024-11-04T05:00", "2024-11-04", "2024-11-05T05:00"),
-        ("@hourly", NEW_YORK, "2024-11-03T05:59", "2024-11-03T05:00", "2024-11-03T06:00"),
-        ("@hourly", NEW_YORK, "2024-11-03T06:59", "2024-11-03T06:00", "2024-11-03T07:00"),
-        (AT_HALF_PAST_TWO, NEW_YORK, "2024-11-03T07:29", "2024-11-02", "2024-11-03T07:30"),
-        (AT_HALF_PAST_TWO, NEW_YORK, "2024-11-03T07:30", "2024-11-03", "2024-11-04T07:30"),
-    ],
-)
-def test_on_days_of_daylight_saving_units_are_those_of_utc_and_due_once(
-    cron: str, tz: str, now: str, until: str, following: str
-) -> None:
-    unit = HOUR if cron == "@hourly" else DAY
-    made = model(cron=cron, cron_tz=tz, unit=unit)
-    found = schedule.due_interval(made, parse_instant(now))
-    assert found == Interval(made.start, parse_instant(until))
-    assert next_due(made, parse_instant(now)) == parse_instant(following)
-
-
 MINUTE = timedelta(minutes=1)
 
 

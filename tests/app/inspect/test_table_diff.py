@@ -117,15 +117,6 @@ def test_rows_of_another_program_are_found_although_all_d_shas_are_equal() -> No
 
 
 @pytest.mark.full
-def test_rows_of_another_program_are_found_in_intervals_of_equal_d_shas() -> None:
-    world = with_dev(ONE_DAY)
-    world.catalog.append(shown_table(world, "prod"), [(DAYS[2], Decimal(1))])
-    found, _ = compared(world)
-    assert found.rows is not None
-    assert (found.read, found.rows.added, found.rows.removed) == (None, 1, 2)
-
-
-@pytest.mark.full
 def test_a_compaction_is_no_other_rows() -> None:
     same = {**SHOP, "sales": SALES.replace("SUM(amount)", "SUM(amount * 2) - SUM(amount)")}
     world = with_dev(same)

@@ -10,7 +10,6 @@ import pytest
 from tests.app.memory_world import PROJECT, START, MemoryWorld, bound, build, graph_of
 from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.evaluate.evaluated import Evaluated
-from vde_dagster.app.evaluate.evaluation import evaluate
 from vde_dagster.app.inspect.unit_text import unit_text, unit_to_do
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import ALWAYS, Interval
@@ -44,20 +43,6 @@ def test_a_plan_says_of_each_model_what_it_read_and_wrote(world: MemoryWorld) ->
         f"mart.totals, {both}: read all of mart.daily at Iceberg snapshot N; wrote 1 row as "
         "Iceberg snapshot N: first build; took T s"
     )
-
-
-@pytest.mark.full
-def test_what_is_reused_says_so_and_why(world: MemoryWorld) -> None:
-    services = world.services()
-    build(services, graph_of(PROJECT))
-    (again,) = [evaluate(services, bound(services), ModelName("mart", "daily"), DAY)]
-    assert again.reused
-    text = said(world, again)
-    assert text.startswith(
-        "mart.daily, 2024-01-01 to 2024-01-02: reads staging.events 2024-01-01 to 2024-01-02; "
-        "reused, and nothing was computed: "
-    )
-    assert text.endswith("; kept 1 interval with 1 row")
 
 
 @pytest.mark.full

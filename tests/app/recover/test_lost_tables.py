@@ -6,23 +6,20 @@ it waits, whoever asks is told, and the advice that is given ends it.
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 import pytest
 
 from tests.app.generated_models import Form, Made, project
-from tests.app.memory_world import Fuse, MemoryWorld, PowerCut, bound, graph_of
+from tests.app.memory_world import MemoryWorld, bound, graph_of
 from tests.app.recover.test_changed_tables import CASES as CHANGED
 from tests.app.recover.test_changed_tables import Case, run, sales
-from tests.app.shop_world import AMOUNTS, SALES_NAME, SHOP, asked, done
+from tests.app.shop_world import AMOUNTS, SALES_NAME, SHOP, done
 from tests.simulator.advice import status_text
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.inspect.status import look_at_environment
-from vde_dagster.app.promote.promotion import finish_promotions
-from vde_dagster.app.promote.taking import give_up_promotion, plan_promotion, plan_rollback
+from vde_dagster.app.promote.taking import plan_promotion, plan_rollback
 from vde_dagster.app.recover.recovery import repair
 from vde_dagster.core.errors import Refused
-from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.names import TableName
 
 COUNT = "MODEL (name mart.count, kind FULL, cron '@daily');\nSELECT COUNT(*) AS n FROM raw.events"
 SEEN = "MODEL (name mart.seen, kind FULL);\nSELECT n AS n FROM mart.count"
@@ -165,58 +162,6 @@ def test_what_needs_it_is_not_computed_again_for_a_person_either(world: MemoryWo
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("name", CASES)
-def test_comments_of_all_models_change_while_a_table_is_lost(world: MemoryWorld, name: str) -> None:
-    CASES[name].does(world)
-    told = {key: each.replace("kind", "description 'it', kind", 1) for key, each in FILES.items()}
-    with pytest.raises(Refused, match="nothing else does"):
-        plan_of(world, told)
-    table = world.catalog.tables[bound(world.services()).key(ModelName("mart", "count")).table]
-    assert table.properties["comment"] == "it"
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("name", ["appended", "metadata gone", "dropped"])
-def test_a_promotion_that_dies_after_any_call_is_completed_by_the_next_plan(name: str) -> None:
-    start = production()
-    CASES[name].does(start)
-    fuse, twin = Fuse(), start.copied()
-    with pytest.raises(Refused, match="nothing else does"):
-        done(twin.services(fuse), graph_of(ALONE), "prod")
-    for call in fuse.changing:
-        world = start.copied()
-        with pytest.raises(PowerCut):
-            done(world.services(Fuse(cut_at=call, after=True)), graph_of(ALONE), "prod")
-        world.clock.advance(timedelta(minutes=10))
-        with pytest.raises(Refused, match=r"mart\.sales"):
-            plan_of(world, ALONE)
-        assert world.rows("mart.seen") == twin.rows("mart.seen"), fuse.names[call - 1]
-        assert target(world, "sales") == sales(world)
-        shown = world.state.environment("prod")
-        assert shown is not None
-        assert not shown.promoting
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("name", ["appended", "metadata gone", "dropped"])
-def test_a_begun_promotion_is_finished_or_given_up_while_a_table_is_lost(name: str) -> None:
-    for give_up in (False, True):
-        world = production()
-        CASES[name].does(world)
-        services = world.services(Fuse(cut_name="begin_promotion", after=True))
-        with pytest.raises(PowerCut):
-            done(services, graph_of(ALONE), "prod")
-        world.clock.advance(timedelta(minutes=10))
-        if give_up:
-            give_up_promotion(world.services(), "prod")
-        else:
-            assert finish_promotions(world.services(), "prod")
-        rows = len(world.rows("raw.events"))
-        assert world.rows("mart.seen") == [(3 if give_up else rows + 1,)]
-        assert target(world, "sales") == sales(world)
-
-
-@pytest.mark.full
 def test_promotions_and_rollbacks_go_on_too(world: MemoryWorld) -> None:
     done(world.services(), graph_of(ALONE), "dev")
     CASES["appended"].does(world)
@@ -239,50 +184,6 @@ def test_an_environment_never_begins_to_show_a_lost_table(world: MemoryWorld) ->
     with pytest.raises(Refused, match="Nothing was changed"):
         done(services, graph_of(EDITED), "other")
     assert world.rows("mart.sales") == AMOUNTS
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("name", ["appended", "metadata gone", "expired"])
-def test_a_missing_view_of_a_lost_table_is_made_once_the_table_is_sound(
-    world: MemoryWorld, name: str
-) -> None:
-    case = CASES[name]
-    case.does(world)
-    world.catalog.swap_views([], [TableName("mart", "sales")])
-    with pytest.raises(Refused, match="nothing else does"):
-        plan_of(world, ALONE)
-    assert world.catalog.view(TableName("mart", "sales")) is None
-    carry_out(world, case)
-    plan_of(world, ALONE)
-    assert world.rows("mart.sales") == AMOUNTS
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("name", ["appended", "metadata gone", "dropped"])
-def test_an_environment_without_a_view_of_a_lost_table_is_made(
-    world: MemoryWorld, name: str
-) -> None:
-    CASES[name].does(world)
-    with pytest.raises(Refused, match="nothing else does"):
-        done(world.services(), graph_of(ALONE), "dev", include_unmodified=False)
-    assert world.rows("mart__dev.seen") == [(4,)], "of what production has counted"
-    assert world.catalog.view(TableName("mart__dev", "sales")) is None
-    assert world.rows("mart.seen") == [(3,)]
-
-
-@pytest.mark.full
-def test_what_is_lost_after_a_plan_was_made_refuses_it_and_the_next_one_goes_through(
-    world: MemoryWorld,
-) -> None:
-    services = world.services()
-    made = asked(services, graph_of(ALONE), "prod")
-    CASES["metadata gone"].does(world)
-    with pytest.raises(Refused, match="Nothing was changed"):
-        apply_plan(services, made, lambda _: None)
-    assert world.rows("mart.seen") == [(3,)]
-    with pytest.raises(Refused, match="nothing else does"):
-        plan_of(world, ALONE)
-    assert world.rows("mart.seen") == [(4,)]
 
 
 @pytest.mark.parametrize("form", [Form.HISTORY, Form.KEPT])

@@ -19,11 +19,10 @@ from tests.app.shop_world import (
     shop_in_production,
 )
 from vde_dagster.app.apply.filling import evaluate_range
-from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.publish.foreign_writes import ForeignWrite
 from vde_dagster.app.recover.recovery import Repaired, repair
 from vde_dagster.core.errors import Conflict, Refused
-from vde_dagster.core.ledger.damage import FilesGone, HeadExpired, HeadMoved, NeverRecorded
+from vde_dagster.core.ledger.damage import FilesGone, HeadMoved
 from vde_dagster.core.names import ModelName, TableName
 
 SHOWN_NAME, RAW_NAME = ModelName("mart", "shown"), ModelName("raw", "events")
@@ -74,23 +73,6 @@ def test_rows_of_another_program_are_set_aside_and_stay_readable(world: MemoryWo
     assert repaired(world).repaired is None
 
 
-@pytest.mark.full
-def test_a_rollback_of_another_program_is_undone_as_its_error_advises(world: MemoryWorld) -> None:
-    first = head(world)
-    world.land((2, 1), until=72)
-    build(world.services(), GRAPH)
-    assert head(world) != first
-    before = world.rows("mart.sales")
-    world.catalog.roll_back(sales(world), first)
-    services = world.services()
-    with pytest.raises(ForeignWrite, match="rolled it back") as raised:
-        evaluate_range(services, bound(services), SALES_NAME, day(1, 3), force=True)
-    assert commands(str(raised.value)) == ["repair mart.sales"]
-    assert repaired(world).repaired is not None
-    assert world.rows("mart.sales") == before
-    assert plan_environment(world.services(), GRAPH, "prod").is_up_to_date
-
-
 def test_what_another_environment_owns_is_repaired_there_as_is_advised(world: MemoryWorld) -> None:
     done(world.services(), GRAPH, "dev")
     world.catalog.append(sales(world), [(DAYS[0], 99)])
@@ -104,58 +86,6 @@ def test_what_another_environment_owns_is_repaired_there_as_is_advised(world: Me
         evaluate_range(services, bound(services, "dev"), SALES_NAME, day(1, 3), force=True)
     assert commands(str(of_dev.value)) == ["repair mart.sales --env dev"]
     assert repaired(world, environment="dev").is_sound
-    assert world.rows("mart__dev.sales") == TENFOLD
-
-
-@pytest.mark.full
-def test_what_production_has_moved_on_from_is_repaired_where_it_is_shown_as_is_advised(
-    world: MemoryWorld,
-) -> None:
-    done(world.services(), GRAPH, "dev")
-    done(world.services(), graph_of(EDITED), "prod")
-    assert world.state.owners([bound(world.services(), "dev").key(SALES_NAME)]) == {}
-    world.catalog.append(sales(world, "dev"), [(DAYS[0], 99)])
-    services = world.services()
-    with pytest.raises(ForeignWrite) as raised:
-        evaluate_range(services, bound(services, "dev"), SALES_NAME, day(1, 3), force=True)
-    assert commands(str(raised.value)) == ["repair mart.sales --env dev"]
-    assert repaired(world, environment="dev").is_sound
-    assert world.rows("mart__dev.sales") == AMOUNTS
-
-
-@pytest.mark.full
-def test_what_has_expired_is_dropped_by_a_person_and_planned_as_is_advised(
-    world: MemoryWorld,
-) -> None:
-    world.catalog.append(sales(world), [(DAYS[0], 99)])
-    world.catalog.expire(sales(world))
-    found = repaired(world)
-    assert isinstance(found.left, HeadExpired)
-    assert f"Drop {sales(world)}" in found.advice
-    assert commands(found.advice) == ["plan prod"]
-    world.catalog.drop_table(sales(world))
-    build(world.services(), GRAPH)
-    assert world.rows("mart.sales") == AMOUNTS
-    assert repaired(world).is_sound
-
-
-@pytest.mark.full
-def test_rows_that_were_never_recorded_are_dropped_by_a_person_as_is_advised(
-    world: MemoryWorld,
-) -> None:
-    graph = graph_of(EDITED)
-    key = plan_environment(world.services(), graph, "dev").snapshots[SALES_NAME].key
-    world.catalog.create_table(key.table, world.catalog.tables[sales(world)].columns)
-    theirs = world.catalog.append(key.table, [(DAYS[0], 1)])
-    with pytest.raises(Refused, match="never recorded") as raised:
-        done(world.services(), graph, "dev")
-    assert commands(str(raised.value)) == ["plan dev"]
-    services = world.services()
-    binding = bound(services)
-    assert NeverRecorded(found=theirs).found == theirs
-    assert repair(services, binding, SALES_NAME).is_sound  # of production's version
-    world.catalog.drop_table(key.table)
-    done(world.services(), graph, "dev")
     assert world.rows("mart__dev.sales") == TENFOLD
 
 
@@ -182,16 +112,6 @@ def test_a_dropped_view_is_created_by_the_plan_that_is_advised(
     assert (found.dropped, commands(found.advice)) == (view, ["plan prod"])
     build(world.services(), GRAPH)
     assert repaired(world, name).is_sound
-
-
-@pytest.mark.full
-def test_a_dropped_physical_view_is_created_by_the_plan_that_is_advised(world: MemoryWorld) -> None:
-    table = bound(world.services()).key(SHOWN_NAME).table
-    del world.catalog.queries[table]
-    found = repaired(world, SHOWN_NAME)
-    assert (found.dropped, commands(found.advice)) == (table, ["plan prod"])
-    build(world.services(), GRAPH)
-    assert world.rows("mart.shown") == AMOUNTS
 
 
 def test_what_has_no_table_is_refused(world: MemoryWorld) -> None:
@@ -231,24 +151,6 @@ def test_work_that_an_earlier_process_staged_is_finished(world: MemoryWorld) -> 
     world.reboot()
     assert repaired(world).finished == 1
     assert world.rows("mart.sales") == twin.rows("mart.sales")
-
-
-@pytest.mark.full
-def test_a_repair_that_dies_after_any_call_is_completed_by_the_next_one(world: MemoryWorld) -> None:
-    world.catalog.append(sales(world), [(DAYS[0], 99)])
-    fuse, twin = Fuse(), world.copied()
-    repair(twin.services(fuse), bound(twin.services()), SALES_NAME)
-    for call in fuse.changing:
-        other = world.copied()
-        with pytest.raises(PowerCut):
-            repair(
-                other.services(Fuse(cut_at=call, after=True)),
-                bound(other.services()),
-                SALES_NAME,
-            )
-        other.reboot()
-        assert repaired(other).is_sound
-        assert other.rows("mart.sales") == AMOUNTS
 
 
 @pytest.mark.full
