@@ -94,13 +94,6 @@ def project(cancels: str = "", state: str = "") -> Graph:
     return graph_of(texts(cancels, state), *map(raw, RAW))
 
 
-COUNTS: Final = """
-MODEL (name life.counts, kind INCREMENTAL_BY_TIME_RANGE (time_column at), cron '@hourly');
-SELECT at AS at, COUNT(*) AS accounts FROM life.state
-WHERE at BETWEEN @start_dt AND @end_dt GROUP BY at
-"""
-
-
 def sequential(state: str = "", **more: str) -> Graph:
     """The same facts, and a dimension in which each hour reads the hour before."""
     found = texts() | {"state": SEQUENTIAL.format(options=state)} | more

@@ -90,19 +90,6 @@ def test_marks_are_listed_with_the_ones_before_and_the_session_that_moved_them(
     assert set(every.values()) == {1}
 
 
-@pytest.mark.full
-def test_a_compaction_moves_a_mark_in_the_table_without_a_session(
-    catalog: PyIcebergCatalog, tables: IcebergLateTables
-) -> None:
-    life = loaded_to_hour_five()
-    life.world.catalog.compact(TableName("raw", "signups"))
-    run(life, tables, SIGNUPS)
-    (mark,) = [each for each in rows(catalog, MARKS) if each["process_name"] == str(SIGNUPS)]
-    assert mark["session_id"] is None
-    assert mark["previous_snapshot_id"] != mark["latest_snapshot_id"]
-    assert len(sessions_of(catalog, SIGNUPS)) == 1
-
-
 class Dying(IcebergLateTables):
     """Tables whose process dies after one of the calls, at which the rows are there already."""
 

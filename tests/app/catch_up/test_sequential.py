@@ -9,29 +9,23 @@ import pytest
 
 from tests.app.catch_up.lifecycle import (
     CANCELS,
-    COUNTS,
     PLANS,
-    RAW,
     REQUESTS,
-    SEQUENTIAL,
     SIGNUPS,
     STATE,
     Lifecycle,
     hours,
-    raw,
     sequential,
     span,
-    texts,
 )
-from tests.app.memory_world import bound, graph_of, hour_of
+from tests.app.memory_world import bound, hour_of
 from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.inputs.completeness import Due, due_of
 from vde_dagster.app.inspect.verify import verify
-from vde_dagster.core.errors import ProjectInvalid, Refused
+from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.ledger.late.decision import Load, NothingToLoad
-from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import Interval, subtract
 
 FACTS = (SIGNUPS, PLANS, REQUESTS, CANCELS)
@@ -80,15 +74,6 @@ def verified(life: Lifecycle) -> list[str]:
     services = life.services()
     found = verify(services, bound(services), [STATE])
     return [str(each) for one in found for each in one.mismatches]
-
-
-@pytest.mark.full
-def test_each_hour_of_the_first_load_reads_the_hour_before() -> None:
-    life = loaded()
-    assert life.rows(STATE) == from_scratch(life, 6)
-    assert (0, hour_of(5), 2) in life.rows(STATE)
-    assert computed(life) == hours(0, 1, 2, 3, 4, 5)
-    assert verified(life) == []
 
 
 @pytest.mark.full
@@ -147,18 +132,6 @@ def test_an_hour_that_a_person_evaluates_again_is_followed_by_what_reads_it() ->
     assert verified(life) == []
 
 
-@pytest.mark.full
-def test_one_plan_brings_late_rows_to_the_last_hour() -> None:
-    life = loaded()
-    life.at(7)
-    life.land("signups", (20, 2.2), until=7)
-    for name in ("plans", "requests", "cancels"):
-        life.land(name, until=7)
-    life.build()
-    assert life.rows(STATE) == from_scratch(life, 7)
-    assert life.build() == ()
-
-
 def test_an_hour_behind_one_that_is_held_back_waits_for_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -183,24 +156,3 @@ def test_an_hour_behind_one_that_is_held_back_waits_for_it(
             evaluate_range(services, bound(services), STATE, span(8, 8))
     life.catch_up(STATE)
     assert life.rows(STATE) == from_scratch(life, 9)
-
-
-@pytest.mark.full
-def test_what_reads_the_dimension_follows_in_the_same_plan_to_the_last_hour() -> None:
-    life = loaded(sequential(counts=COUNTS))
-    life.land("signups", (20, 2.2))
-    life.build()
-    counts = {row[0]: row[1] for row in life.rows(ModelName("life", "counts"))}
-    wanted: dict[object, int] = {}
-    for _, hour, _ in from_scratch(life, 6):
-        wanted[hour] = wanted.get(hour, 0) + 1
-    assert counts == wanted
-    assert life.build() == ()
-
-
-def test_a_model_that_reads_itself_declares_its_columns() -> None:
-    without = SEQUENTIAL.format(options="").replace(
-        "  columns (account bigint, at timestamp, state bigint),\n", ""
-    )
-    with pytest.raises(ProjectInvalid, match="reads itself, so its columns have to be known"):
-        graph_of(texts() | {"state": without}, *map(raw, RAW))

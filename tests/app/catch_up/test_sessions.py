@@ -33,7 +33,7 @@ from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Place, Refused
 from vde_dagster.core.graph.graph import Graph
-from vde_dagster.core.ledger.late.decision import NothingToLoad, Stop
+from vde_dagster.core.ledger.late.decision import NothingToLoad
 from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.planning.options import PlanOptions
@@ -110,17 +110,6 @@ def test_the_first_session_of_what_others_loaded_overwrites_it() -> None:
     assert isinstance(found, Evaluated)
     assert amounts(world) == [5, 10, 100]
     assert isinstance(detect(services, bound(services), NAME), NothingToLoad)
-
-
-@pytest.mark.full
-def test_a_new_hour_of_what_others_loaded_brings_the_late_rows_of_the_others() -> None:
-    world = kept_without_a_mark()
-    world.land((2.5, 7), until=3)
-    build(world.services(), project())
-    world.land((3.5, 8), until=4)
-    build(world.services(), project())
-    assert amounts(world) == [5, 7, 8, 10, 100]
-    assert verified(world) == []
 
 
 def test_a_loaded_hour_without_a_mark_is_refused_with_what_to_do() -> None:
@@ -224,19 +213,6 @@ def test_r8_a_delete_that_would_empty_an_hour_is_refused_until_a_person_says_so(
     assert verified(world) == []
 
 
-@pytest.mark.full
-def test_a_model_may_ask_to_stop_where_its_source_is_rewritten() -> None:
-    world = MemoryWorld()
-    world.land((0.5, 10), (0.6, 11), until=2)
-    build(world.services(), project(late=STOPPING))
-    removing(world, 11)
-    services = world.services()
-    assert isinstance(detect(services, bound(services), NAME), Stop)
-    with pytest.raises(Refused, match="deletes rows that may be loaded already"):
-        catch_up(services, bound(services), NAME)
-    assert amounts(world) == [10, 11]
-
-
 OTHER: Final = TableName("raw", "others")
 
 
@@ -285,24 +261,6 @@ def test_a_stopped_model_stops_what_reads_it_and_nothing_else() -> None:
         build(world.services(), shop())
     shown = [amounts(world, f"a.{name}") for name in NAMES]
     assert shown == [[10, 11], [10, 11], [7, 8], [7, 8]]
-
-
-@pytest.mark.full
-def test_an_edit_of_other_models_is_promoted_next_to_a_stopped_one() -> None:
-    world = shop_world()
-    with pytest.raises(Refused, match=r"a\.p was not loaded"):
-        build(world.services(), shop(q2=" AND amount > 7"))
-    shown = [amounts(world, f"a.{name}") for name in NAMES]
-    assert shown == [[10, 11], [10, 11], [7, 8], [8]]
-
-
-@pytest.mark.full
-def test_an_edit_of_what_reads_a_stopped_model_waits_for_it() -> None:
-    world = shop_world()
-    wider = shop(p2=" AND amount < 11")
-    with pytest.raises(Refused, match=r"a\.p was not loaded"):
-        build(world.services(), wider)
-    assert amounts(world, "a.p2") == [10, 11]
 
 
 NAMES: Final = ("p", "p2", "q", "q2")

@@ -51,19 +51,6 @@ def late_data_comes(life: Lifecycle) -> None:
     life.land("cancels", (50, 5.6), (60, 6.6), (70, 7.6), until=8)
 
 
-@pytest.mark.full
-def test_the_first_build_of_a_stateful_model_is_a_session() -> None:
-    life = loaded_to_hour_five()
-    assert len(life.rows(CANCELS)) == 6
-    assert len(life.rows(STATE)) == 18
-    services = life.services()
-    (session,) = services.state.sessions(bound(services).key(STATE), limit=9)
-    assert session.intent.session is not None
-    assert session.intent.session.fill == (span(0, 5),)
-    marks = services.state.marks(bound(services).key(CANCELS))
-    assert set(map(str, marks)) == {"raw.cancels", "life.requests"}
-
-
 def test_the_seeds_example_is_decided_as_the_seed_says() -> None:
     life = loaded_to_hour_five()
     late_data_comes(life)
@@ -111,16 +98,6 @@ def test_what_is_pending_is_loaded_once_the_other_sources_are_there() -> None:
     assert found.fill == hours(7)
     life.catch_up(STATE)
     assert services.state.pending([key]) == {}
-
-
-@pytest.mark.full
-def test_one_plan_brings_late_rows_from_the_sources_to_the_dimension() -> None:
-    life = loaded_to_hour_five()
-    late_data_comes(life)
-    life.build()
-    assert sorted(life.rows(STATE)) == sorted(expected(life))
-    again = life.build()
-    assert again == ()
 
 
 def test_a_changed_model_is_loaded_where_another_source_has_lost_rows() -> None:

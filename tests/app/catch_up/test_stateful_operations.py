@@ -24,7 +24,6 @@ from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.services import VALID_TO
 from vde_dagster.core.columns import Column
-from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.ledger.late.decision import Decision, Load, NothingToLoad, Stop
 from vde_dagster.core.ledger.late.pending import PendingReason
@@ -74,18 +73,6 @@ def kept(world: MemoryWorld, *gone: int) -> list[tuple[object, ...]]:
     return [row for row in table.rows_at(table.head) if row[2] not in gone]
 
 
-@pytest.mark.full
-def test_an_append_overwrites_the_hours_that_read_it() -> None:
-    world = loaded()
-    world.land((2.7, 5), until=6)
-    found = decided(world)
-    assert isinstance(found, Load)
-    assert (found.fill, found.late, found.pending) == (hours(2), hours(2), ())
-    session(world)
-    assert amounts(world) == [10, 11, 17, 13, 14, 15]
-    assert isinstance(decided(world), NothingToLoad)
-
-
 def test_one_commit_is_as_wide_as_its_file_and_two_commits_are_not() -> None:
     world = loaded()
     world.land((1.7, 5), until=6)
@@ -129,17 +116,6 @@ def test_an_overwrite_touches_the_hours_whose_rows_it_changed() -> None:
     assert "overwrites rows" in found.rewrite
     session(world)
     assert amounts(world) == [10, 11, 12, 100, 14, 15]
-
-
-@pytest.mark.full
-def test_an_overwrite_stops_a_model_that_asks_for_it() -> None:
-    world = loaded(", on_source_rewrite stop")
-    changed = [(n, at, 100 if amount == 13 else amount) for n, at, amount in kept(world)]
-    world.catalog.overwrite(RAW, changed)
-    assert isinstance(decided(world), Stop)
-    with pytest.raises(Refused, match="was not loaded"):
-        session(world)
-    assert amounts(world) == [10, 11, 12, 13, 14, 15]
 
 
 @pytest.mark.full
@@ -239,23 +215,6 @@ def test_a_source_that_is_gone_stops() -> None:
     found = detect(services, bound(services), NAME)
     assert isinstance(found, Stop)
     assert "raw.events does not exist" in found.reason
-
-
-@pytest.mark.full
-def test_an_hour_that_would_lose_all_of_its_rows_waits_and_the_others_are_loaded() -> None:
-    world = loaded()
-    moved = [(n, hour_of(3.9) if amount == 12 else at, amount) for n, at, amount in kept(world)]
-    world.catalog.overwrite(RAW, moved)
-    with pytest.raises(Refused, match=r"no rows any more for \[2024-01-01 02:00"):
-        session(world)
-    assert amounts(world) == [10, 11, 12, 12 + 13, 14, 15]
-    with pytest.raises(Refused, match=r"no rows any more for \[2024-01-01 02:00"):
-        session(world)
-    services = world.services()
-    allowed = PlanOptions(restate=("a.sums",), start=hour_of(2), end=hour_of(3), allow_empty=True)
-    apply_plan(services, plan_environment(services, project(), "prod", allowed), lambda _: None)
-    assert amounts(world) == [10, 11, 12 + 13, 14, 15]
-    assert isinstance(decided(world), NothingToLoad)
 
 
 @pytest.mark.full

@@ -15,7 +15,7 @@ from vde_dagster.app.catch_up.sessions import catch_up, note_detected
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.inspect.verify import verify
 from vde_dagster.core.graph.graph import Graph
-from vde_dagster.core.ledger.late.decision import Load, NothingToLoad
+from vde_dagster.core.ledger.late.decision import NothingToLoad
 from vde_dagster.core.ledger.late.pending import Pending, PendingReason
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.time.intervals import Interval
@@ -77,19 +77,6 @@ def test_late_rows_within_the_threshold_are_added_and_others_are_pending() -> No
     assert isinstance(caught_up(world), Evaluated)
     assert amounts(world) == sorted([*TEN, 2])
     assert pending(world) == left(2)
-
-
-@pytest.mark.full
-def test_a_session_adds_only_to_the_hours_that_new_files_have_rows_of() -> None:
-    world = loaded_to_hour_ten(project(""))
-    world.land((2.2, 1), until=10)
-    world.land((7.2, 2), until=10)
-    services = world.services()
-    found = detect(services, bound(services), NAME)
-    assert isinstance(found, Load)
-    assert found.loaded == (hour(2), hour(7))
-    caught_up(world)
-    assert amounts(world) == sorted([*TEN, 1, 2])
 
 
 def test_rows_of_hours_that_are_not_loaded_yet_need_no_session() -> None:
@@ -154,13 +141,3 @@ def test_a_rewritten_source_is_overwritten_as_far_back_as_the_threshold() -> Non
     assert isinstance(caught_up(world), Evaluated)
     assert amounts(world) == sorted([*(each for each in TEN if each != 80), 81])
     assert pending(world) == [replace(left(0)[0], interval=Interval(hour_of(0), hour_of(7)))]
-
-
-@pytest.mark.full
-def test_a_reload_loads_everything_again_whatever_the_threshold_says() -> None:
-    world = loaded_to_hour_ten()
-    world.land((2.2, 1), until=10)
-    caught_up(world)
-    assert pending(world) == left(2)
-    caught_up(world, reload=True)
-    assert (amounts(world), pending(world)) == (sorted([*TEN, 1]), [])

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Final
 
 import pytest
 
 from tests.app.memory_world import (
     RAW,
-    SOURCE,
     START,
     Fuse,
     MemoryWorld,
-    PowerCut,
     bound,
     build,
     graph_of,
@@ -31,7 +28,6 @@ from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.ledger.late.decision import NothingToLoad
-from vde_dagster.core.ledger.unit_of_work import UnitOfWorkState
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.options import PlanOptions
 from vde_dagster.core.time.intervals import Interval
@@ -153,38 +149,6 @@ def test_rows_after_the_models_end_are_not_loaded() -> None:
     assert amounts(world) == [1, 10]
 
 
-def beginning(hour: float) -> Graph:
-    """The model with another start; its table is kept."""
-    start = hour_of(hour).isoformat()
-    return graph_of(
-        {
-            "log": f"MODEL (name a.log, kind INCREMENTAL_UNMANAGED, start '{start}', "
-            "cron '@hourly', late_data (mode stateless, sources (raw.events))); "
-            f"SELECT id AS id, at AS at, amount AS amount FROM raw.events {BOUNDED}"
-        }
-    )
-
-
-@pytest.mark.full
-def test_a_start_that_moves_leaves_a_gap_and_fills_it_again_with_each_row_once() -> None:
-    world = MemoryWorld()
-    world.land((1.5, 20), (2.5, 30), until=2)
-    build(world.services(), beginning(1))
-    world.land((3.5, 40), (4.5, 50), until=5)
-    build(world.services(), beginning(4))
-    assert amounts(world) == [20, 50]
-    world.land((1.6, 21), until=5)
-    world.land((2.6, 31), until=5)  # of the gap, which nobody asked for
-    world.land((4.6, 51), until=5)
-    session(world)
-    assert amounts(world) == [20, 21, 50, 51]
-    build(world.services(), beginning(0))
-    world.land(until=6)
-    build(world.services(), beginning(0))
-    assert amounts(world) == [20, 21, 30, 31, 40, 50, 51]
-    assert verified(world) == []
-
-
 def test_a_bounded_plan_of_dev_loads_what_lies_within_its_bounds() -> None:
     world = loaded()
     world.land((2.5, 30), until=3)
@@ -302,24 +266,3 @@ def changing_calls() -> list[int]:
     fuse = Fuse()
     session(late(), fuse)
     return fuse.changing
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize("number", changing_calls())
-def test_after_a_power_cut_the_next_session_loses_and_doubles_nothing(
-    number: int, after: bool
-) -> None:
-    world = late()
-    fuse = Fuse(cut_at=number, after=after)
-    with suppress(PowerCut):
-        session(world, fuse)
-    assert fuse.blown
-    world.reboot()
-    session(world)
-    assert amounts(world) == [1, 10, 20, 30]
-    assert verified(world) == []
-    key = bound(world.services()).key(NAME)
-    works = world.state.sessions(key, limit=9)
-    assert len([each for each in works if each.state is UnitOfWorkState.DONE]) == 2
-    assert world.state.marks(key)[SOURCE].complete_to == hour_of(3)

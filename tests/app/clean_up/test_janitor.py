@@ -141,17 +141,6 @@ def test_a_look_says_the_same_and_changes_nothing() -> None:
 
 
 @pytest.mark.full
-def test_what_was_dropped_is_computed_again_when_it_is_planned_again() -> None:
-    world = promoted_and_removed()
-    passed(world, 7.1)
-    passed(world, 1.1)
-    again = done(world.services(), graph_of(SHOP), "dev")
-    assert {each.key.model.name for each in again} == {"sales", "shown", "triple", "total"}
-    assert world.rows("mart__dev.shown") == AMOUNTS
-    assert done(world.services(), graph_of(SHOP), "dev") == ()
-
-
-@pytest.mark.full
 def test_versions_of_a_plan_that_failed_stay_for_their_time() -> None:
     world = shop_in_production()
     calls = Fuse()
@@ -181,25 +170,6 @@ def test_an_environment_expires_after_its_time_unless_it_is_planned_or_pinned() 
     assert passed(world, 6, times).removed == ("planned",)
     assert passed(world, 99, times).removed == ()
     assert world.state.environments() == ("pinned", "prod")
-
-
-@pytest.mark.full
-def test_nothing_is_left_of_a_removed_environment_in_the_end() -> None:
-    world = shop_in_production()
-    done(world.services(), graph_of(EDITED), "dev")
-    remove_environment(world.services(), "dev")
-    for _ in range(4):
-        passed(world, 7.1)
-    assert history_of(world, "dev") == []
-    assert physical(world) == shown(world, "prod")
-    assert done(world.services(), graph_of(EDITED), "dev")
-    assert bound(world.services(), "dev").revision == 1
-
-
-def history_of(world: MemoryWorld, name: str) -> list[int]:
-    numbers = range(1, 9)
-    found = (world.state.environment(name, revision=number) for number in numbers)
-    return [each.revision for each in found if each is not None]
 
 
 # Going back
@@ -494,24 +464,6 @@ def test_a_table_that_does_not_say_which_state_made_it_stays() -> None:
     assert set(world.catalog.tables) == before
 
 
-@pytest.mark.full
-def test_what_somebody_made_under_the_name_of_a_dropped_table_stays() -> None:
-    world = promoted_and_removed()
-    passed(world, 7.1)
-    world.clock.advance(1.1 * DAY)
-    names = calls(world)
-    cut = len(names) - names[::-1].index("drop_physical")
-    with pytest.raises(PowerCut):
-        clean_up(world.services(Fuse(cut_at=cut, after=True)), TIMES)
-    (dropping,) = world.state.drops()
-    world.catalog.create_table(dropping.key.table, ())
-    world.reboot()
-    cleaned = clean_up(world.services(), TIMES)
-    assert cleaned.finished == (dropping.key,)
-    assert dropping.key.table in world.catalog.tables
-    assert [each.table for each in cleaned.left] == [dropping.key.table]
-
-
 # Branches
 AUDITED: Final = (
     "MODEL (name mart.total, kind FULL, audits (number_of_rows(threshold := 2)));\n"
@@ -649,34 +601,6 @@ def test_files_that_cannot_be_deleted_keep_nothing_else_from_being_done() -> Non
 
 
 # Records
-@pytest.mark.full
-def test_records_of_closed_work_stay_bounded_and_say_the_same() -> None:
-    world = shop_in_production()
-    for day in range(4, 20):
-        world.land(((day - 1) * 24 + 1, day), until=day * 24)
-        done(world.services(), graph_of(SHOP), "prod", restate=("mart.total",))
-        world.clock.advance(DAY)
-    expected = world.rows("mart.total")
-    counted = count_of_work(world)
-    cleaned = passed(world, 0, PINNED)
-    assert cleaned.records > 5
-    assert count_of_work(world) == counted - cleaned.records
-    assert passed(world, 0, PINNED).records == 0
-    assert world.rows("mart.total") == expected
-    assert done(world.services(), graph_of(SHOP), "prod") == ()
-    heads = {key_of(world)}
-    assert world.state.heads(heads).keys() == heads
-
-
-def count_of_work(world: MemoryWorld) -> int:
-    from sqlalchemy import func, select
-
-    from vde_dagster.state import schema
-    from vde_dagster.state.sql_state import SqlState
-
-    assert isinstance(world.state, SqlState)
-    with world.state._database.read() as connection:
-        return connection.execute(select(func.count()).select_from(schema.work)).scalar_one()
 
 
 def test_every_method_of_the_janitor_that_writes_is_cut_somewhere() -> None:

@@ -22,7 +22,6 @@ from tests.app.memory_world import (
 )
 from tests.app.shop_world import (
     AMOUNTS,
-    SALES,
     SALES_NAME,
     SHOP,
     TOTAL_NAME,
@@ -35,7 +34,6 @@ from tests.app.shop_world import (
 )
 from tests.depth import is_full, places
 from vde_dagster.app.apply.filling import evaluate_range
-from vde_dagster.app.clean_up.janitor import clean_up
 from vde_dagster.app.clean_up.maintaining import (
     Maintained,
     Maintenance,
@@ -47,7 +45,6 @@ from vde_dagster.app.leases import leased
 from vde_dagster.app.promote.promotion import remove_environment
 from vde_dagster.app.recover.recovery import repair
 from vde_dagster.app.services import Services
-from vde_dagster.core.clean_up.expiry import TableHistory
 from vde_dagster.core.clean_up.references import Times
 from vde_dagster.core.clean_up.upkeep import Upkeep
 from vde_dagster.core.errors import AuditFailed, Conflict, Refused
@@ -222,13 +219,6 @@ def record_head(world: MemoryWorld, table: TableName) -> None:
 
 
 @pytest.mark.full
-def test_no_engine_is_asked_where_metadata_says_that_there_is_nothing_to_gain() -> None:
-    fuse = Fuse()
-    maintain(restated_thrice().services(fuse), TIMES, WEEK)
-    assert "compact" not in fuse.names
-
-
-@pytest.mark.full
 def test_files_of_nobody_go_once_they_are_old_enough() -> None:
     world = restated_thrice()
     table = world.catalog.tables[table_of(world, TOTAL_NAME)]
@@ -239,30 +229,6 @@ def test_files_of_nobody_go_once_they_are_old_enough() -> None:
     assert set(table.strays) == {"young"}
     maintained(world, 0.2)
     assert table.strays == {}
-
-
-@pytest.mark.full
-def test_where_the_catalog_lets_nothing_expire_files_of_nobody_go_all_the_same(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """So is a REST catalog."""
-    world = restated_thrice()
-    history = world.catalog.table_history
-
-    def kept(name: TableName) -> TableHistory | None:
-        found = history(name)
-        return None if found is None else replace(found, never_expires="not here")
-
-    monkeypatch.setattr(world.catalog, "table_history", kept)
-    table, before = table_of(world, TOTAL_NAME), snapshots(world, TOTAL_NAME)
-    world.catalog.tables[table].strays = {"old": world.clock.now() - 9 * DAY}
-    world.clock.advance(30 * DAY)
-    assert of(look_at_upkeep(world.services(), TIMES, WEEK), TOTAL_NAME).expired == ()
-    found = maintained(world)
-    assert of(found, TOTAL_NAME).strays.count == 1
-    assert of(found, TOTAL_NAME).expired == ()
-    assert "not here" in of(found, TOTAL_NAME).kept.values()
-    assert snapshots(world, TOTAL_NAME) == before
 
 
 @pytest.mark.full
@@ -360,17 +326,6 @@ def test_files_of_views_that_were_dropped_go_once_nobody_can_go_back_to_them() -
     assert world.rows("mart.shown") == AMOUNTS
 
 
-@pytest.mark.full
-def test_the_janitor_forgets_what_was_shown_and_their_files_go_all_the_same() -> None:
-    world = shop_in_production()
-    done(world.services(), graph_of(SHOP), "dev")
-    remove_environment(world.services(), "dev")
-    for _ in range(3):
-        world.clock.advance(8 * DAY)
-        clean_up(world.services(), TIMES)
-    assert len(dropped_in(maintained(world))) == 4
-
-
 def test_a_view_that_is_back_or_that_a_person_dropped_keeps_its_files() -> None:
     world = shop_in_production()
     done(world.services(), graph_of(SHOP), "dev")
@@ -382,36 +337,6 @@ def test_a_view_that_is_back_or_that_a_person_dropped_keeps_its_files() -> None:
     assert dropped_in(maintained(world, 8)) == ["mart__dev.total"]
     done(world.services(), graph_of(SHOP), "prod")
     assert world.rows("mart.shown") == AMOUNTS
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("at", ["stray_files", "delete_files"])
-def test_an_environment_that_is_made_again_in_the_middle_shows_its_views(at: str) -> None:
-    world = shop_in_production()
-    done(world.services(), graph_of(SHOP), "dev")
-    remove_environment(world.services(), "dev")
-    world.clock.advance(8 * DAY)
-    between = Between(
-        world, at, after=False, then=lambda: done(world.services(), graph_of(SHOP), "dev")
-    )
-    maintain(between.services(), TIMES, WEEK)
-    assert between.came
-    assert world.rows("mart__dev.shown") == AMOUNTS
-
-
-@pytest.mark.full
-def test_what_the_janitor_is_about_to_drop_is_left_to_it_with_its_tombstone() -> None:
-    world = restated_thrice()
-    edited = graph_of({**SHOP, "sales": SALES.replace("SUM(amount)", "SUM(amount * 10)")})
-    done(world.services(), edited, "prod")
-    world.clock.advance(7.1 * DAY)
-    marked = clean_up(world.services(), TIMES).swept.marked
-    assert marked
-    found = maintained(world, 0.5)
-    assert {each.table for each in found.left} == {
-        key.table for key in marked if key.table in world.catalog.tables
-    } | {key.table for key in marked if key.table in world.catalog.queries}
-    assert clean_up(world.services(), TIMES).swept.waiting.keys() == set(marked)
 
 
 def test_a_version_that_a_process_writes_is_left_for_the_next_pass() -> None:
@@ -577,17 +502,6 @@ def test_the_next_plan_is_the_same_whatever_expired_or_was_compacted() -> None:
     assert before
     maintained(world, 30, AT_ONCE)
     assert to_do(world, EVERYTHING) == before
-
-
-@pytest.mark.full
-def test_parts_that_were_overwritten_expire_and_those_who_read_other_parts_stay_fresh() -> None:
-    world = everything()
-    for _ in range(3):
-        world.clock.advance(DAY)
-        done(world.services(), graph_of(EVERYTHING), "prod", restate=("mart.latest",))
-    assert to_do(world, EVERYTHING) == {}
-    maintained(world, 30, AT_ONCE)
-    assert to_do(world, EVERYTHING) == {}
 
 
 # Cuts
