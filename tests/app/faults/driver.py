@@ -24,16 +24,13 @@ from vde_dagster.app.binding import bind_environment
 from vde_dagster.app.inspect.verify import verify
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.composition import VdeProject
-from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.planning.options import PlanOptions
-from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.planning.scheduling import Concurrency
 
 SHORT: Final = timedelta(seconds=2)
 """How long a lease outlives its process, in tests where others take over."""
 
 _begun: dict[str, Evaluations] = {}
-_planned: dict[str, Plan] = {}
 
 
 def start(folder: str) -> Iterator[object]:
@@ -84,32 +81,6 @@ def _interrupt(project: VdeProject) -> None:
     os.kill(os.getpid(), signal.SIGINT)
 
 
-def plan(folder: str, environment: str) -> Iterator[object]:
-    """Plan an environment, for `share` to apply."""
-    project = VdeProject.load(folder)
-    project.open_spark()
-    _planned[folder] = plan_environment(project.services, project.files.graph, environment)
-    yield "planned"
-
-
-def share(folder: str) -> Iterator[object]:
-    """Apply what was planned, and plan again until the environment is up to date.
-
-    Says which models were computed here, each time.
-    """
-    project, planned = VdeProject.load(folder), _planned.pop(folder)
-    computed: list[str] = []
-    while not planned.is_up_to_date:
-        try:
-            applied = apply_plan(project.services, planned, _nobody)
-            computed += [each.key.model.name for each in applied if not each.reused]
-        except (Conflict, Refused):
-            time.sleep(0.05)  # another process is at work on it, or was first and owns it
-        graph, environment = project.files.graph, planned.environment
-        planned = plan_environment(project.services, graph, environment)
-    yield computed
-
-
 def converge(folder: str, restate: Sequence[str] = ()) -> Iterator[object]:
     """Plan, apply, and report each model's outcome and what is left to do."""
     list(apply(folder, restate))
@@ -154,27 +125,6 @@ def hold(folder: str, models: Sequence[str], day: int = 0) -> Iterator[object]:
     yield "held"
 
 
-def compete(folder: str, models: Sequence[str], days: Sequence[int]) -> Iterator[object]:
-    """Evaluate days that others may be at, once each; says how each try ended."""
-    evaluations = _begun.get(folder) or Evaluations.of(folder)
-    services, _ = evaluations.services()
-    yield [evaluations.evaluate(services, name, DAYS[day]) for name in models for day in days]
-
-
-def compete_on(folder: str, models: Sequence[str], days: Sequence[int]) -> Iterator[object]:
-    """Release what was begun here, and try days again until nobody else writes them any more."""
-    evaluations = _begun.get(folder) or Evaluations.of(folder)
-    services, _ = evaluations.services()
-    own = _begun.pop(folder).go_on() if folder in _begun else {}
-    ended = []
-    for name in models:
-        for day in days:
-            while (end := evaluations.evaluate(services, name, DAYS[day])) == "Conflict":
-                time.sleep(0.05)
-            ended.append(end)
-    yield {"own": own, "ended": ended}
-
-
 def fail(folder: str, then: str, points: Mapping[str, str], writing: str) -> Iterator[object]:
     """Come to points of the second day and into a write, and ``kill`` or ``stop`` the process.
 
@@ -193,29 +143,9 @@ def fail(folder: str, then: str, points: Mapping[str, str], writing: str) -> Ite
     yield {"ended": evaluations.go_on(), "caught": caught}
 
 
-def sessions(folder: str, points: Mapping[str, str], then: str = "") -> Iterator[object]:
-    """Bring sessions of models to their points, and ``kill`` the process or wait there."""
-    evaluations = Evaluations.of(folder, SHORT if then else None)
-    evaluations.come_to(points, None)
-    if then == "kill":
-        os.kill(os.getpid(), signal.SIGKILL)
-    _begun[folder] = evaluations
-    yield "there"
-
-
-def session(folder: str, models: Sequence[str]) -> Iterator[object]:
-    """Run a session of each of these models, and say how it ended."""
-    evaluations = Evaluations.of(folder)
-    services, _ = evaluations.services()
-    yield [evaluations.session(services, name) for name in models]
-
-
 JOBS: Final = {
     each.__name__: each
-    for each in (
-        *(start, apply, plan, share, converge, read, begin, go_on, hold, compete, compete_on, fail),
-        *(session, sessions, at_once, interrupted),
-    )
+    for each in (start, apply, converge, read, begin, go_on, hold, fail, at_once, interrupted)
 }
 
 

@@ -1,7 +1,7 @@
 """A process that moves an environment's views: a fork that calls `act`.
 
-It gets a job and what the job needs. It computes nothing, or by DuckDB, so it starts no Spark. It
-says ``ready`` before what others compete with, and goes on when it gets an answer.
+It gets a job and what the job needs. It computes nothing, so it starts no Spark. It says ``ready``
+before what others compete with, and goes on when it gets an answer.
 """
 
 from __future__ import annotations
@@ -17,10 +17,8 @@ from itertools import count
 from multiprocessing.connection import Connection
 from typing import Any, Final
 
-from tests.app.faults.clean_up_driver import services_of
 from tests.app.faults.endings import ending
 from vde_dagster.app.apply.applying import apply_plan
-from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.promote.taking import plan_promotion, plan_rollback
 from vde_dagster.app.services import Services
 from vde_dagster.cli.query import ask
@@ -77,21 +75,6 @@ class Deadly:
             os.kill(os.getpid(), signal.SIGKILL)
 
         return call
-
-
-def compete(folder: str, environment: str) -> None:
-    """Plan, wait for the others, and apply; wait, and apply the same plan again.
-
-    It says how each ended, by which plan, and what that would compute.
-    """
-    project = VdeProject.load(folder)
-    services = services_of(project)
-    plan = plan_environment(services, project.files.graph, environment)
-    computed = [plan.snapshots[each.name].version for each in plan.backfills]
-    _wait("ready")
-    ended = _ended(services, plan)
-    _wait({"plan": plan.plan_id, "ended": ended, "computed": computed})
-    _say(_ended(services, plan))
 
 
 def die(folder: str, what: str, point: str) -> None:
@@ -201,9 +184,7 @@ def _say(answer: object) -> None:
     _talk[0].send(answer)
 
 
-JOBS: Final[dict[str, Callable[..., None]]] = {
-    each.__name__: each for each in (compete, die, move, read)
-}
+JOBS: Final[dict[str, Callable[..., None]]] = {each.__name__: each for each in (die, move, read)}
 
 
 def act(line: Connection, job: str, *arguments: str) -> None:

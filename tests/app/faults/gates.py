@@ -16,13 +16,11 @@ from tests.app.faults.lake import DAYS
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.storing import store_plan
 from vde_dagster.app.binding import Binding, bind_plan
-from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.evaluate.evaluation import evaluate
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.services import Services
 from vde_dagster.composition import VdeProject
 from vde_dagster.core.errors import VdeError
-from vde_dagster.core.ledger.late.decision import NothingToLoad
 from vde_dagster.core.model.kinds import Full, Managed, Seed
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import ALWAYS, Interval
@@ -120,18 +118,6 @@ class Evaluations:
             gated["engine"] = Gated(services.engine, own, method, after, gate)
         return replace(services, **gated), gate
 
-    def session(self, services: Services, name: str) -> str:
-        """Run a catch-up session of a model.
-
-        Returns:
-            How it ended.
-        """
-        try:
-            done = catch_up(services, self.binding, ModelName("kept", name))
-        except VdeError as error:
-            return ending(error)
-        return "nothing" if isinstance(done, NothingToLoad) else "done"
-
     def evaluate(self, services: Services, name: str, day: Interval, *, force: bool = False) -> str:
         """Evaluate a day of a model; a FULL one is computed from all days up to its end.
 
@@ -163,15 +149,12 @@ class Evaluations:
         if ended != "done":
             sys.exit(f"{name} has not loaded {day}: {ended}")
 
-    def begin(self, name: str, day: Interval | None, point: str) -> Gate:
-        """Evaluate a day, or run a session, in a thread that waits at a point."""
+    def begin(self, name: str, day: Interval, point: str) -> Gate:
+        """Evaluate a day in a thread that waits at a point."""
         services, gate = self.services(point)
 
         def run() -> None:
-            if day is None:
-                self.ended[name] = self.session(services, name)
-            else:
-                self.ended[name] = self.evaluate(services, name, day)
+            self.ended[name] = self.evaluate(services, name, day)
 
         thread = threading.Thread(target=run, name=name, daemon=True)
         thread.start()
@@ -179,8 +162,8 @@ class Evaluations:
         self.threads.append(thread)
         return gate
 
-    def come_to(self, points: Mapping[str, str], day: Interval | None) -> None:
-        """Return when each of some models is at its point of a day, or of a session."""
+    def come_to(self, points: Mapping[str, str], day: Interval) -> None:
+        """Return when each of some models is at its point of a day."""
         for name, point in points.items():
             gate = self.begin(name, day, point)
             if not gate.reached.wait(timeout=_PATIENCE):

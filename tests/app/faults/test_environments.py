@@ -1,6 +1,6 @@
-"""Real processes at one environment: planners that compete, readers, and a death at each point.
+"""Real processes at one environment: readers, and a death at each point.
 
-None of them starts Spark: planners compute by DuckDB, and for the others versions count as loaded.
+No process starts Spark: versions count as loaded.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ from vde_dagster.composition import VdeProject
 from vde_dagster.core.names import environment_view
 
 MODELS: Final = 6
-PLANNERS: Final = 8 if is_full() else 3
 PROMOTIONS: Final = 101 if is_full() else 7
 """An odd number: the views end at the other set than they begin with."""
 PATIENCE: Final = 600.0
@@ -37,7 +36,6 @@ MODEL: Final = "MODEL (name {schema}.m{number}, kind FULL);\nSELECT {value} AS x
 SCHEMAS: Final = ("kept", "mart")
 BEFORE: Final = 1
 AFTER: Final = 2
-LEASES: Final = ("vde_leases",)
 
 
 def write(folder: Path, value: int) -> None:
@@ -110,59 +108,6 @@ def assert_shows(folder: Path, environment: str, wanted: dict[str, str]) -> None
     assert {name: target.rsplit("__", 1)[-1] for name, target in found.items()} == wanted
     held = VdeProject.load(folder).services.state.leases()
     assert [each for each in held if not each.is_over] == []
-
-
-@pytest.mark.full
-def test_of_planners_of_one_environment_one_wins_and_the_others_write_nothing(
-    tmp_path: Path,
-) -> None:
-    """Each has files of its own, so that what it writes is known by its models."""
-    first = project(tmp_path / "planner0", 10)
-    promote(first, loaded=True)
-    folders = [first]
-    for number in range(1, PLANNERS):
-        other = project(tmp_path / f"planner{number}", 10 + number)
-        (other / ".vde").symlink_to(first / ".vde", target_is_directory=True)
-        folders.append(other)
-    write(first, 10 + PLANNERS)
-    with started(*(("compete", each, "dev") for each in folders)) as planners:
-        for each in planners:
-            assert answer(each) == "ready"
-        for each in planners:
-            go_on(each)
-        found = [answer(each) for each in planners]
-        assert sorted(each["ended"] for each in found) == [*["Conflict"] * (PLANNERS - 1), "done"]
-        (winner,) = (each for each in found if each["ended"] == "done")
-        losers = [each for each in found if each is not winner]
-        left = everything(first)
-        assert all(len(each["computed"]) == MODELS for each in found)
-        assert named(left, winner) == {winner["plan"], *winner["computed"]}
-        assert [named(left, each) for each in losers] == [set()] * len(losers)
-        for planner in (each for each, had in zip(planners, found, strict=True) if had in losers):
-            go_on(planner)
-            assert answer(planner) == "Conflict", "its plan does not hold any more"
-        assert everything(first) == left
-    shown = VdeProject.load(first).services.state.environment("dev")
-    assert shown is not None
-    assert (shown.revision, shown.plan_id, shown.promoting) == (1, winner["plan"], False)
-    assert set(versions(first, "dev").values()) == set(winner["computed"])
-    assert_shows(first, "dev", versions(first, "dev"))
-
-
-def everything(folder: Path) -> list[str]:
-    """Each row of the state and the catalog, but leases, and each file beside, with its time."""
-    configuration = VdeProject.load(folder).configuration
-    with closing(sqlite3.connect(configuration.database)) as connection:
-        master = "SELECT name FROM sqlite_master WHERE type = 'table'"
-        tables = {name for (name,) in connection.execute(master)} - {*LEASES}
-        assert {"vde_snapshots", "vde_work", "vde_ledger", "iceberg_tables"} < tables
-        rows = [
-            f"{table} {row}"
-            for table in tables
-            for row in connection.execute(f'SELECT * FROM "{table}"')
-        ]
-    files = [each for each in configuration.warehouse.rglob("*") if each.is_file()]
-    return sorted([*rows, *(f"{each} {each.stat().st_mtime_ns}" for each in files)])
 
 
 def named(every: Sequence[str], planner: dict[str, Any]) -> set[str]:

@@ -13,7 +13,7 @@ time with another kind. It covers the rest in part: in memory with `test_power_c
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -89,71 +89,8 @@ def test_ctrl_c_gives_up_models_that_run_at_once_and_the_next_run_computes_them(
     assert plan_environment(services, project.files.graph, "prod").is_empty
 
 
-@pytest.mark.full
-def test_of_two_processes_that_write_the_same_and_different_days_none_loses_or_doubles_a_row(
-    drivers: Drivers, tmp_path: Path
-) -> None:
-    lake = Lake.make(tmp_path, {kind: Kept(kind=kind) for kind in KINDS})
-    lake.land(EVENTS, until=DAYS[1].end)
-    halves = tuple(KINDS)[::2], tuple(KINDS)[1::2]
-    with drivers.lent(2) as both:
-        for driver, own in zip(both, halves, strict=True):
-            driver.tell("begin", tmp_path, points=dict.fromkeys(own, "staged"), day=0)
-        for driver in both:
-            assert driver.answer() == "there"
-        for driver, others in zip(both, reversed(halves), strict=True):
-            driver.tell("compete", tmp_path, models=others, days=[0, 1])
-        # Each has staged the first day of the models that the other one asks for now, and waits.
-        for driver, others in zip(both, reversed(halves), strict=True):
-            assert driver.answer() == ["Conflict", "Conflict"] * len(others)
-        # Both go on only after both were refused, so that none gets in because the other has ended.
-        for driver, others in zip(both, reversed(halves), strict=True):
-            driver.tell("compete_on", tmp_path, models=others, days=[0, 1])
-        for driver, own, others in zip(both, halves, reversed(halves), strict=True):
-            assert driver.answer() == {
-                "own": dict.fromkeys(own, "done"),
-                "ended": [end for kind in others for end in (again(kind), "done")],
-            }
-        found = both[0].ask("converge", tmp_path)
-    assert found == verified(lake)
-    for kind in KINDS:
-        lake.assert_rows_are_exact(kind)
-        assert list(lake.publications(kind).values()) == [1, 1], "each day is published once"
-
-
 def again(kind: str) -> str:
     return "reused" if kind in BY_INTERVAL else "Refused"
-
-
-@pytest.mark.full
-def test_two_environments_that_share_a_new_version_build_it_once(
-    drivers: Drivers, tmp_path: Path
-) -> None:
-    lake = Lake.make(tmp_path, {"parent": Kept(kind="time_range"), "full": Kept(kind="full")})
-    lake.land(EVENTS, until=DAYS[1].end)
-    with drivers.lent(2) as both:
-        assert both[0].ask("apply", tmp_path) == ["full", "parent"]
-        before = {name: lake.key(name) for name in lake.models}
-        edited = Lake(tmp_path, {n: replace(each, copies=2) for n, each in lake.models.items()})
-        edited.landed.extend(lake.landed)
-        edited.write(dict.fromkeys(edited.models, ""))
-        for driver, name in zip(both, ("dev_a", "dev_b"), strict=True):
-            assert driver.ask("plan", tmp_path, environment=name) == "planned"
-        for driver in both:
-            driver.tell("share", tmp_path)
-        computed = [driver.answer() for driver in both]
-    assert sorted([*computed[0], *computed[1]]) == ["full", "parent"], "each model once"
-    for name in edited.models:
-        assert edited.key(name) != before[name]
-        assert list(edited.publications(name).values()) == [1]
-        edited.assert_rows_are_exact(name)
-    state = edited.project.services.state
-    for environment in ("dev_a", "dev_b"):
-        shown = state.environment(environment)
-        assert shown is not None
-        assert {each.key for each in shown.snapshots.values()} >= set(
-            map(edited.key, edited.models)
-        )
 
 
 @pytest.mark.full

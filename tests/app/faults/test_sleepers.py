@@ -21,13 +21,11 @@ from tests.app.faults.test_power_cuts import (
     recorded,
     seen,
 )
-from tests.app.memory_world import WRITING, Fuse, MemoryWorld, build, graph_of, plan
+from tests.app.memory_world import WRITING, Fuse, MemoryWorld, build, graph_of
 from tests.depth import places
-from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Conflict
 from vde_dagster.core.graph.graph import Graph
-from vde_dagster.core.planning.plan import Plan
 
 
 @dataclass
@@ -137,30 +135,3 @@ def test_a_process_that_slept_while_nobody_came_goes_on_where_it_was() -> None:
         build(sleeping(world.services(), Sleep(call=call, meanwhile=world.reboot)), graph)
         assert seen(world, "unmanaged") == world.rows("raw.events")
         assert recorded(world, "unmanaged") == recorded(undisturbed, "unmanaged")
-
-
-@pytest.mark.full
-def test_of_two_processes_that_apply_one_saved_plan_the_first_wins() -> None:
-    graph = graph_of({"unmanaged": model("unmanaged")})
-    start, fuse = one_day_held("unmanaged"), Fuse()
-    first = start.copied()
-    apply_plan(first.services(fuse), plan(first.services(), graph), lambda _: None)
-    last = max(number for number, name in enumerate(fuse.names, start=1) if name in WRITING)
-    lease, *calls = places(fuse.names[: last - 1], WRITING)
-    assert fuse.names[lease - 1] == "acquire_lease"
-    for call in calls:
-        world = start.copied()
-        saved = plan(world.services(), graph)
-        reported: list[str] = []
-
-        def meanwhile(
-            world: MemoryWorld = world, saved: Plan = saved, reported: list[str] = reported
-        ) -> None:
-            with pytest.raises(Conflict, match=f"held by plan {saved.plan_id}") as refused:
-                apply_plan(world.services(), saved, lambda _: None)
-            reported.append(str(refused.value))
-
-        services = sleeping(world.services(), Sleep(call=call, meanwhile=meanwhile))
-        apply_plan(services, saved, lambda _: None)
-        assert len(reported) == 1
-        assert seen(world, "unmanaged") == world.rows("raw.events")
