@@ -8,18 +8,15 @@ from __future__ import annotations
 import pytest
 
 from tests.kinds.sentences.projects import (
-    graph_of,
     inputs_of,
     problems,
     read,
     refusal,
     rows_of,
-    span,
 )
 from vde_dagster.core.model.kinds import IncrementalByPartition
 from vde_dagster.core.model.storage import PartitionField, Transform
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.planning.restatement import restate_all
 
 REGION = """MODEL (
   name db.events,
@@ -104,16 +101,6 @@ def test_a_model_of_another_kind_may_have_partitions_too(kind: str) -> None:
     assert model.storage.partitioned_by == (PartitionField(column="region"),)
     assert not isinstance(model.kind, IncrementalByPartition)
     assert model.kind.is_whole == (kind == "FULL")
-
-
-def test_it_is_restated_whole() -> None:
-    found = restate_all(
-        graph_of(REGION),
-        [NAME],
-        span("2024-02-01", "2024-02-02"),
-        {NAME: [span("2024-01-01", "2024-03-01")]},
-    )
-    assert found.ranges == {NAME: (span("2024-01-01", "2024-03-01"),)}
 
 
 def test_a_range_of_time_may_choose_the_partitions_to_update() -> None:

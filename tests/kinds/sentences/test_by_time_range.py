@@ -9,7 +9,6 @@ import pytest
 
 from tests.app.memory_world import RAW, MemoryWorld, bound, hour_of
 from tests.kinds.sentences.projects import (
-    binding_of,
     built,
     graph_of,
     inputs_of,
@@ -66,7 +65,6 @@ SELECT
 FROM sales_data s
 LEFT JOIN product_usage p ON s.product_id = p.product_id AND s.customer_id = p.customer_id
 """
-DEMO_NAME = ModelName("demo", "incrementals_demo")
 USAGE = """MODEL (
   name staging.product_usage,
   kind INCREMENTAL_BY_TIME_RANGE (time_column last_usage_date),
@@ -316,13 +314,6 @@ def test_a_parent_may_be_read_in_a_wider_range_than_the_interval(dialect: str, b
     found = inputs_of(USAGE, text, start="2024-10-25", end="2024-11-05")
     usage = ModelName("staging", "product_usage")
     assert found[usage] == (span("2024-09-25", "2024-11-05"),)
-
-
-def test_the_table_of_a_version_has_the_version_in_its_name() -> None:
-    graph = graph_of(USAGE, DEMO)
-    version = graph[DEMO_NAME].fingerprint.data_version
-    table = binding_of(graph).table(DEMO_NAME)
-    assert str(table) == f"vde__demo.demo__incrementals_demo__{version}"
 
 
 def test_comments_on_projections_describe_the_columns() -> None:

@@ -24,12 +24,10 @@ from tests.kinds.sentences.projects import (
     rows_of,
     span,
     sql_of,
-    table_of,
 )
 from vde_dagster.core.errors import ProjectInvalid
 from vde_dagster.core.model.kinds import IncrementalByUniqueKey
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.planning.restatement import restate_all
 from vde_dagster.core.sql.reads.input_ranges import WHOLE
 from vde_dagster.core.time.schedule import missing
 
@@ -158,16 +156,6 @@ def test_the_first_load_of_the_example_makes_the_whole_table() -> None:
     assert world.rows(str(NAME)) == rows
     assert built(world, EXAMPLE, environment="dev") == []
     assert world.rows(f"{NAME.schema}__dev.{NAME.name}") == rows
-
-
-@pytest.mark.full
-def test_each_column_is_cast_to_its_declared_type() -> None:
-    world = a_source()
-    declared = "columns (id int, item_id double, event_date date),\n  start '2020"
-    built(world, EXAMPLE.replace("start '2020", declared))
-    table = world.catalog.table(table_of(world, str(NAME)))
-    assert table is not None
-    assert [each.type for each in table.columns] == ["int", "double", "date"]
 
 
 # When a key is there already
@@ -303,17 +291,6 @@ def test_incremental_predicates_of_dbt_are_a_merge_filter() -> None:
 
 
 # Restatement
-
-
-def test_it_is_restated_whole() -> None:
-    loaded = {NAME: [span("2020-01-01", "2024-10-31")]}
-    found = restate_all(
-        graph_of(EXAMPLE),
-        [NAME],
-        span("2024-10-01", "2024-10-02"),
-        loaded,
-    )
-    assert found.ranges == {NAME: (span("2020-01-01", "2024-10-31"),)}
 
 
 @pytest.mark.full

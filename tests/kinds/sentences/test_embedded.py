@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.app.memory_world import MemoryWorld
-from tests.kinds.sentences.projects import built, node_of, read, refusal, rows_of, sql_of
+from tests.kinds.sentences.projects import built, node_of, read, rows_of, sql_of
 from vde_dagster.core.model.kinds import Embedded
 from vde_dagster.core.names import TableName
 
@@ -48,12 +48,3 @@ def test_an_edit_of_it_is_an_edit_of_what_reads_it() -> None:
     edited = LARGE.replace("> 10", "> 15")
     before, after = node_of(LARGE, COUNTED).fingerprint, node_of(edited, COUNTED).fingerprint
     assert before.data_version != after.data_version
-
-
-def test_a_python_model_cannot_be_one() -> None:
-    text = (
-        "from vde_dagster import model\n"
-        "@model('m.x', columns={'a': 'int'}, kind='EMBEDDED')\n"
-        "def x(context): ..."
-    )
-    assert refusal(text) == "a Python model cannot be of kind EMBEDDED"

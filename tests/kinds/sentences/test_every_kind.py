@@ -15,6 +15,7 @@ from tests.depth import examples
 from tests.kinds.sentences.projects import (
     built,
     fill,
+    graph_of,
     instant,
     node_of,
     problems,
@@ -24,7 +25,8 @@ from tests.kinds.sentences.projects import (
     table_of,
 )
 from vde_dagster.core.errors import ProjectInvalid
-from vde_dagster.core.names import TableName
+from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.planning.restatement import restate
 from vde_dagster.core.time.intervals import Interval
 from vde_dagster.core.time.schedule import batches, missing
 
@@ -257,6 +259,33 @@ def test_batches_that_build_on_each_other_are_no_option() -> None:
     assert "the kind INCREMENTAL_BY_PARTITION has no option 'batch_size'" in found
 
 
+# Restatement, and Python
+@pytest.mark.parametrize(
+    "keyword", ["INCREMENTAL_BY_PARTITION", "INCREMENTAL_BY_UNIQUE_KEY", "INCREMENTAL_UNMANAGED"]
+)
+def test_what_builds_on_its_own_rows_is_restated_whole(keyword: str) -> None:
+    name, loaded = ModelName("demo", "x"), span("2024-01-01", "2024-03-01")
+    found = restate(
+        graph_of(text_of(keyword)),
+        name,
+        span("2024-02-01", "2024-02-02"),
+        {name: [loaded]},
+        whole=lambda model: model.kind.restates_whole,
+    )
+    assert found.ranges == {name: (loaded,)}
+
+
+@pytest.mark.parametrize("keyword", ["EMBEDDED", "MANAGED", "SEED", "VIEW"])
+def test_a_python_model_cannot_be_of_every_kind(keyword: str) -> None:
+    kind = {"name": keyword} | ({"path": "a.csv"} if keyword == "SEED" else {})
+    text = (
+        "from vde_dagster import model\n"
+        f"@model('m.x', columns={{'a': 'int'}}, kind={kind})\n"
+        "def x(context): ..."
+    )
+    assert refusal(text) == f"a Python model cannot be of kind {keyword}"
+
+
 # Environments
 
 EVENTS = """MODEL (
@@ -270,7 +299,6 @@ SELECT SUM(amount) AS amount FROM demo.events"""
 LARGE = "MODEL (name demo.large, kind VIEW); SELECT id FROM demo.events WHERE amount > 10"
 
 
-@pytest.mark.full
 @pytest.mark.parametrize("environment,schema", [("prod", "demo"), ("dev", "demo__dev")])
 def test_each_environment_has_a_view_of_the_versioned_table(environment: str, schema: str) -> None:
     world = MemoryWorld()

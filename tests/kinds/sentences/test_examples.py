@@ -22,7 +22,6 @@ from tests.kinds.sentences.test_full import EXAMPLE as FULL
 from tests.kinds.sentences.test_seed import EXAMPLE as SEED
 from tests.kinds.sentences.test_seed import PATH, ROWS
 from vde_dagster.core.errors import ProjectInvalid
-from vde_dagster.core.names import TableName
 
 FILES = {PATH: ROWS}
 SOURCE = [(1, 7, "n", "d", None), (2, 7, "n", "d", None)]
@@ -56,17 +55,6 @@ def test_the_query_is_checked_before_any_data_is_read(text: str, wrong: tuple[st
         built(world, text.replace(*wrong))
     assert [str(name) for name in world.catalog.tables] == ["raw.events", "raw.rows"]
     assert world.state.environment("prod") is None
-
-
-@pytest.mark.parametrize("text", [FULL, SEED], ids=["full", "seed"])
-def test_the_schema_of_an_environment_has_a_view_of_the_table(text: str) -> None:
-    world, name = world_of(), read(text, FILES).name
-    built(world, text, environment="dev", attachments=FILES)
-    view = world.catalog.view(TableName("demo__dev", name.name))
-    assert view is not None
-    assert view.target == table_of(world, str(name), "dev")
-    assert view.target in world.catalog.tables
-    assert world.catalog.view(TableName("demo", name.name)) is None
 
 
 def test_each_column_is_cast_to_its_declared_type() -> None:

@@ -7,7 +7,6 @@ import pytest
 from tests.app.memory_world import RAW, MemoryWorld
 from tests.kinds.sentences.projects import (
     built,
-    fill,
     graph_of,
     node_of,
     problems,
@@ -65,11 +64,3 @@ def test_its_query_runs_as_it_is_written() -> None:
     found = rows_of(EXAMPLE, start="2024-01-01", end="2024-01-02", data={"raw.rows": data})
     assert found == [(7, 2), (8, 1)]
     assert "WHERE" not in sql_of(EXAMPLE)  # nothing is filtered behind it
-
-
-def test_a_model_of_the_example_is_built() -> None:
-    world = MemoryWorld()
-    world.land(until=24)
-    fill(world, "raw.rows", [(1, 7, "n", "d", None), (2, 7, "n", "d", None)])
-    built(world, EXAMPLE)
-    assert world.rows("demo.full_model_example") == [(7, 2)]

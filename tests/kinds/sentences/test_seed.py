@@ -55,15 +55,6 @@ def test_it_is_loaded_once_unless_the_model_or_the_file_changed() -> None:
     assert [row[1] for row in world.rows("demo.seed_example")] == ["2", "4", "6"]
 
 
-def test_a_python_model_cannot_be_one() -> None:
-    text = (
-        "from vde_dagster import model\n"
-        "@model('m.x', columns={'a': 'int'}, kind={'name': 'SEED', 'path': 'a.csv'})\n"
-        "def x(context): ..."
-    )
-    assert refusal(text) == "a Python model cannot be of kind SEED"
-
-
 def test_its_path_is_relative_to_the_file_of_the_model(tmp_path: Path) -> None:
     (tmp_path / "models" / "demo").mkdir(parents=True)
     (tmp_path / "seeds").mkdir()

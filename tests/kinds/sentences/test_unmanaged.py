@@ -10,10 +10,9 @@ from itertools import pairwise
 
 import pytest
 
-from tests.kinds.sentences.projects import graph_of, instant, problems, read, span
+from tests.kinds.sentences.projects import instant, problems, read, span
 from vde_dagster.core.model.kinds import IncrementalUnmanaged
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.planning.restatement import restate_all
 from vde_dagster.core.time.intervals import Interval
 
 EXAMPLE = """MODEL (
@@ -64,14 +63,5 @@ def test_what_fell_due_while_nothing_ran_is_one_run() -> None:
 def test_how_it_is_loaded_is_not_managed(option: str) -> None:
     text = EXAMPLE.replace("UNMANAGED", f"UNMANAGED ({option} 2)")
     (found,) = problems(text)
-    assert found.message == f"the kind INCREMENTAL_UNMANAGED has no option {option!r}"
-
-
-def test_it_is_restated_whole() -> None:
-    found = restate_all(
-        graph_of(EXAMPLE),
-        [NAME],
-        span("2024-02-01", "2024-02-02"),
-        {NAME: [span("2024-01-01", "2024-03-01")]},
-    )
-    assert found.ranges == {NAME: (span("2024-01-01", "2024-03-01"),)}
+    assert f"{option} is no option of INCREMENTAL_UNMANAGED" in found.message
+    assert "INCREMENTAL_BY_TIME_RANGE or INCREMENTAL_BY_UNIQUE_KEY" in found.advice

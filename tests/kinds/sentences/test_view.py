@@ -11,7 +11,6 @@ from tests.kinds.sentences.projects import (
     node_of,
     plan_of,
     read,
-    refusal,
     table_of,
 )
 from vde_dagster.app.apply.filling import evaluate_range
@@ -71,15 +70,6 @@ def test_its_name_has_its_version() -> None:
 )
 def test_a_model_without_a_kind_is_one(text: str) -> None:
     assert read(text).kind == View()
-
-
-def test_a_python_model_cannot_be_one() -> None:
-    text = (
-        "from vde_dagster import model\n"
-        "@model('m.x', columns={'a': 'int'}, kind='VIEW')\n"
-        "def x(context): ..."
-    )
-    assert refusal(text) == "a Python model cannot be of kind VIEW"
 
 
 @pytest.mark.full
