@@ -12,17 +12,14 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import Enum
 from functools import lru_cache
-from pathlib import Path
 from random import Random
 from typing import Final
 
 from tests.app.generated_python import IN_PYTHON, code_of
-from tests.app.memory_world import DEFAULTS, RAW_COLUMNS, SOURCE, START, graph_of
-from vde_dagster.core.errors import Place
+from tests.app.memory_world import RAW_COLUMNS, SOURCE, START, declared_source, graph_of
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import IntervalUnit
-from vde_dagster.project.model_files import external_source
 
 OTHERS: Final = ModelName("raw", "others")
 HOUR: Final = timedelta(hours=1)
@@ -319,12 +316,7 @@ class Made:
 @lru_cache(maxsize=100)
 def project(models: tuple[Made, ...]) -> Graph:
     """The graph of some generated models over the two sources."""
-    others = external_source(
-        OTHERS,
-        RAW_COLUMNS,
-        place=Place(path=Path("external_models.yaml")),
-        defaults=DEFAULTS,
-    )
+    others = declared_source(OTHERS, RAW_COLUMNS)
     files = {each.path: each.files for each in models}
     return graph_of({each.path: each.text for each in models}, others, files=files)
 

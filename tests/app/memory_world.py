@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import wraps
 from pathlib import Path
-from typing import Any, Final, ParamSpec
+from typing import Any, Final, ParamSpec, TypeVar
 
 from tests.app.read_models import read_before
 from tests.worlds.catalog import MemoryCatalog
@@ -19,6 +19,7 @@ from tests.worlds.state import copied_state, memory_state
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.binding import Binding, bind_environment
 from vde_dagster.app.evaluate.evaluated import Evaluated
+from vde_dagster.app.inspect.verify import verify
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.promote.promotion import finish_promotions
 from vde_dagster.app.services import VALID_TO, Services
@@ -35,6 +36,7 @@ from vde_dagster.project.defaults import Defaults
 from vde_dagster.project.model_files import external_source, read_model
 
 P = ParamSpec("P")
+T = TypeVar("T")
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
 RAW = TableName("raw", "events")
@@ -298,6 +300,12 @@ def made_once(make: Callable[P, MemoryWorld]) -> Callable[P, MemoryWorld]:
     return copied
 
 
+def there(found: T | None) -> T:
+    """What was looked for, which has to be there."""
+    assert found is not None
+    return found
+
+
 def hour_of(hours: float) -> datetime:
     return START + timedelta(hours=hours)
 
@@ -306,6 +314,12 @@ def file_of(name: str) -> Path:
     """The file of a model, which is one of SQL unless its name says more."""
     path = Path("models", name)
     return path if path.suffix else path.with_suffix(".sql")
+
+
+def declared_source(name: ModelName, columns: Mapping[str, str]) -> ModelSource:
+    """A source of these columns, as a project declares it."""
+    place = Place(path=Path("external_models.yaml"))
+    return external_source(name, columns, place=place, defaults=DEFAULTS)
 
 
 def graph_of(
@@ -319,12 +333,7 @@ def graph_of(
     ``columns`` are other types of columns of the one source, and ``files`` those that belong to a
     MODEL text, by the name of that.
     """
-    source = external_source(
-        SOURCE,
-        RAW_COLUMNS | columns,
-        place=Place(path=Path("external_models.yaml")),
-        defaults=DEFAULTS,
-    )
+    source = declared_source(SOURCE, RAW_COLUMNS | columns)
     written = [
         ModelSource(
             path=file_of(name),
@@ -360,3 +369,9 @@ def bound(services: Services, environment: str = "prod") -> Binding:
     binding = bind_environment(services, environment)
     assert binding is not None
     return binding
+
+
+def mismatches(services: Services, name: ModelName) -> list[str]:
+    """Where the rows of a model in production are not as they were recorded."""
+    found = verify(services, bound(services), [name])
+    return [str(each) for one in found for each in one.mismatches]

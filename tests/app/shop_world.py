@@ -67,6 +67,12 @@ def change(plan: Plan, name: str) -> Any:
     return {str(each.name): each for each in plan.changes}[name]
 
 
+def versions(world: MemoryWorld, environment: str = "prod") -> dict[ModelName, str]:
+    """The version of each model that an environment shows."""
+    snapshots = bound(world.services(), environment).snapshots
+    return {name: each.version for name, each in snapshots.items()}
+
+
 def entries(world: MemoryWorld, environment: str, name: ModelName) -> tuple[LedgerEntry, ...]:
     services = world.services()
     key = bound(services, environment).key(name)

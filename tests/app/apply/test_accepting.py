@@ -17,6 +17,7 @@ from tests.app.memory_world import (
     hour_of,
     made_once,
     plan,
+    there,
 )
 from tests.app.read_models import reading_once
 from tests.app.test_faults import cuts
@@ -128,8 +129,7 @@ def test_who_accepted_what_when_and_why_is_recorded_with_the_work() -> None:
     work_id = accept(world).done.work_id
     work = newest(world)
     assert (work.intent.work_id, work.state) == (work_id, UnitOfWorkState.DONE)
-    accepted = work.intent.accepted
-    assert accepted is not None
+    accepted = there(work.intent.accepted)
     assert (accepted.work_id, accepted.audits) == (before.intent.work_id, ("accepted_range",))
     assert (accepted.reason, accepted.author) == (REASON, "")
     assert accepted.accepted_at == world.clock.now()
@@ -165,8 +165,7 @@ def test_a_session_that_is_accepted_moves_marks_and_what_is_pending(mode: str) -
     before = newest(world, graph)
     accept(world, graph=graph)
     assert amounts(world) == [10, 20, 30, 99]
-    session = before.intent.session
-    assert session is not None
+    session = there(before.intent.session)
     assert world.state.marks(before.intent.key) == {each.source: each for each in session.marks}
     assert world.state.pending([before.intent.key]) == {}
     found = detect(world.services(), bound(world.services()), NAME)
@@ -174,8 +173,7 @@ def test_a_session_that_is_accepted_moves_marks_and_what_is_pending(mode: str) -
     assert not found.has_moved
     done, given_up = world.state.sessions(before.intent.key, limit=2)
     assert (done.state.value, given_up.state.value) == ("done", "abandoned")
-    question = world.state.question(done.intent.work_id)
-    assert question is not None
+    question = there(world.state.question(done.intent.work_id))
     assert question == world.state.question(given_up.intent.work_id)
     assert_nothing_is_left_to_do(world, graph)
 
@@ -328,8 +326,7 @@ def test_an_acceptance_that_dies_at_any_call_is_done_or_can_be_said_again(
     except AuditFailed:
         accept(world)
     assert amounts(world) == [10, 20, 70, 80]
-    accepted = newest(world).intent.accepted
-    assert accepted is not None
+    accepted = there(newest(world).intent.accepted)
     assert accepted.reason == REASON
     assert_nothing_is_left_to_do(world)
 

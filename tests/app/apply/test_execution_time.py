@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from tests.app.memory_world import RAW, MemoryWorld, bound, graph_of, hour_of
+from tests.app.memory_world import RAW, MemoryWorld, bound, graph_of, hour_of, there
 from tests.worlds.clock import ManualClock
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.filling import evaluate_range
@@ -114,8 +114,7 @@ def test_a_session_that_nobody_planned_has_one_moment(name: str) -> None:
     services = replace(services, clock=Passing(world.clock))
     done = catch_up(services, bound(services), ModelName("m", name))
     assert isinstance(done, Evaluated)
-    work = services.state.work(done.work_id)
-    assert work is not None
+    work = there(services.state.work(done.work_id))
     assert moments(world, name) == {built, work.intent.execution_time}
 
 

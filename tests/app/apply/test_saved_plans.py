@@ -18,6 +18,7 @@ from tests.app.memory_world import (
     graph_of,
     made_once,
     plan,
+    there,
 )
 from tests.worlds.state import memory_state
 from vde_dagster.app.apply.applying import apply_plan
@@ -128,8 +129,7 @@ def test_the_plans_options_and_decisions_are_applied_with_it(world: MemoryWorld)
     text = saved_text(SHOP, plan_environment(world.services(), EDITED, "prod", options))
     done = apply(world.services(), text)
     assert {str(each.key.model) for each in done} == {"mart.daily", "mart.people"}
-    shown = world.state.environment("prod")
-    assert shown is not None
+    shown = there(world.state.environment("prod"))
     decided = shown.snapshots[name]
     assert (decided.category, decided.decided_by) == (Category.NON_BREAKING, DecidedBy.PERSON)
 
@@ -148,8 +148,7 @@ def test_a_plan_for_a_new_environment_is_refused_where_it_would_get_other_versio
 ) -> None:
     wider = {**PROJECT, "daily": DAILY.replace("AS amount", "AS amount, COUNT(*) AS n")}
     text = save(world, "dev", wider)
-    shown = world.state.environment("prod")
-    assert shown is not None
+    shown = there(world.state.environment("prod"))
     assert read(text).snapshots[TOTAL].version == shown.snapshots[TOTAL].version
     world.state = memory_state(world.clock)  # what dev would share is not known any more
     refused_without_a_write(world, text, "another version than the one that was reviewed")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.app.memory_world import Fuse, MemoryWorld, PowerCut, graph_of
+from tests.app.memory_world import Fuse, MemoryWorld, PowerCut, graph_of, there
 from tests.app.shop_world import SALES, SHOP, asked, done, shop_in_production
 from vde_dagster.app.apply.accepting import Accepted, Accepting, publish_refused
 from vde_dagster.app.apply.applying import apply_plan
@@ -54,8 +54,7 @@ def test_what_was_filled_keeps_its_owner() -> None:
 
 def test_what_is_shown_keeps_its_owner() -> None:
     world = shop_in_production()
-    shown = world.services().state.environment("prod")
-    assert shown is not None
+    shown = there(world.services().state.environment("prod"))
     world.land((80, 1), until=96)
     apply_plan(world.services(), plan_run(world.services(), "prod"), lambda _: None)
     keys = [each.key for each in shown.snapshots.values() if not each.is_source]

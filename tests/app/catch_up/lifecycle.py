@@ -5,22 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from pathlib import Path
 from typing import Any, Final
 
-from tests.app.memory_world import DEFAULTS, MemoryWorld, bound, build, graph_of, hour_of
+from tests.app.memory_world import MemoryWorld, bound, build, declared_source, graph_of, hour_of
 from vde_dagster.app.catch_up.detecting import detect
 from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.services import VALID_TO, Services
 from vde_dagster.core.columns import Column
-from vde_dagster.core.errors import Place
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.ledger.late.decision import Decision, NothingToLoad
 from vde_dagster.core.model.model import ModelSource
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.time.intervals import Interval
-from vde_dagster.project.model_files import external_source
 
 COLUMNS: Final = {"account": "bigint", "at": "timestamp", "landed": "timestamp"}
 RAW: Final = ("signups", "plans", "cancels", "requests")
@@ -101,8 +98,7 @@ def sequential(state: str = "", **more: str) -> Graph:
 
 
 def raw(name: str) -> ModelSource:
-    place = Place(path=Path("external_models.yaml"))
-    return external_source(ModelName("raw", name), COLUMNS, place=place, defaults=DEFAULTS)
+    return declared_source(ModelName("raw", name), COLUMNS)
 
 
 @dataclass

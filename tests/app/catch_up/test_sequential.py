@@ -18,11 +18,10 @@ from tests.app.catch_up.lifecycle import (
     sequential,
     span,
 )
-from tests.app.memory_world import bound, hour_of
+from tests.app.memory_world import bound, hour_of, mismatches
 from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.inputs.completeness import Due, due_of
-from vde_dagster.app.inspect.verify import verify
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.ledger.late.decision import Load, NothingToLoad
@@ -70,12 +69,6 @@ def computed(life: Lifecycle) -> tuple[Interval, ...]:
     return tuple(each.interval for each in last.publication.changes)
 
 
-def verified(life: Lifecycle) -> list[str]:
-    services = life.services()
-    found = verify(services, bound(services), [STATE])
-    return [str(each) for one in found for each in one.mismatches]
-
-
 @pytest.mark.full
 def test_late_events_of_the_hours_two_and_three_are_carried_to_the_last_hour() -> None:
     life = loaded()
@@ -90,7 +83,7 @@ def test_late_events_of_the_hours_two_and_three_are_carried_to_the_last_hour() -
     assert isinstance(found, Evaluated)
     assert computed(life) == hours(2, 3, 4, 5, 6)
     assert life.rows(STATE) == from_scratch(life, 7)
-    assert verified(life) == []
+    assert mismatches(life.services(), STATE) == []
     assert isinstance(life.decided(STATE), NothingToLoad)
 
 
@@ -129,7 +122,7 @@ def test_an_hour_that_a_person_evaluates_again_is_followed_by_what_reads_it() ->
     services = life.services()
     evaluate_range(services, bound(services), STATE, span(1, 1))
     assert life.rows(STATE) == from_scratch(life, 6)
-    assert verified(life) == []
+    assert mismatches(life.services(), STATE) == []
 
 
 def test_an_hour_behind_one_that_is_held_back_waits_for_it(

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from pathlib import Path
 from typing import Final
 
 import pytest
 
 from tests.app.memory_world import (
-    DEFAULTS,
     RAW,
     RAW_COLUMNS,
     SOURCE,
@@ -18,9 +16,11 @@ from tests.app.memory_world import (
     bound,
     build,
     build_due,
+    declared_source,
     graph_of,
     hour_of,
     made_once,
+    mismatches,
 )
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.filling import evaluate_range
@@ -28,17 +28,15 @@ from vde_dagster.app.catch_up.detecting import detect
 from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.evaluate.evaluation import evaluate
-from vde_dagster.app.inspect.verify import verify
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.core.columns import Column
-from vde_dagster.core.errors import Place, Refused
+from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.ledger.late.decision import NothingToLoad
 from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.planning.options import PlanOptions
 from vde_dagster.core.time.intervals import Interval
-from vde_dagster.project.model_files import external_source
 
 NAME: Final = ModelName("a", "p")
 LATE: Final = ", late_data (mode stateless, sources (raw.events))"
@@ -64,12 +62,6 @@ def marked(world: MemoryWorld) -> HighWaterMark | None:
     return world.state.marks(bound(world.services()).key(NAME)).get(SOURCE)
 
 
-def verified(world: MemoryWorld) -> list[str]:
-    services = world.services()
-    found = verify(services, bound(services), [NAME])
-    return [str(each) for one in found for each in one.mismatches]
-
-
 @pytest.mark.full
 def test_what_others_evaluated_between_two_sessions_is_not_loaded_twice() -> None:
     world = MemoryWorld()
@@ -88,7 +80,7 @@ def test_what_others_evaluated_between_two_sessions_is_not_loaded_twice() -> Non
     services = world.services()
     catch_up(services, bound(services), NAME)
     assert amounts(world) == [1, 2, 10, 20, 30]
-    assert verified(world) == []
+    assert mismatches(world.services(), NAME) == []
 
 
 @made_once
@@ -158,7 +150,7 @@ def test_late_rows_of_hours_with_fewer_columns_rebuild_these_hours_and_no_others
     catch_up(services, bound(services), NAME)
     assert amounts(world) == [1, 2, 5, 7, 10, 100]
     assert isinstance(detect(services, bound(services), NAME), NothingToLoad)
-    assert verified(world) == []
+    assert mismatches(world.services(), NAME) == []
 
 
 def removing(world: MemoryWorld, *gone: int) -> None:
@@ -183,7 +175,7 @@ def test_r7_a_delete_in_the_source_is_followed_by_overwriting_what_is_loaded() -
     assert found.session is not None
     assert "deletes rows that may be loaded already" in found.session.rewrite
     assert amounts(world) == [10, 20, 21]
-    assert verified(world) == []
+    assert mismatches(world.services(), NAME) == []
     world.land((0.7, 12), until=3)
     catch_up(services, bound(services), NAME)
     assert amounts(world) == [10, 12, 20, 21]
@@ -210,7 +202,7 @@ def test_r8_a_delete_that_would_empty_an_hour_is_refused_until_a_person_says_so(
     else:
         catch_up(services, bound(services), NAME, reload=True)
     assert amounts(world) == [10]
-    assert verified(world) == []
+    assert mismatches(world.services(), NAME) == []
 
 
 OTHER: Final = TableName("raw", "others")
@@ -231,12 +223,7 @@ def shop(*, p2: str = "", q2: str = "") -> Graph:
         "q": model("q", "raw.others", STOPPING.replace("raw.events", "raw.others")),
         "q2": model("q2", "a.q", "") + q2,
     }
-    others = external_source(
-        ModelName("raw", "others"),
-        RAW_COLUMNS,
-        place=Place(path=Path("external_models.yaml")),
-        defaults=DEFAULTS,
-    )
+    others = declared_source(ModelName("raw", "others"), RAW_COLUMNS)
     return graph_of(texts, others)
 
 
@@ -283,4 +270,4 @@ def test_a_lookback_over_an_interval_of_fewer_columns_is_recorded_with_those_of_
     services = world.services()
     evaluate(services, bound(services), NAME, Interval(hour_of(24), hour_of(48)))
     assert [row[2:] for row in world.rows("a.p")] == [(1, None), (2, 4)]
-    assert verified(world) == []
+    assert mismatches(world.services(), NAME) == []

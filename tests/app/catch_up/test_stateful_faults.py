@@ -10,8 +10,8 @@ from typing import Final
 import pytest
 
 from tests.app.catch_up.lifecycle import CANCELS, PLANS, REQUESTS, SIGNUPS, STATE, Lifecycle
-from tests.app.catch_up.test_sequential import from_scratch, loaded, verified
-from tests.app.memory_world import Fuse, PowerCut, bound
+from tests.app.catch_up.test_sequential import from_scratch, loaded
+from tests.app.memory_world import Fuse, PowerCut, bound, mismatches
 from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.core.ledger.late.decision import NothingToLoad
@@ -64,7 +64,7 @@ def test_the_next_session_finishes_what_a_power_cut_left(number: int, after: boo
     life.world.reboot()
     life.catch_up(STATE)
     assert life.rows(STATE) == from_scratch(life, 7)
-    assert verified(life) == []
+    assert mismatches(life.services(), STATE) == []
     assert isinstance(life.decided(STATE), NothingToLoad)
     key = bound(life.services()).key(STATE)
     works = life.services().state.sessions(key, limit=9)

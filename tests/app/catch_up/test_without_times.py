@@ -16,6 +16,7 @@ from tests.app.memory_world import (
     graph_of,
     hour_of,
     made_once,
+    mismatches,
 )
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.filling import evaluate_range
@@ -23,7 +24,6 @@ from vde_dagster.app.apply.running import plan_run
 from vde_dagster.app.catch_up.detecting import detect
 from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.evaluate.evaluated import Evaluated
-from vde_dagster.app.inspect.verify import verify
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import Graph
@@ -64,12 +64,6 @@ def session(world: MemoryWorld, fuse: Fuse | None = None, *, reload: bool = Fals
     return catch_up(services, bound(services), NAME, reload=reload)
 
 
-def verified(world: MemoryWorld) -> list[str]:
-    services = world.services()
-    found = verify(services, bound(services), [NAME])
-    return [str(each) for one in found for each in one.mismatches]
-
-
 @pytest.mark.full
 @pytest.mark.parametrize("where", [BOUNDED, "", "WHERE amount > 0"], ids=["bounded", "all", "some"])
 def test_late_and_new_rows_are_appended_once(where: str) -> None:
@@ -82,7 +76,7 @@ def test_late_and_new_rows_are_appended_once(where: str) -> None:
     assert amounts(world) == [1, 2, 10, 20, 30]
     assert isinstance(session(world), NothingToLoad)
     assert amounts(world) == [1, 2, 10, 20, 30]
-    assert verified(world) == []
+    assert mismatches(world.services(), NAME) == []
     assert world.state.holdings([bound(world.services()).key(NAME)])[
         bound(world.services()).key(NAME)
     ].computed == (Interval(START, hour_of(3)),)
@@ -189,7 +183,7 @@ def test_changed_rows_rebuild_the_table() -> None:
     world.land((0.7, 1), until=2)
     session(world)
     assert amounts(world) == [1, 11, 20, 21]
-    assert verified(world) == []
+    assert mismatches(world.services(), NAME) == []
 
 
 def test_a_source_with_fewer_rows_does_not_rebuild_the_table_unless_asked() -> None:
@@ -225,7 +219,7 @@ def test_a_restatement_rebuilds_it_as_of_the_source_now_and_sets_the_mark() -> N
     world.land((1.7, 2), until=3)
     session(world)
     assert amounts(world) == [1, 2, 5, 10, 20]
-    assert verified(world) == []
+    assert mismatches(world.services(), NAME) == []
 
 
 def test_a_loaded_interval_is_refused_and_never_appended_twice() -> None:
@@ -244,7 +238,7 @@ def test_new_columns_of_a_kept_table_stay_null_in_older_rows() -> None:
     build(world.services(), graph)
     found = sorted((row[2], row[3]) for row in world.rows("a.log"))
     assert found == [(1, 2), (10, None), (20, None), (30, 60)]
-    assert verified(world) == []
+    assert mismatches(world.services(), NAME) == []
 
 
 def test_late_rows_that_the_query_leaves_out_change_nothing() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Final
 
 import pytest
@@ -19,6 +19,7 @@ from tests.app.memory_world import (
     bound,
     graph_of,
     made_once,
+    there,
 )
 from tests.app.shop_world import (
     AMOUNTS,
@@ -185,8 +186,7 @@ def test_small_files_become_few_and_nothing_is_computed_again() -> None:
     record_head(world, name)
     count = len(world.catalog.data_files(name))
     found = maintained(world, upkeep=replace(WEEK, small_files=4))
-    compacted = of(found, SALES_NAME).compacted
-    assert compacted is not None
+    compacted = there(of(found, SALES_NAME).compacted)
     assert (compacted.files, compacted.files_after) == (count, 1)
     assert [each.digest for each in entries(world, "prod", SALES_NAME)] == [
         each.digest for each in kept
@@ -460,8 +460,7 @@ def test_r3_who_records_what_it_reads_between_announcement_and_expiry_takes_it_b
     world = shop_in_production()
     old = max(snapshots(world, TRIPLE_NAME))
     restated(world, "mart.triple")
-    reading = world.state.work(entries(world, "prod", TOTAL_NAME)[0].work_id)
-    assert reading is not None
+    reading = there(world.state.work(entries(world, "prod", TOTAL_NAME)[0].work_id))
 
     def begin() -> None:
         key = key_of(world, TOTAL_NAME)
@@ -567,8 +566,7 @@ def test_maintenance_that_is_cut_at_any_call_is_completed_by_the_next_one() -> N
 def test_files_that_a_dead_process_had_still_to_delete_are_deleted_by_the_next_one() -> None:
     world = due()
     name = table_of(world, TOTAL_NAME)
-    history = world.catalog.table_history(name)
-    assert history is not None
+    history = there(world.catalog.table_history(name))
     old = min(history.snapshots)
     world.catalog.announce_expiry(name, [old], token="dead", metadata=history.metadata)
     world.catalog.forget(name)
@@ -615,12 +613,3 @@ def test_one_that_slept_while_another_one_took_over_removes_nothing() -> None:
     found = maintain(between.services(), TIMES, ALL)
     assert [each.table for each in found.busy] == [name]
     assert old in snapshots(world, SALES_NAME)
-
-
-def test_the_time_of_the_database_decides() -> None:
-    world = restated_thrice()
-    assert isinstance(world.state.references().now, datetime)
-    world.clock.advance(10 * DAY)
-    assert world.state.references().now == world.clock.now()
-    gone = past(world, TOTAL_NAME)
-    assert set(of(maintained(world), TOTAL_NAME).expired) == gone

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from tests.app.memory_world import DEFAULTS, MemoryWorld, build, graph_of
+from tests.app.memory_world import MemoryWorld, build, declared_source, graph_of
 from vde_dagster.core.columns import Column
-from vde_dagster.core.errors import Place, Refused
+from vde_dagster.core.errors import Refused
 from vde_dagster.core.names import ModelName, TableName
-from vde_dagster.project.model_files import external_source
 
 BETWEEN = "t.ds BETWEEN @start_ds AND @end_ds"
 BY_TIME = "INCREMENTAL_BY_TIME_RANGE (time_column day)"
@@ -34,12 +31,7 @@ def built(
     world.catalog.create_table(TABLE, columns)
     world.catalog.append(TABLE, [(number, text, text) for number, text in enumerate(texts)])
     world.land(until=72)
-    source = external_source(
-        ModelName("raw", "texts"),
-        TYPES if declared is None else declared,
-        place=Place(path=Path("external_models.yaml")),
-        defaults=DEFAULTS,
-    )
+    source = declared_source(ModelName("raw", "texts"), TYPES if declared is None else declared)
     text = f"MODEL (name m.x, kind {kind}, cron '@daily', start '2024-01-01');\n{query}"
     build(world.services(), graph_of({"x": text, **models}, source))
     return world.rows("m.x")

@@ -24,11 +24,6 @@ WIDER = {**SHOP, "sales": SALES.replace("AS amount FROM", "AS amount, COUNT(*) A
 WORDS = {**SHOP, "sales": SALES.replace("cron", "owner 'me', cron")}
 
 
-@pytest.fixture
-def world() -> MemoryWorld:
-    return shop_in_production()
-
-
 def only_stored(world: MemoryWorld, environment: str) -> None:
     """A forward-only plan that stored its snapshots and was stopped then."""
     services = world.services()

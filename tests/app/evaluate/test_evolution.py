@@ -14,11 +14,12 @@ from tests.app.memory_world import (
     build,
     graph_of,
     made_once,
+    mismatches,
     plan,
+    there,
 )
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.evaluate.evolution import evolve_tables
-from vde_dagster.app.inspect.verify import verify
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Refused
@@ -72,12 +73,6 @@ def shown(world: MemoryWorld, sql: str = "SELECT * FROM m.kept") -> list[tuple[o
     return sorted(tuple(row) for row in rows)
 
 
-def verified(world: MemoryWorld) -> list[str]:
-    services = world.services()
-    found = verify(services, bound(services), [NAME])
-    return [str(each) for one in found for each in one.mismatches]
-
-
 WIDENED = ColumnWidened(column="amount", before="decimal(10,2)", after="decimal(12,2)")
 
 
@@ -96,8 +91,7 @@ def test_r11_views_have_the_wider_type_before_the_table_has() -> None:
     world, seen = narrow(), dict[str, str]()
 
     def look() -> None:
-        view = world.catalog.view(TableName("m", "kept"))
-        assert view is not None
+        view = there(world.catalog.view(TableName("m", "kept")))
         seen.update({each.name: each.type for each in view.columns})
 
     services = Between(world, "evolve", after=False, then=look).services()
@@ -134,10 +128,9 @@ def test_a_column_that_comes_back_with_a_wider_type_is_widened_in_the_table_that
     build(world.services(), project(FIRST, KIND))
     assert bound(world.services()).key(NAME) == key
     assert shown(world, "SELECT id, amount FROM m.kept")[-2:] == [(3, None), (4, 5_000_000_000)]
-    table = world.catalog.table(key.table)
-    assert table is not None
+    table = there(world.catalog.table(key.table))
     assert [each.type for each in table.columns] == ["bigint", "timestamp", "bigint"]
-    assert verified(world) == []
+    assert mismatches(world.services(), NAME) == []
 
 
 def promoted(world: MemoryWorld, graph: Graph, environment: str, *, forward_only: bool) -> None:
@@ -165,7 +158,7 @@ def test_production_gets_the_columns_of_a_definition_that_another_environment_st
     world.clock.advance(timedelta(days=1))
     build(world.services(), project(MORE, OWN_TABLE))
     assert shown(world, "SELECT id, twice FROM m.kept")[-1] == (4, 80)
-    assert verified(world) == []
+    assert mismatches(world.services(), NAME) == []
 
 
 @pytest.mark.full
@@ -218,13 +211,11 @@ def test_words_reach_the_table_and_the_view_without_an_evaluation() -> None:
     made = plan(world.services(), project(FIRST + " -- how much", description="told"))
     assert made.backfills == ()
     assert build(world.services(), project(FIRST + " -- how much", description="told")) == ()
-    table = world.catalog.table(key.table)
-    assert table is not None
+    table = there(world.catalog.table(key.table))
     assert table.properties["comment"] == "told"
     assert dict(_columns_of_view(world))["amount"] == "how much"
 
 
 def _columns_of_view(world: MemoryWorld, namespace: str = "m") -> list[tuple[str, str]]:
-    view = world.catalog.view(TableName(namespace, "kept"))
-    assert view is not None
+    view = there(world.catalog.view(TableName(namespace, "kept")))
     return [(each.name, each.description) for each in view.columns]

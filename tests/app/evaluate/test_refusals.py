@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Final
 
 import pytest
 
 from tests.app.memory_world import (
-    DEFAULTS,
     RAW,
     MemoryWorld,
     bound,
     build,
     build_due,
+    declared_source,
     graph_of,
     hour_of,
 )
@@ -22,11 +21,10 @@ from vde_dagster.app.evaluate.evaluation import evaluate
 from vde_dagster.app.evaluate.refusals import still_refused
 from vde_dagster.app.services import VALID_TO
 from vde_dagster.core.columns import Column
-from vde_dagster.core.errors import AuditFailed, Place
+from vde_dagster.core.errors import AuditFailed
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.time.intervals import Interval
-from vde_dagster.project.model_files import external_source
 
 NAME = ModelName("a", "kept")
 LIMITS: Final = TableName("raw", "limits")
@@ -53,12 +51,7 @@ def limited() -> Graph:
     AUDIT (name below_the_limit);
     SELECT * FROM @this_model WHERE amount > (SELECT MAX(most) FROM raw.limits)
     """
-    limits = external_source(
-        ModelName("raw", "limits"),
-        {"most": "bigint"},
-        place=Place(path=Path("external_models.yaml")),
-        defaults=DEFAULTS,
-    )
+    limits = declared_source(ModelName("raw", "limits"), {"most": "bigint"})
     return graph_of({"kept": text}, limits)
 
 

@@ -19,6 +19,7 @@ from tests.app.memory_world import (
     bound,
     graph_of,
     hour_of,
+    there,
 )
 from tests.app.shop_world import (
     AMOUNTS,
@@ -48,11 +49,6 @@ from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.time.intervals import Interval
 
 SHOWN_NAME, DAILY_NAME = ModelName("mart", "shown"), ModelName("mart", "daily")
-
-
-@pytest.fixture
-def world() -> MemoryWorld:
-    return shop_in_production()
 
 
 def evaluated(
@@ -273,8 +269,7 @@ def test_r3_the_rows_that_are_read_are_those_that_the_trace_names(
     """Whatever is recorded of a parent between the looks at its ledger and at its table."""
 
     def name_of_input() -> str:
-        trace = entries(world, "prod", TRIPLE_NAME)[0].trace
-        assert trace is not None
+        trace = there(entries(world, "prod", TRIPLE_NAME)[0].trace)
         return trace.inputs[SALES_NAME]
 
     known: dict[str, object] = {}
@@ -440,8 +435,7 @@ def test_r4_rows_that_were_never_recorded_are_not_written_over(world: MemoryWorl
 
 def test_a_foreign_write_that_was_undone_is_none(world: MemoryWorld) -> None:
     table = table_of(world, TRIPLE_NAME)
-    recorded = world.catalog.tables[table].head
-    assert recorded is not None
+    recorded = there(world.catalog.tables[table].head)
     their_row(world, table)
     world.catalog.roll_back(table, recorded)
     assert evaluated(world, TRIPLE_NAME, day(1))[0].reused

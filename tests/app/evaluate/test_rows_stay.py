@@ -9,11 +9,18 @@ import random
 from collections.abc import Iterable
 from contextlib import suppress
 from datetime import datetime
-from pathlib import Path
 
 import pytest
 
-from tests.app.memory_world import DEFAULTS, RAW, MemoryWorld, bound, build, graph_of, hour_of
+from tests.app.memory_world import (
+    RAW,
+    MemoryWorld,
+    bound,
+    build,
+    declared_source,
+    graph_of,
+    hour_of,
+)
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.filling import evaluate_rest
 from vde_dagster.app.apply.running import plan_run
@@ -21,14 +28,13 @@ from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.evaluate.refusals import still_refused, waiting_for_person
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.core.columns import Column
-from vde_dagster.core.errors import Place, Refused
+from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.ledger.rows_lost import RowsWouldGo, WaitingRows
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.planning.options import PlanOptions
 from vde_dagster.core.planning.scheduling import ONE_AT_A_TIME, Concurrency
 from vde_dagster.core.time.intervals import Interval
-from vde_dagster.project.model_files import external_source
 
 BY_HOUR = (
     "MODEL (name m.hours, kind INCREMENTAL_BY_TIME_RANGE (time_column at), cron '@hourly'{more}); "
@@ -429,8 +435,7 @@ def test_a_range_is_evaluated_but_for_what_waits_in_the_middle_of_it(more: str) 
     columns = tuple(Column(name=name, type=each) for name, each in types.items())
     world.catalog.create_table(LOOKUP, columns)
     world.catalog.append(LOOKUP, [(number, 1) for number in range(1, 10)])
-    place = Place(path=Path("external_models.yaml"))
-    lookup = external_source(ModelName("raw", "lookup"), types, place=place, defaults=DEFAULTS)
+    lookup = declared_source(ModelName("raw", "lookup"), types)
     graph = graph_of({"hours": JOINED.format(more=more)}, lookup)
     world.land((0.5, 10), (1.5, 20), (2.5, 30), until=3)
     build(world.services(), graph)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from tests.app.memory_world import DEFAULTS, MemoryWorld, build, graph_of
+from tests.app.memory_world import MemoryWorld, build, declared_source, graph_of
 from vde_dagster.core.columns import Column
-from vde_dagster.core.errors import Place, Refused
+from vde_dagster.core.errors import Refused
 from vde_dagster.core.names import ModelName, TableName
-from vde_dagster.project.model_files import external_source
 
 NAMES = ("id", "userAgent")
 
@@ -20,12 +17,7 @@ def built(query: str, kind: str, *declared: str) -> None:
     world = MemoryWorld()
     columns = [Column(name=name, type="bigint") for name in NAMES]
     world.catalog.create_table(TableName("raw", "cased"), columns)
-    source = external_source(
-        ModelName("raw", "cased"),
-        dict.fromkeys(declared, "bigint"),
-        place=Place(path=Path("external_models.yaml")),
-        defaults=DEFAULTS,
-    )
+    source = declared_source(ModelName("raw", "cased"), dict.fromkeys(declared, "bigint"))
     build(
         world.services(),
         graph_of({"x": f"MODEL (name m.x, kind {kind}, start '2020-01-01');\n{query}"}, source),

@@ -11,8 +11,6 @@ import json
 import os
 import signal
 import sys
-import threading
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Final
@@ -25,7 +23,6 @@ from vde_dagster.app.inspect.verify import verify
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.composition import VdeProject
 from vde_dagster.core.planning.options import PlanOptions
-from vde_dagster.core.planning.scheduling import Concurrency
 
 SHORT: Final = timedelta(seconds=2)
 """How long a lease outlives its process, in tests where others take over."""
@@ -33,75 +30,18 @@ SHORT: Final = timedelta(seconds=2)
 _begun: dict[str, Evaluations] = {}
 
 
-def start(folder: str) -> Iterator[object]:
-    """Start Spark."""
-    VdeProject.load(folder).open_spark()
-    yield "ready"
-
-
-def apply(folder: str, restate: Sequence[str] = ()) -> Iterator[object]:
-    """Plan and apply, and say which models had something to do."""
+def converge(folder: str, restate: Sequence[str] = ()) -> Iterator[object]:
+    """Plan, apply, and report each model's outcome and what is left to do."""
     project = VdeProject.load(folder)
     options = PlanOptions(restate=tuple(restate))
     plan = plan_environment(project.services, project.files.graph, "prod", options)
-    yield sorted({each.key.model.name for each in apply_plan(project.services, plan, _nobody)})
-
-
-def at_once(folder: str, models: int, sleep: int) -> Iterator[object]:
-    """Plan and apply with so many models at once; how many rows each has."""
-    yield _applied_at_once(VdeProject.load(folder), models, sleep)
-
-
-def interrupted(folder: str, models: int, sleep: int) -> Iterator[object]:
-    """The same, and Ctrl-C once Spark is at 16 tasks; how it ended, and which threads are left."""
-    project = VdeProject.load(folder)
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in what a script starts beside it
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-    threading.Thread(target=_interrupt, args=(project,), daemon=True).start()
-    ended = "done"
-    try:
-        _applied_at_once(project, models, sleep)
-    except KeyboardInterrupt as error:
-        ended = type(error).__name__
-    threads = (each.name for each in threading.enumerate())
-    yield {"ended": ended, "threads": [each for each in threads if each.startswith("models ")]}
-
-
-def _applied_at_once(project: VdeProject, models: int, sleep: int) -> dict[str, int]:
-    os.environ["VDE_TEST_SLEEP"] = str(sleep)
-    plan = plan_environment(project.services, project.files.graph, "prod")
-    done = apply_plan(project.services, plan, _nobody, concurrency=Concurrency(models=models))
-    return {each.key.model.name: each.rows for each in done}
-
-
-def _interrupt(project: VdeProject) -> None:
-    engine = project.services.engine
-    while (found := engine.progress()) is None or not any(e.tasks == 16 for e in found.stages):
-        time.sleep(0.01)
-    os.kill(os.getpid(), signal.SIGINT)
-
-
-def converge(folder: str, restate: Sequence[str] = ()) -> Iterator[object]:
-    """Plan, apply, and report each model's outcome and what is left to do."""
-    list(apply(folder, restate))
+    apply_plan(project.services, plan, lambda _: None)
     project = VdeProject.load(folder)
     binding = bind_environment(project.services, "prod")
     assert binding is not None
     verified = {each.key.model.name: each.holds for each in verify(project.services, binding)}
     again = plan_environment(project.services, project.files.graph, "prod")
     yield {"verified": verified, "left": [str(each.name) for each in again.backfills]}
-
-
-def read(folder: str) -> Iterator[object]:
-    """The number of rows and the sum of the amounts that production's views show."""
-    project = VdeProject.load(folder)
-    session, catalog = project.open_spark(), project.configuration.catalog.name
-    names = [node.name for node in project.files.graph if node.name.schema == "kept"]
-    found = {}
-    for name in names:
-        shown = session.table(f"{catalog}.{name.schema}.{name.name}")
-        found[name.name] = list(shown.selectExpr("COUNT(*)", "SUM(amount)").collect()[0])
-    yield found
 
 
 def begin(folder: str, points: Mapping[str, str], day: int = 1) -> Iterator[object]:
@@ -143,14 +83,7 @@ def fail(folder: str, then: str, points: Mapping[str, str], writing: str) -> Ite
     yield {"ended": evaluations.go_on(), "caught": caught}
 
 
-JOBS: Final = {
-    each.__name__: each
-    for each in (start, apply, converge, read, begin, go_on, hold, fail, at_once, interrupted)
-}
-
-
-def _nobody(_: object) -> None:
-    """Report no unit of work."""
+JOBS: Final = {each.__name__: each for each in (converge, begin, go_on, hold, fail)}
 
 
 def main() -> None:

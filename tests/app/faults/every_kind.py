@@ -41,36 +41,22 @@ KINDS: Final = {
     "full": ("FULL", "", _EVENTS, "WHERE at <= @end_dt"),
 }
 
-WITHOUT_DAYS: Final = {
-    "managed": ("MANAGED", "", _EVENTS, ""),
-    "view": ("VIEW", "", _EVENTS, ""),
-    "seed": (
-        "SEED (path 'seed.csv')",
-        ", columns (id bigint, at timestamp, amount bigint)",
-        _EVENTS,
-        "",
-    ),
-}
-"""Kinds that have no intervals, and are computed from all that has landed."""
+WITHOUT_DAYS: Final = {"managed": ("MANAGED", "", _EVENTS, "")}
+"""The kind that has no intervals, and is computed from all that has landed."""
 
 
-def model(
-    kind: str, name: str = "", *, copies: int = 1, more: str = "", source: str = "raw.events"
-) -> str:
+def model(kind: str, name: str = "", *, copies: int = 1, source: str = "raw.events") -> str:
     """A MODEL of a kind.
 
     Args:
         kind: One of `KINDS` or `WITHOUT_DAYS`.
         name: Its name in the schema ``kept``; by default that of the kind.
         copies: How often the event of the amount `COPIED` is read; more than once only in Spark.
-        more: More properties.
-        source: What it reads; a SEED has a file instead.
+        source: What it reads.
     """
     written, properties, columns, where = (KINDS | WITHOUT_DAYS)[kind]
     cron = ", cron '@daily'" if kind in KINDS else ""
-    head = f"MODEL (name kept.{name or kind}, kind {written}{cron}{properties}{more});"
-    if kind == "seed":
-        return head
+    head = f"MODEL (name kept.{name or kind}, kind {written}{cron}{properties});"
     copied = ""
     if copies > 1:
         numbers = f"EXPLODE(SEQUENCE(1, IF(amount = {COPIED}, {copies}, 1)))"

@@ -13,7 +13,6 @@ from typing import Any, Final
 
 from tests.app.faults.endings import ending
 from tests.app.faults.lake import DAYS
-from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.storing import store_plan
 from vde_dagster.app.binding import Binding, bind_plan
 from vde_dagster.app.evaluate.evaluation import evaluate
@@ -21,13 +20,12 @@ from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.services import Services
 from vde_dagster.composition import VdeProject
 from vde_dagster.core.errors import VdeError
-from vde_dagster.core.model.kinds import Full, Managed, Seed
+from vde_dagster.core.model.kinds import Full
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.time.intervals import ALWAYS, Interval
+from vde_dagster.core.time.intervals import Interval
 
 POINTS: Final = {
     "pinned": ("engine", "stage", False),
-    "audited": ("state", "record_audits", False),
     "staged": ("state", "record_staged", False),
     "recorded": ("catalog", "publish", False),
     "published": ("catalog", "publish", True),
@@ -121,24 +119,13 @@ class Evaluations:
     def evaluate(self, services: Services, name: str, day: Interval, *, force: bool = False) -> str:
         """Evaluate a day of a model; a FULL one is computed from all days up to its end.
 
-        A SEED is loaded by a plan: another content is another version.
-
         Returns:
             How it ended.
         """
         model = ModelName("kept", name)
+        is_full = isinstance(self.binding.node(model).model.kind, Full)
+        interval = Interval(DAYS[0].start, day.end) if is_full else day
         try:
-            match self.binding.node(model).model.kind:
-                case Seed():
-                    plan = plan_environment(services, self.project.files.graph, "prod")
-                    apply_plan(services, plan, lambda _: None)
-                    return "done"
-                case Managed():
-                    interval = ALWAYS
-                case Full():
-                    interval = Interval(DAYS[0].start, day.end)
-                case _:
-                    interval = day
             done = evaluate(services, self.binding, model, interval, force=force)
         except VdeError as error:
             return ending(error)

@@ -69,7 +69,6 @@ class Kept:
 
     kind: str
     copies: int = 1
-    more: str = ""
     source: str = "raw.events"
 
 
@@ -89,24 +88,13 @@ class Lake:
         (folder / "vde.yaml").write_text(configuration, encoding="utf-8")
         (folder / "external_models.yaml").write_text(SOURCES, encoding="utf-8")
         lake = cls(folder, models)
-        lake.write({name: each.more for name, each in models.items()})
+        for name, kept in models.items():
+            text = model(kept.kind, name, copies=kept.copies, source=kept.source)
+            (folder / "models" / f"{name}.sql").write_text(text, encoding="utf-8")
         catalog = lake.project.iceberg_catalog()
         catalog.create_namespace("raw")
         catalog.create_table("raw.events", SCHEMA)
         return lake
-
-    def write(self, more: Mapping[str, str]) -> None:
-        """Write the models with these further properties."""
-        for name, properties in more.items():
-            kept = self.models[name]
-            text = model(kept.kind, name, copies=kept.copies, more=properties, source=kept.source)
-            (self.folder / "models" / f"{name}.sql").write_text(text, encoding="utf-8")
-
-    def write_seed(self, events: Events) -> None:
-        """Give the SEED's file these rows."""
-        lines = [f"{number},{_at(hour).isoformat()},{amount}" for number, hour, amount in events]
-        text = "\n".join(["id,at,amount", *lines, ""])
-        (self.folder / "models" / "seed.csv").write_text(text, encoding="utf-8")
 
     def land(self, events: Events, *, until: datetime) -> None:
         """Events arrive; the source is complete up to a time."""
@@ -136,9 +124,9 @@ class Lake:
         target = self.key(name).table
         return self.project.iceberg_catalog().load_table((target.namespace, target.name))
 
-    def rows(self, name: str, branch: str = "main") -> pa.Table:
-        """What readers of a branch see."""
-        return self.table(name).scan().use_ref(branch).to_arrow()
+    def rows(self, name: str) -> pa.Table:
+        """What readers see."""
+        return self.table(name).scan().to_arrow()
 
     def refs(self, name: str) -> set[str]:
         return set(self.table(name).metadata.refs)

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from tests.app.faults.clean_up_driver import JANITOR, MAINTAIN, cleaned, planned, services_of
+from tests.app.memory_world import there
 from tests.depth import is_full
 from tests.kept_folder import KeptFolder
 from vde_dagster.app.promote.promotion import remove_environment
@@ -183,8 +184,7 @@ def assert_sound(folder: Path, value: int) -> None:
     """Readers see one version whole; each Iceberg snapshot that the ledger names can be read."""
     assert read(folder) == rows(value)
     services = services_of(VdeProject.load(folder))
-    environment = services.state.environment("prod")
-    assert environment is not None
+    environment = there(services.state.environment("prod"))
     keys = [each.key for each in environment.snapshots.values()]
     for key, entries in services.state.ledger(keys).items():
         for each in entries:
@@ -212,8 +212,7 @@ def assert_clean(folder: Path) -> None:
 
 
 def _snapshots(folder: Path) -> list[Any]:
-    environment = VdeProject.load(folder).services.state.environment("prod")
-    assert environment is not None
+    environment = there(VdeProject.load(folder).services.state.environment("prod"))
     return list(environment.snapshots.values())
 
 

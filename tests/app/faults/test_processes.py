@@ -1,13 +1,10 @@
-"""Several processes at once: one dies, sleeps, writes what another one writes, or reads meanwhile.
+"""Several processes at once: one dies or sleeps, or its parent is computed meanwhile.
 
 Real processes, real Spark, real Iceberg. A process that neither dies nor sleeps, or that needs no
 Spark, is this one.
 
-The short form kills a process at work: at each point at which something is left to do, once, each
-time with another kind. It covers the rest in part: in memory with `test_power_cuts` (every kind),
-`test_sleepers` and, for audits,
-`tests/app/evaluate/test_auditing.py`; on Spark, for one kind, with
-`tests/lakehouse/kinds/test_in_projects.py`.
+In memory `test_power_cuts` and `test_sleepers` have every kind; on Spark
+`tests/lakehouse/kinds/test_in_projects.py` has two processes that write one kind.
 """
 
 from __future__ import annotations
@@ -23,9 +20,6 @@ from tests.app.faults.driver import converge
 from tests.app.faults.every_kind import KINDS
 from tests.app.faults.lake import DAYS, EVENTS, OF_A_THIRD_DAY, OF_THE_FIRST_DAY, Kept, Lake
 from tests.app.faults.processes import Driver, Drivers
-from vde_dagster.app.plan.planning import plan_environment
-from vde_dagster.composition import VdeProject
-from vde_dagster.ports.state import environment_resource, version_resource
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -45,48 +39,6 @@ def verified(lake: Lake, *without: str) -> dict[str, object]:
 
 BY_INTERVAL: Final = ("time_range", "full")
 """Kinds whose loaded intervals may be evaluated again; the others refuse that."""
-
-
-SLOW: Final = """\
-from vde_dagster import model
-
-@model("kept.{name}", kind="FULL", columns={{"n": "bigint"}})
-def slow(context):
-    import os
-
-    slept = f"java_method('java.lang.Thread', 'sleep', {{os.environ['VDE_TEST_SLEEP']}}L) AS slept"
-    rows = f"SELECT {{slept}} FROM RANGE(0, 16, 1, 16)"
-    return context.spark.sql(f"SELECT COUNT(slept) AS n FROM ({{rows}})")
-"""
-"""A model of which each of 16 tasks sleeps, so many milliseconds as its process says."""
-
-
-@pytest.mark.full
-def test_ctrl_c_gives_up_models_that_run_at_once_and_the_next_run_computes_them(
-    drivers: Drivers, tmp_path: Path
-) -> None:
-    lake = Lake.make(tmp_path, {})
-    lake.land(OF_THE_FIRST_DAY, until=DAYS[0].end)
-    for name in ("one", "two"):
-        (tmp_path / "models" / f"{name}.py").write_text(SLOW.format(name=name), "utf-8")
-    project = VdeProject.load(tmp_path)
-    services = project.services
-    with drivers.lent(1) as (driver,):
-        assert driver.ask("interrupted", tmp_path, models=2, sleep=1000) == {
-            "ended": "KeyboardInterrupt",
-            "threads": [],
-        }
-        plan = plan_environment(services, project.files.graph, "prod")
-        keys = [plan.snapshots[each.name].key for each in plan.backfills]
-        assert len(keys) == 2
-        for key in keys:
-            assert not services.state.open_work(key)
-            assert not services.catalog.branches(key.table)
-            assert not services.state.lease_holder(version_resource(key))
-        assert services.state.environment("prod") is None
-        assert not services.state.lease_holder(environment_resource("prod"))
-        assert driver.ask("at_once", tmp_path, models=2, sleep=0) == {"one": 1, "two": 1}
-    assert plan_environment(services, project.files.graph, "prod").is_empty
 
 
 def again(kind: str) -> str:
@@ -119,61 +71,6 @@ def test_children_have_the_rows_that_their_parent_had_when_they_began(
     assert found == verified(lake)
     for name in lake.models:
         lake.assert_rows_are_exact(name)
-
-
-BLOCKING: Final = ", audits (forall (criteria := (amount <> 9)))"
-WARNING: Final = BLOCKING.replace("forall", "forall_non_blocking")
-REFUSED: Final = (*KINDS, "managed", "seed")
-"""Every kind that is audited: a VIEW has no rows of its own, and shows those of another model."""
-OLD: Final = [3, 35]
-"""How many rows readers see of the first day, and the sum of their amounts."""
-NEW: Final = {
-    name: [3, 21] if name in ("unique_key", "by_partition") else [5, 51]
-    for name in (*REFUSED, "view", "warned")
-}
-"""The same for both days; rows of the second day may replace those of the first."""
-
-
-@pytest.mark.full
-def test_readers_of_any_kind_see_the_old_rows_while_an_audit_fails_and_until_the_next_success(
-    drivers: Drivers, tmp_path: Path
-) -> None:
-    models = {kind: Kept(kind=kind, more=BLOCKING) for kind in REFUSED}
-    models["view"] = Kept(kind="view", source="kept.time_range")
-    models["warned"] = Kept(kind="unmanaged", more=WARNING)
-    lake = Lake.make(tmp_path, models)
-    lake.write_seed(OF_THE_FIRST_DAY)
-    lake.land(OF_THE_FIRST_DAY, until=DAYS[0].end)
-    with drivers.lent(2) as (run, reader):
-        reader.tell("start", tmp_path)
-        assert run.ask("apply", tmp_path) == sorted(models)
-        assert reader.answer() == "ready"
-        ledger = {name: lake.ledger(name) for name in models}
-        shown = lake.project.services.state.environment("prod")
-        lake.write_seed(EVENTS)
-        assert run.ask("begin", tmp_path, points={"seed": "audited"}) == "there"
-        lake.land(EVENTS[len(OF_THE_FIRST_DAY) :], until=DAYS[1].end)
-        audited = dict.fromkeys([*KINDS, "managed", "warned"], "audited")
-        assert run.ask("begin", tmp_path, points=audited) == "there"
-        assert reader.ask("read", tmp_path) == dict.fromkeys(models, OLD)
-        ended = dict.fromkeys(REFUSED, "AuditFailed") | {"warned": "done"}
-        assert run.ask("go_on", tmp_path) == ended
-        lake.assert_rows_are_exact("warned")
-        assert reader.ask("read", tmp_path) == dict.fromkeys(models, OLD) | {
-            "warned": NEW["warned"]
-        }
-        assert lake.project.services.state.environment("prod") == shown
-        for name in REFUSED:
-            assert lake.ledger(name) == ledger[name]
-        for name in (*KINDS, "managed"):
-            (kept,) = lake.refs(name) - {"main"}
-            assert lake.rows(name, kept).num_rows > 0, "what was refused can be looked at"
-        lake.write(dict.fromkeys(models, ""))
-        assert reader.ask("converge", tmp_path) == verified(lake, "view")
-        assert reader.ask("read", tmp_path) == NEW
-    for name in (*KINDS, "warned"):
-        lake.assert_rows_are_exact(name)
-        assert lake.refs(name) == {"main"}
 
 
 MANY: Final = 300_000

@@ -13,6 +13,7 @@ from tests.app.memory_world import (
     build,
     graph_of,
     hour_of,
+    there,
 )
 from tests.app.shop_world import EDITED, SALES_NAME, SHOP, day, done, shop_in_production
 from vde_dagster.app.apply.applying import apply_plan
@@ -83,8 +84,7 @@ def test_a_session_that_has_late_rows_is_reported_with_its_hours() -> None:
     build(world.services(), LATE)
     world.clock.advance(MINUTE)
     world.land((1.6, 2), until=24)
-    events = of(status(world), "staging.events").staleness
-    assert events is not None
+    events = there(of(status(world), "staging.events").staleness)
     assert events.session
     assert events.intervals == (Interval(hour_of(1), hour_of(2)),)
     assert events.since == world.clock.now()
@@ -122,8 +122,7 @@ def test_a_table_that_somebody_dropped_and_a_view_are_reported() -> None:
     world.catalog.drop_table(bound(world.services()).table(SALES_NAME))
     world.catalog.swap_views([], [TableName("mart", "triple")])
     found = status(world)
-    lost = of(found, "mart.sales").lost
-    assert lost is not None
+    assert of(found, "mart.sales").lost is not None
     assert found.dropped_views == (ModelName("mart", "triple"),)
     assert found.is_behind
 
@@ -139,8 +138,7 @@ def test_what_must_not_be_computed_again_is_reported_and_kept() -> None:
     world.land((26, 9), until=72)
     found = status(world)
     assert named(found) == ["mart.sales"]
-    sales = of(found, "mart.sales").staleness
-    assert sales is not None
+    sales = there(of(found, "mart.sales").staleness)
     assert (sales.intervals, sales.kept) == ((), (day(2),))
     assert "disable_restatement" in sales.why_kept
 

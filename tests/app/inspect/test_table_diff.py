@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from sqlglot import exp
 
-from tests.app.memory_world import MemoryWorld, bound, graph_of
+from tests.app.memory_world import MemoryWorld, bound, graph_of, there
 from tests.app.shop_world import (
     DAYS,
     EDITED,
@@ -139,8 +139,7 @@ def test_a_changed_row_shows_no_value_that_is_not_changed() -> None:
 def test_rows_are_joined_by_the_given_key_and_compared_value_by_value() -> None:
     world = with_dev(EDITED)
     found, asking = compared(world, on=["DAY"])
-    rows = found.rows
-    assert rows is not None
+    rows = there(found.rows)
     assert (rows.keys, rows.before, rows.after) == (("day",), 3, 3)
     assert (rows.added, rows.removed, rows.changed) == (0, 0, 3)
     assert rows.by_column == {"amount": 3}
@@ -157,8 +156,7 @@ def test_rows_are_joined_by_the_given_key_and_compared_value_by_value() -> None:
 @pytest.mark.full
 def test_without_a_key_each_row_counts_as_a_whole() -> None:
     found, _ = compared(with_dev(EDITED))
-    rows = found.rows
-    assert rows is not None
+    rows = there(found.rows)
     assert (rows.keys, rows.added, rows.removed, rows.changed) == ((), 3, 3, 0)
     assert len(rows.added_rows) == len(rows.removed_rows) == 3
 
@@ -219,8 +217,7 @@ def test_structs_of_other_fields_or_in_another_order_are_named_and_not_compared(
 def test_rows_that_share_a_key_are_reported_and_not_joined() -> None:
     alike = {**SHOP, "sales": SALES.replace("SUM(amount)", "CAST(MAX(1) AS DECIMAL(38, 0))")}
     found, _ = compared(with_dev(alike), on=["amount"])
-    rows = found.rows
-    assert rows is not None
+    rows = there(found.rows)
     assert (rows.keys, rows.asked_keys) == ((), ("amount",))
     assert [[*each] for each in rows.repeated] == [[], [(1, 3)]]
     assert rows.changed == 0
@@ -246,8 +243,7 @@ def test_an_unknown_model_environment_or_column_is_refused() -> None:
 def test_a_table_that_is_written_to_meanwhile_is_a_conflict() -> None:
     world = with_dev(EDITED)
     services = world.services()
-    view = services.catalog.view(TableName("mart", "sales"))
-    assert view is not None
+    view = there(services.catalog.view(TableName("mart", "sales")))
 
     class Writing(Asking):
         def __call__(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.app.evaluate.test_evolution import FIRST, KIND, NAME, loaded, project
-from tests.app.memory_world import MemoryWorld, build
+from tests.app.memory_world import MemoryWorld, build, there
 from vde_dagster.app.binding import stored_graph
 from vde_dagster.app.inspect.local_answers import read_as
 from vde_dagster.app.publish.shown_views import views_of
@@ -93,12 +93,10 @@ def test_a_column_that_was_widened_is_read_before_any_row_is_loaded_again() -> N
     build(world.services(), project(FIRST, small))  # nothing is due after this
     build(world.services(), project(FIRST, KIND))
     services = world.services()
-    shown = services.state.environment("prod")
-    assert shown is not None
+    shown = there(services.state.environment("prod"))
     graph, naming = stored_graph(shown.snapshots, services.models), shown_naming(services, shown)
     (found,) = views_of(services, shown, [NAME], naming, graph=graph)
     assert [each.type for each in found.columns] == ["bigint", "timestamp", "int"]
-    table = services.catalog.table(key.table)
-    assert table is not None
+    table = there(services.catalog.table(key.table))
     assert [each.type for each in table.columns] == ["bigint", "timestamp", "bigint"]
     assert read_as(services, found) == key.table

@@ -31,7 +31,7 @@ from tests.app.shop_world import (
     day,
     done,
     entries,
-    shop_in_production,
+    versions,
     work,
 )
 from vde_dagster.app.apply.adopting import ADOPTED
@@ -54,16 +54,6 @@ SAME = {**SHOP, "sales": SALES.replace("GROUP BY", SMALL)}
 """Another query of `mart.sales`, whose rows are the same as long as no amount is 100 or more."""
 BELOW = (TRIPLE_NAME, TOTAL_NAME)
 ROWS = [(at, 3 * amount) for at, amount in AMOUNTS]
-
-
-@pytest.fixture
-def world() -> MemoryWorld:
-    return shop_in_production()
-
-
-def versions(world: MemoryWorld, environment: str) -> dict[ModelName, str]:
-    snapshots = bound(world.services(), environment).snapshots
-    return {name: each.version for name, each in snapshots.items()}
 
 
 def adopters(world: MemoryWorld, environment: str) -> set[ModelName]:

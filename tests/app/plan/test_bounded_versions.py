@@ -12,6 +12,7 @@ from tests.app.memory_world import (
     build,
     graph_of,
     made_once,
+    there,
 )
 from tests.app.shop_world import (
     EDITED,
@@ -23,7 +24,6 @@ from tests.app.shop_world import (
     day,
     done,
     entries,
-    shop_in_production,
     work,
 )
 from vde_dagster.app.apply.applying import apply_plan
@@ -51,11 +51,6 @@ def shown(world: MemoryWorld, name: ModelName, environment: str = "dev") -> Mode
 
 def total(world: MemoryWorld, environment: str = "dev") -> list[tuple[object, ...]]:
     return world.rows("mart.total" if environment == "prod" else f"mart__{environment}.total")
-
-
-@pytest.fixture
-def world() -> MemoryWorld:
-    return shop_in_production()
 
 
 # What is bounded
@@ -238,8 +233,7 @@ def test_production_refuses_what_is_bounded_before_anything_is_recorded(
             snapshots=tuple(plan.snapshots.values()),
             lease=lease,
         )
-    found = services.state.environment("prod")
-    assert found is not None
+    found = there(services.state.environment("prod"))
     assert found.revision == 1
 
 
@@ -261,8 +255,7 @@ def test_a_later_start_begins_later_and_no_start_ends_it(world: MemoryWorld) -> 
     services, graph = world.services(), graph_of(EDITED)
     done(services, graph, start=SINCE)
     done(services, graph, start=day(3).start)
-    later = shown(world, TOTAL_NAME).bounded
-    assert later is not None
+    later = there(shown(world, TOTAL_NAME).bounded)
     assert (later.since, total(world)) == (day(3).start, [(360,)])  # of all that is there
     plan = asked(services, graph)
     why = "not bounded any more: it began at 2024-01-03"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.app.memory_world import MemoryWorld, bound, graph_of
+from tests.app.memory_world import MemoryWorld, graph_of
 from tests.app.shop_world import (
     AMOUNTS,
     SALES,
@@ -16,26 +16,15 @@ from tests.app.shop_world import (
     asked,
     change,
     done,
-    shop_in_production,
+    versions,
     work,
 )
 from vde_dagster.core.model.snapshot import Category
-from vde_dagster.core.names import ModelName
 
 DOUBLED = {**SHOP, "sales": SALES.replace("SUM(amount)", "SUM(amount * 2)")}
 WIDER = {**SHOP, "sales": SALES.replace("AS amount FROM", "AS amount, COUNT(*) AS n FROM")}
 OWNED = {**WIDER, "triple": TRIPLE.replace("cron", "owner 'me', cron")}
 ROWS = [(at, 3 * amount) for at, amount in AMOUNTS]
-
-
-@pytest.fixture
-def world() -> MemoryWorld:
-    return shop_in_production()
-
-
-def versions(world: MemoryWorld, environment: str) -> dict[ModelName, str]:
-    snapshots = bound(world.services(), environment).snapshots
-    return {name: each.version for name, each in snapshots.items()}
 
 
 def empty_world() -> MemoryWorld:

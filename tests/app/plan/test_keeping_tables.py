@@ -14,6 +14,7 @@ from tests.app.memory_world import (
     MemoryWorld,
     bound,
     graph_of,
+    there,
 )
 from tests.app.shop_world import (
     AMOUNTS,
@@ -43,11 +44,6 @@ from vde_dagster.core.planning.plan_text import totals
 from vde_dagster.project.model_files import external_source, read_model
 
 FORWARD = Category.FORWARD_ONLY
-
-
-@pytest.fixture
-def world() -> MemoryWorld:
-    return shop_in_production()
 
 
 # By a pattern
@@ -279,8 +275,7 @@ def structs() -> MemoryWorld:
 def stored(world: MemoryWorld, name: str) -> str:
     """The type that a column has in the table of production."""
     services = world.services()
-    table = services.catalog.table(bound(services).key(SALES_NAME).table)
-    assert table is not None
+    table = there(services.catalog.table(bound(services).key(SALES_NAME).table))
     type_ = next(each.type for each in table.columns if each.name == name)
     return grown(type_, type_)  # spelled in one way
 
@@ -332,8 +327,7 @@ def test_r11_a_field_comes_back_with_the_type_that_it_had_alone(structs: MemoryW
     done(services, graph_of(with_struct("struct<a:bigint,z:int,b:string>")), "prod")
     apply_plan(services, plan_rollback(services, "prod"), lambda _: None)
     assert stored(structs, "s") == "struct<a:bigint,z:int,b:string>"
-    view = services.catalog.view(TableName("mart", "sales"))
-    assert view is not None
+    view = there(services.catalog.view(TableName("mart", "sales")))
     assert same_type(view.columns[-1].type, "struct<a:bigint,z:int>")
     other = asked(services, graph_of(with_struct("struct<a:bigint,z:int,b:date>")), "prod")
     with pytest.raises(Refused, match=r"has the column s already, .*, so it cannot become"):

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from tests.app.memory_world import START, MemoryWorld, bound, hour_of
+from tests.app.memory_world import START, MemoryWorld, bound, hour_of, there
 from tests.app.plan.identity_edits import NAME, Edit, Written, every_edit
 from tests.app.shop_world import asked, done
 from vde_dagster.app.apply.applying import apply_plan
@@ -93,8 +93,7 @@ def test_a_table_that_is_kept_stays_sound_or_the_plan_is_refused(edit: Edit) -> 
     world = loaded(before)
     services = world.services()
     shown = bound(services).key(NAME)
-    found = fate(edit.changed, edit.kind)
-    assert found is not None
+    found = there(fate(edit.changed, edit.kind))
     options = {"forward_only": True}
     if edit.changed is Property.KIND:
         options = {"decisions": {NAME: Category.FORWARD_ONLY}}  # type: ignore[dict-item]
@@ -119,8 +118,7 @@ def test_an_edit_by_itself_is_kept_or_makes_a_table_of_its_own(edit: Edit) -> No
     world = loaded(before)
     services = world.services()
     shown = bound(services).key(NAME)
-    found = fate(edit.changed, edit.kind)
-    assert found is not None
+    found = there(fate(edit.changed, edit.kind))
     plan = asked(services, after.graph, "prod")
     new = found.alone is Alone.REBUILT or (found.alone is Alone.TIMED and edit.timed)
     assert (plan.snapshots[NAME].key != shown) == new
@@ -242,8 +240,7 @@ def test_a_late_row_before_the_instant_is_computed_as_the_plan_says() -> None:
     apply_plan(services, plan, lambda _: None)
     assert [row[3] for row in world.rows("mart.h")] == [10, 4, 5, 70]
     landed(world, {31: 6}, MIDNIGHT + 1)
-    stale = asked(services, edited.graph, "prod").changes[-1].staleness
-    assert stale is not None
+    stale = there(asked(services, edited.graph, "prod").changes[-1].staleness)
     assert stale.reason.endswith(
         "has changed since, and a forward-only change kept its rows: they become those of the "
         "model as it is"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.app.memory_world import PROJECT, MemoryWorld, bound, build, graph_of, plan
+from tests.app.memory_world import PROJECT, MemoryWorld, build, graph_of, plan
+from tests.app.shop_world import versions
 from vde_dagster.core.model import fingerprint
 from vde_dagster.core.names import ModelName
 
@@ -50,11 +51,6 @@ def world(monkeypatch: pytest.MonkeyPatch) -> MemoryWorld:
         earlier.setattr(fingerprint, "SCHEME", "earlier")
         build(found.services(), graph_of(MODELS))
     return found
-
-
-def versions(world: MemoryWorld, environment: str = "prod") -> dict[ModelName, str]:
-    found = bound(world.services(), environment).snapshots
-    return {name: each.version for name, each in found.items()}
 
 
 def test_nothing_is_computed_and_no_view_moves_after_an_upgrade(world: MemoryWorld) -> None:

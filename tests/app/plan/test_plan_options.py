@@ -30,7 +30,6 @@ from tests.app.shop_world import (
     day,
     done,
     entries,
-    shop_in_production,
     work,
 )
 from vde_dagster.app.apply.applying import apply_plan
@@ -43,11 +42,6 @@ from vde_dagster.core.model.snapshot import Category
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.planning.options import OptionsRefused, PlanOptions
 from vde_dagster.core.time.intervals import Interval
-
-
-@pytest.fixture
-def world() -> MemoryWorld:
-    return shop_in_production()
 
 
 # Start and end

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.app.memory_world import MemoryWorld, bound, graph_of, made_once
+from tests.app.memory_world import MemoryWorld, bound, graph_of, made_once, there
 from tests.app.shop_world import (
     ALWAYS,
     AMOUNTS,
@@ -158,8 +158,7 @@ def test_going_back_to_what_production_has_ends_the_preview(world: MemoryWorld) 
 def test_what_is_edited_below_a_preview_reads_it_and_is_bounded(world: MemoryWorld) -> None:
     triple = SHOP["triple"].replace("* 3", "* 4")
     previewed(world, {**TENFOLD, "triple": triple})
-    found = shown(world, TRIPLE_NAME).bounded
-    assert found is not None
+    found = there(shown(world, TRIPLE_NAME).bounded)
     assert (found.since, found.is_preview) == (SINCE, False)
     assert world.rows("mart__dev.triple") == [(DAYS[1], 200), (DAYS[2], 280)]
     assert world.rows("mart__dev.total") == [(480,)]
@@ -229,15 +228,6 @@ def test_a_promotion_keeps_the_table_and_computes_it_again_from_the_instant_on(
     assert world.rows("mart.total") == [(390,)]
     assert plan_promotion(world.services(), "dev", "prod").is_empty
     assert plan_run(world.services(), "prod").is_empty
-
-
-@pytest.mark.full
-def test_once_production_has_the_change_dev_shows_its_table(world: MemoryWorld) -> None:
-    previewed(world)
-    promoted(world)
-    done(world.services(), graph_of(TENFOLD))
-    assert shown(world, SALES_NAME).key == shown(world, SALES_NAME, "prod").key
-    assert world.rows("mart__dev.sales") == HALVES
 
 
 @pytest.mark.full

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.app.faults.every_kind import KINDS, WITHOUT_DAYS, model
+from tests.app.faults.every_kind import KINDS, model
 from tests.app.memory_world import (
     PROJECT,
     RAW,
@@ -72,7 +72,7 @@ def two_days(kind: str) -> MemoryWorld:
 @pytest.mark.full
 @pytest.mark.parametrize("kind", [*AGAIN, "managed"])
 def test_the_rows_of_a_dropped_table_are_computed_again(kind: str) -> None:
-    assert {*KINDS, *WITHOUT_DAYS} - {*AGAIN} == {"history", "managed", "view", "seed"}
+    assert {*KINDS} - {*AGAIN} == {"history"}
     world, graph, name = two_days(kind), of_kind(kind), ModelName("kept", kind)
     if kind == "by_partition":  # both days in one batch, as in every restatement
         done(world.services(), graph, "prod", restate=(str(name),))

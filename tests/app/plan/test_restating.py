@@ -42,11 +42,6 @@ from vde_dagster.core.planning.restatement import RestatementRefused
 from vde_dagster.core.planning.stages import opening_of
 
 
-@pytest.fixture
-def world() -> MemoryWorld:
-    return shop_in_production()
-
-
 # Restating
 def corrected(world: MemoryWorld) -> None:
     """The source is corrected: an event of the second day, which is loaded already, is added."""

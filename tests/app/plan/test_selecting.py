@@ -27,7 +27,6 @@ from tests.app.shop_world import (
     change,
     day,
     done,
-    shop_in_production,
     work,
 )
 from vde_dagster.app.apply.applying import apply_plan
@@ -36,12 +35,6 @@ from vde_dagster.core.errors import EvaluationFailed, ProjectInvalid, Refused
 from vde_dagster.core.ledger.schema_changes import ColumnAdded, ColumnIncompatible
 from vde_dagster.core.model.snapshot import Category
 from vde_dagster.core.planning.changes.difference import Change
-
-
-@pytest.fixture
-def world() -> MemoryWorld:
-    return shop_in_production()
-
 
 # Selecting
 BOTH = {**EDITED, "total": TOTAL.replace("SUM(amount)", "SUM(amount) + 1")}

@@ -16,6 +16,7 @@ from tests.app.memory_world import (
     MemoryWorld,
     bound,
     build,
+    declared_source,
     hour_of,
     plan,
 )
@@ -23,13 +24,13 @@ from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.apply.running import plan_run
 from vde_dagster.app.inspect.interval_report import report_intervals
-from vde_dagster.core.errors import EvaluationFailed, Place, Refused
+from vde_dagster.core.errors import EvaluationFailed, Refused
 from vde_dagster.core.graph.graph import Graph, build_graph
 from vde_dagster.core.model.model import ModelSource
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.time.intervals import Interval
-from vde_dagster.project.model_files import external_source, read_model
+from vde_dagster.project.model_files import read_model
 
 EVENTS_NAME = ModelName("staging", "events")
 EVENTS = """
@@ -79,9 +80,7 @@ def broken(batch):
 
 def graph_with(*texts: str) -> Graph:
     """The models of these texts over the one source, together with the file of signals."""
-    source = external_source(
-        SOURCE, RAW_COLUMNS, place=Place(path=Path("external_models.yaml")), defaults=DEFAULTS
-    )
+    source = declared_source(SOURCE, RAW_COLUMNS)
     written = [
         ModelSource(
             path=Path(f"models/m{number}.sql"),

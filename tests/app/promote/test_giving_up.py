@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Final
 
 import pytest
 
-from tests.app.memory_world import DEFAULTS, Fuse, MemoryWorld, PowerCut, graph_of
+from tests.app.memory_world import Fuse, MemoryWorld, PowerCut, declared_source, graph_of, there
 from tests.app.shop_world import AMOUNTS, EDITED, SHOP, TENFOLD, asked, done, shop_in_production
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.running import plan_run
@@ -19,19 +18,13 @@ from vde_dagster.app.promote.promotion import finish_promotions
 from vde_dagster.app.promote.taking import give_up_promotion, plan_promotion, plan_rollback
 from vde_dagster.app.services import Services
 from vde_dagster.core.columns import Column
-from vde_dagster.core.errors import Place, Refused
+from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.model.snapshot import Revision
 from vde_dagster.core.names import ModelName, TableName
-from vde_dagster.project.model_files import external_source
 
 NAMES: Final = TableName("raw", "names")
-SOURCE: Final = external_source(
-    ModelName("raw", "names"),
-    {"name": "string"},
-    place=Place(path=Path("external_models.yaml")),
-    defaults=DEFAULTS,
-)
+SOURCE: Final = declared_source(ModelName("raw", "names"), {"name": "string"})
 READER: Final = "MODEL (name mart.names, kind FULL);\nSELECT name AS name FROM raw.names"
 MODEL: Final = "MODEL (name raw.names, kind FULL);\nSELECT 'ann' AS name"
 BY_HAND: Final = TableName("mart", "least")
@@ -121,8 +114,7 @@ def test_every_message_names_the_way_out(command: str) -> None:
 
 def test_it_is_given_up_and_everything_goes_on() -> None:
     world = stuck()
-    given_up = give_up_promotion(world.services(), "prod")
-    assert given_up is not None
+    given_up = there(give_up_promotion(world.services(), "prod"))
     assert (given_up.revision, given_up.promoting) == (3, False)
     assert world.rows("mart.shown") == AMOUNTS
     for command in COMMANDS.values():
@@ -139,11 +131,9 @@ def test_it_goes_back_before_every_promotion_that_was_not_finished() -> None:
     with pytest.raises(PowerCut):
         apply_plan(world.services(Fuse(cut_name="swap_views")), plan, lambda _: None)
     world.reboot()
-    begun = world.services().state.environment("prod")
-    assert begun is not None
+    begun = there(world.services().state.environment("prod"))
     assert (begun.revision, begun.promoting) == (3, True)
-    given_up = give_up_promotion(world.services(), "prod")
-    assert given_up is not None
+    given_up = there(give_up_promotion(world.services(), "prod"))
     assert given_up.taken == Revision("prod", 1)
     assert world.rows("mart.shown") == AMOUNTS
 
@@ -206,8 +196,7 @@ def test_giving_up_that_was_cut_is_finished_by_whoever_comes_next(name: str, aft
     with pytest.raises(PowerCut):
         give_up_promotion(world.services(Fuse(cut_name=name, after=after)), "prod")
     world.reboot()
-    shown = world.services().state.environment("prod")
-    assert shown is not None
+    shown = there(world.services().state.environment("prod"))
     if shown.promoting and shown.revision == 2:
         give_up_promotion(world.services(), "prod")
     assert plan_run(world.services(), "prod").is_empty
@@ -234,8 +223,7 @@ def is_as_begun(world: MemoryWorld) -> bool:
 
 def test_what_cannot_be_given_up_changes_nothing_and_names_the_way_out() -> None:
     world = moved(EDITED)
-    before = world.services().state.environment("prod", revision=1)
-    assert before is not None
+    before = there(world.services().state.environment("prod", revision=1))
     world.catalog.drop_table(before.snapshots[TRIPLE].key.table)
     for _ in range(2):
         with pytest.raises(Refused, match="cannot be given up: somebody dropped") as refused:

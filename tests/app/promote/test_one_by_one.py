@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.app.memory_world import build, graph_of
+from tests.app.memory_world import build, graph_of, there
 from tests.app.promote.rest_shop import FAILED, VIEWS, Line, Shop, shop_in
-from tests.app.shop_world import EDITED, SALES_NAME, SHOP, TOTAL_NAME
+from tests.app.shop_world import SALES_NAME, SHOP
 from tests.depth import is_full
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.running import plan_run
@@ -59,24 +59,9 @@ def cut(shop: Shop, at: int, *, answers: bool) -> int:
     return line.lost
 
 
-def promoted_again(shop: Shop) -> None:
-    shop.promote("dev")
-
-
-def planned(shop: Shop) -> None:
-    build(shop.world.services(), graph_of(EDITED))
-
-
 def run(shop: Shop) -> None:
     services = shop.world.services()
     apply_plan(services, plan_run(services, "prod"), lambda _: None)
-
-
-def rolled_back_and_promoted(shop: Shop) -> None:
-    services = shop.world.services()
-    apply_plan(services, plan_rollback(services, "prod"), lambda _: None)
-    assert shop.shown() == shop.first
-    shop.promote("dev")
 
 
 @pytest.mark.full
@@ -87,23 +72,11 @@ def test_a_promotion_that_is_cut_at_any_change_leaves_old_or_new_views_and_is_fi
 ) -> None:
     assert cut(shop, at, answers=answers)
     assert only(shop, shop.first, shop.second)
-    left = shop.world.state.environment("prod")
-    assert left is not None
+    left = there(shop.world.state.environment("prod"))
     assert left.promoting
     assert finish_promotions(shop.world.services(), "prod")
     assert shop.shown() == shop.second
     assert not finish_promotions(shop.world.services(), "prod")
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("go_on", [planned, promoted_again, run, rolled_back_and_promoted])
-def test_whoever_comes_next_finishes_it(shop: Shop, go_on: Callable[[Shop], None]) -> None:
-    cut(shop, 2, answers=False)
-    go_on(shop)
-    assert shop.shown() == shop.second
-    found = shop.world.state.environment("prod")
-    assert found is not None
-    assert not found.promoting
 
 
 @pytest.mark.full
@@ -131,39 +104,16 @@ def test_a_promotion_that_loses_one_request_or_answer_is_done_or_can_be_done_aga
 
 
 @pytest.mark.full
-def test_a_view_that_is_shown_by_an_earlier_reading_is_not_moved_back(shop: Shop) -> None:
-    """Outside of a promotion nobody holds the environment, and a number is enough."""
-    services = shop.asleep("environment", after=True)
-    before = len(shop.server.changes)
-    show(services, "prod", [SALES_NAME, TOTAL_NAME])
-    since = shop.server.changes[before:]
-    assert len(set(since)) == len(since) > 0, "each view once, by the promotion meanwhile"
-    assert shop.shown() == shop.third
-
-
-@pytest.mark.full
 def test_a_view_outside_of_a_promotion_goes_above_numbers_that_a_lost_state_gave(
     shop: Shop,
 ) -> None:
-    sales = shop.world.catalog.view(TableName("mart", "sales"))
-    assert sales is not None
+    sales = there(shop.world.catalog.view(TableName("mart", "sales")))
     theirs = replace(sales, target=shop.second[sales.name])
     shop.world.catalog.swap_views([theirs], [], number=1_000_000_000)
     assert shop.shown() != shop.first
     show(shop.world.services(), "prod", [SALES_NAME])
     assert shop.shown() == shop.first
     assert shop.world.state.next_view_number() > 1_000_000_000
-
-
-@pytest.mark.full
-def test_who_holds_the_environment_overtakes_numbers_that_a_lost_state_gave(shop: Shop) -> None:
-    views = list(shop.world.catalog.views(VIEWS).values())
-    shop.world.catalog.swap_views(views, [], number=1_000_000_000, again=True)
-    shop.promote("dev")
-    assert shop.shown() == shop.second
-    services = shop.world.services()
-    apply_plan(services, plan_rollback(services, "prod"), lambda _: None)
-    assert shop.shown() == shop.first
 
 
 @pytest.mark.full
@@ -232,10 +182,8 @@ def test_a_reader_that_asks_for_the_revision_sees_the_last_finished_one_as_a_who
 
 def whole(shop: Shop) -> dict[TableName, TableName]:
     services = shop.world.services()
-    revision = whole_revision(services, "prod")
-    assert revision is not None
-    found = whole_views(services, revision, revision.snapshots.keys())
-    assert found is not None
+    revision = there(whole_revision(services, "prod"))
+    found = there(whole_views(services, revision, revision.snapshots.keys()))
     assert {name: read_as(services, each) for name, each in found.items()} == {
         name: each.target for name, each in found.items()
     }

@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 
-from tests.app.memory_world import MemoryWorld, bound, graph_of
+from tests.app.memory_world import MemoryWorld, graph_of
 from tests.app.shop_world import (
     AMOUNTS,
     EDITED,
@@ -28,7 +28,6 @@ from vde_dagster.app.inspect.history import history
 from vde_dagster.app.promote.taking import plan_promotion, plan_rollback
 from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.model.snapshot import Revision
-from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.options import PlanOptions
 from vde_dagster.core.planning.plan import Plan
 
@@ -49,12 +48,6 @@ def promoted(world: MemoryWorld, source: str = "dev", target: str = "prod") -> P
     plan = plan_promotion(world.services(), source, target)
     applied(world, plan)
     return plan
-
-
-def versions(world: MemoryWorld, environment: str) -> dict[ModelName, str]:
-    return {
-        name: each.version for name, each in bound(world.services(), environment).snapshots.items()
-    }
 
 
 def rows(world: MemoryWorld, view: str = SHOWN) -> list[tuple[object, ...]]:

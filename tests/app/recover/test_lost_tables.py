@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from tests.app.generated_models import Form, Made, project
-from tests.app.memory_world import MemoryWorld, bound, graph_of
+from tests.app.memory_world import MemoryWorld, bound, graph_of, there
 from tests.app.recover.test_changed_tables import CASES as CHANGED
 from tests.app.recover.test_changed_tables import Case, run, sales
 from tests.app.shop_world import AMOUNTS, SALES_NAME, SHOP, done
@@ -65,8 +65,7 @@ def plan_of(world: MemoryWorld, files: dict[str, str], **options: object) -> Non
 
 
 def target(world: MemoryWorld, name: str) -> TableName:
-    shown = world.catalog.view(TableName("mart", name))
-    assert shown is not None
+    shown = there(world.catalog.view(TableName("mart", name)))
     return shown.target
 
 

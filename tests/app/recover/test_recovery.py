@@ -7,17 +7,12 @@ from datetime import timedelta
 import pytest
 
 from tests.app.memory_world import Fuse, MemoryWorld, PowerCut, bound
-from tests.app.shop_world import DAYS, TRIPLE_NAME, day, entries, shop_in_production
+from tests.app.shop_world import DAYS, TRIPLE_NAME, day, entries
 from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.recover.recovery import recover
 from vde_dagster.core.ledger.unit_of_work import UnitOfWork
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.ports.state import version_resource
-
-
-@pytest.fixture
-def world() -> MemoryWorld:
-    return shop_in_production()
 
 
 def cut(world: MemoryWorld, method: str) -> VersionKey:

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.app.memory_world import Fuse, MemoryWorld, PowerCut, bound, build, graph_of
+from tests.app.memory_world import Fuse, MemoryWorld, PowerCut, bound, build, graph_of, there
 from tests.app.shop_world import (
     AMOUNTS,
     DAYS,
@@ -16,7 +16,6 @@ from tests.app.shop_world import (
     TENFOLD,
     day,
     done,
-    shop_in_production,
 )
 from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.publish.foreign_writes import ForeignWrite
@@ -27,11 +26,6 @@ from vde_dagster.core.names import ModelName, TableName
 
 SHOWN_NAME, RAW_NAME = ModelName("mart", "shown"), ModelName("raw", "events")
 GRAPH = graph_of(SHOP)
-
-
-@pytest.fixture
-def world() -> MemoryWorld:
-    return shop_in_production()
 
 
 def repaired(
@@ -46,9 +40,7 @@ def sales(world: MemoryWorld, environment: str = "prod") -> TableName:
 
 
 def head(world: MemoryWorld) -> int:
-    found = world.catalog.tables[sales(world)].head
-    assert found is not None
-    return found
+    return there(world.catalog.tables[sales(world)].head)
 
 
 def commands(text: str) -> list[str]:

@@ -6,18 +6,17 @@ import re
 from collections.abc import Callable
 from datetime import date, timedelta
 from functools import cache
-from pathlib import Path
 
 import pytest
 
 from tests.app.memory_world import (
-    DEFAULTS,
     PROJECT,
     RAW,
     Fuse,
     MemoryWorld,
     PowerCut,
     bound,
+    declared_source,
     graph_of,
     hour_of,
     made_once,
@@ -44,14 +43,13 @@ from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.evaluate.evaluation import evaluate
 from vde_dagster.app.staleness.returning import Lag, with_lag
 from vde_dagster.core.columns import Column
-from vde_dagster.core.errors import Conflict, Place, Refused
+from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.ledger.late.decision import NothingToLoad
 from vde_dagster.core.model.snapshot import Category
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.planning.plan import Behind, Plan
 from vde_dagster.core.time.intervals import Interval
-from vde_dagster.project.model_files import external_source
 
 ORIGINAL, CHANGED = graph_of(SHOP), graph_of(EDITED)
 
@@ -489,8 +487,7 @@ def strings_world(texts: list[str], query: str) -> tuple[MemoryWorld, Graph, Gra
     world = MemoryWorld()
     world.land((1, 1), until=72)
     columns = {"id": "bigint", "ds": "string", "amount": "bigint"}
-    place = Place(path=Path("external_models.yaml"))
-    source = external_source(STRINGS, columns, place=place, defaults=DEFAULTS)
+    source = declared_source(STRINGS, columns)
     table = TableName("raw", "strings")
     world.catalog.create_table(table, tuple(Column(name=n, type=t) for n, t in columns.items()))
     rows = [(number, text, number) for number, text in enumerate(texts, 1)]

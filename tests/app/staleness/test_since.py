@@ -14,6 +14,7 @@ from tests.app.memory_world import (
     build,
     graph_of,
     plan,
+    there,
 )
 from tests.app.shop_world import day
 from vde_dagster.app.apply.filling import evaluate_range
@@ -50,8 +51,7 @@ def staleness(of: Plan, name: str) -> Staleness | None:
 
 
 def since(of: Plan, name: str) -> datetime | None:
-    found = staleness(of, name)
-    assert found is not None
+    found = there(staleness(of, name))
     return found.since
 
 
@@ -139,8 +139,7 @@ def test_what_an_interval_has_seen_already_does_not_count_for_it() -> None:
     written = world.clock.now()
     only_events(world, graph)
     found = plan(world.services(), graph)
-    stale = staleness(found, "mart.window")
-    assert stale is not None
+    stale = there(staleness(found, "mart.window"))
     assert (stale.intervals, stale.since) == ((day(2, 3),), written)
 
 
@@ -157,7 +156,6 @@ def only_events(world: MemoryWorld, graph: Graph) -> None:
     """Compute what is stale of the first model, and of no other one."""
     services: Services = world.services()
     name = ModelName("staging", "events")
-    stale = staleness(plan(services, graph), str(name))
-    assert stale is not None
+    stale = there(staleness(plan(services, graph), str(name)))
     for each in stale.intervals:
         evaluate_range(services, bound(services), name, each)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.app.memory_world import RAW, MemoryWorld, build, graph_of, hour_of, plan
+from tests.app.memory_world import RAW, MemoryWorld, build, graph_of, hour_of, plan, there
 from tests.app.shop_world import day
 from tests.app.staleness.test_since import staleness
 from vde_dagster.core.graph.graph import Graph
@@ -64,8 +64,7 @@ def test_what_is_stale_is_computed_as_a_build_from_nothing_does(
     graph = graph_of({"kept": text})
     world, fresh = landed(), landed((31, 9))
     build(world.services(), graph)
-    found = late(world, graph)
-    assert found is not None
+    found = there(late(world, graph))
     assert (found.intervals, found.kept, found.following) == (intervals, (), ())
     build(world.services(), graph)
     build(fresh.services(), graph)
@@ -91,8 +90,7 @@ def test_a_table_that_is_read_without_a_bound_makes_all_stale_where_its_rows_cha
     world = landed()
     build(world.services(), graph)
     world.land((31, amount), until=72)
-    found = staleness(plan(world.services(), graph), "mart.kept")
-    assert found is not None
+    found = there(staleness(plan(world.services(), graph), "mart.kept"))
     assert (found.intervals, found.following) == (DAYS, (day(1), day(3)))
     done = build(world.services(), graph)
     days = [
@@ -112,8 +110,7 @@ def test_rows_that_the_source_has_no_longer_are_kept_and_the_way_out_is_named() 
     world = landed()
     build(world.services(), graph)
     world.catalog.overwrite(RAW, [(9, hour_of(24), 5), (10, hour_of(50), 7)])
-    found = staleness(plan(world.services(), graph), "mart.kept")
-    assert found is not None
+    found = there(staleness(plan(world.services(), graph), "mart.kept"))
     assert found.kept == (day(1),)
     assert "the source does not reach back to all of them any more" in found.why_kept
     assert "`vde run prod --restate-model mart.kept --allow-empty`" in found.why_kept

@@ -17,6 +17,7 @@ from tests.app.memory_world import (
     build,
     graph_of,
     made_once,
+    there,
 )
 from tests.app.shop_world import (
     AMOUNTS,
@@ -79,8 +80,7 @@ def test_a_view_that_somebody_dropped_is_made_again(name: ModelName) -> None:
 
 def replaced(world: MemoryWorld, how: str) -> None:
     """Another program replaces the view of a model in production."""
-    view = world.catalog.view(TableName("mart", "sales"))
-    assert view is not None
+    view = there(world.catalog.view(TableName("mart", "sales")))
     if how == "another version":
         done(world.services(), graph_of(EDITED), "dev")
         world.catalog.swap_views(
@@ -135,8 +135,7 @@ def test_no_promotion_begins_where_another_program_replaced_a_view() -> None:
 def test_views_that_a_promotion_moves_meanwhile_are_no_news() -> None:
     world = shop()
     services = world.services()
-    shown = services.state.environment("prod")
-    assert shown is not None
+    shown = there(services.state.environment("prod"))
     done(services, graph_of(EDITED), "prod")
     sound = {each.key for each in shown.snapshots.values()}
     assert replaced_views(services, shown, sound, naming=services.naming) == ()
@@ -186,8 +185,7 @@ def dropped_in_dev() -> tuple[MemoryWorld, Plan, TableName]:
 
 def shown_by(world: MemoryWorld, environment: str) -> tuple[int, bool]:
     """The revision of an environment, and whether it is being promoted."""
-    shown = world.services().state.environment(environment)
-    assert shown is not None
+    shown = there(world.services().state.environment(environment))
     return shown.revision, shown.promoting
 
 
