@@ -155,12 +155,6 @@ def test_what_awaits_refused_rows_begins_only_where_whoever_walks_says_so(fail_f
     assert "c" not in found.outcomes()
 
 
-def test_there_are_no_more_threads_than_models() -> None:
-    found = Threads(64, a=("", units("a1")), b=("", units("b1")))
-    assert sorted(found.units()) == ["a1", "b1"]
-    assert set(found.engine.names.values()) <= {"models 1", "models 2"}
-
-
 def test_results_of_a_model_can_be_asked_for_while_another_one_goes_ahead() -> None:
     ahead = threading.Event()
 
@@ -181,12 +175,6 @@ def test_units_are_got_once_and_by_one_thread() -> None:
     assert found.units() == []
     assert sorted(found.reported) == ["a1", "a2", "b1", "c1"]
     assert found.reporters == {threading.current_thread()}
-
-
-def test_each_model_shares_the_engine_under_its_name() -> None:
-    found = Threads(2, a=("", units("a1")), b=("a", units("b1")))
-    assert found.units() == ["a1", "b1"]
-    assert list(found.engine.names) == ["m.a", "m.b"]
 
 
 def test_an_error_of_ours_ends_its_model_and_leaves_out_what_waits_for_it() -> None:
@@ -410,10 +398,3 @@ def test_an_end_that_interrupts_ends_the_pause_before_a_retry() -> None:
     found[0].threads.end(interrupt=True)
     waiting.join(PATIENCE)
     assert isinstance(found[0].outcomes()["a"], KeyboardInterrupt)
-
-
-def test_nothing_to_evaluate_is_over_at_once() -> None:
-    found = Threads(4)
-    found.threads.wait()
-    assert found.units() == []
-    found.threads.end(interrupt=True)

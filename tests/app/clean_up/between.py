@@ -25,8 +25,8 @@ class Between:
         self.world, self.method, self.after, self.then = world, method, after, then
         self.left = call
 
-    def services(self) -> Services:
-        found = self.world.services()
+    def services(self, found: Services | None = None) -> Services:
+        found = found or self.world.services()
         wired: dict[str, Any] = {
             "state": Halted(self, found.state),
             "catalog": Halted(self, found.catalog),

@@ -12,7 +12,6 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from itertools import count
 from multiprocessing.connection import Connection
 from typing import Any, Final
@@ -29,64 +28,26 @@ from vde_dagster.core.planning.plan import Plan
 from vde_dagster.lakehouse.view_metadata import MetadataFiles
 from vde_dagster.lakehouse.views import SqlViews
 
-POINTS: Final = {
-    "before the lease": ("state", "acquire_lease", False),
-    "after the lease": ("state", "acquire_lease", True),
-    "before it is begun": ("state", "begin_promotion", False),
-    "after it is begun": ("state", "begin_promotion", True),
-    "before the views": ("catalog", "swap_views", False),
-    "in the middle of the files of the views": ("files", "write", True),
-    "after the files of the views": ("views", "_commit", False),
-    "in the transaction of the views": ("views", "_apply", True),
-    "after the transaction of the views": ("views", "_commit", True),
-    "after the views": ("catalog", "swap_views", True),
-    "before it is finished": ("state", "finish_promotion", False),
-    "after it is finished": ("state", "finish_promotion", True),
-    "before the lease is given back": ("state", "release_lease", False),
-    "after the lease is given back": ("state", "release_lease", True),
+POINTS: Final[dict[str, tuple[type, str, bool]]] = {
+    "in the middle of the files of the views": (MetadataFiles, "write", True),
+    "after the files of the views": (SqlViews, "_commit", False),
+    "in the transaction of the views": (SqlViews, "_apply", True),
+    "after the transaction of the views": (SqlViews, "_commit", True),
 }
-"""Ten points of a promotion and four inside of the swap of its views.
+"""Points inside of the swap of the views: a class, its method, and whether it lies after the call.
 
-Each is a port or a place in the catalog's adapter, its method, and whether it lies after the call.
+Those between the calls of ports are told in memory, by generated histories.
 """
-INSIDE: Final[dict[str, type]] = {"files": MetadataFiles, "views": SqlViews}
-"""The places in the catalog's adapter."""
 _A_WHILE: Final = 0.01
 _CALLS: Final = {"write": 2}
 """At which call of a method in the adapter the process is killed, if not at the first."""
-
-
-@dataclass(frozen=True)
-class Deadly:
-    """A port at one of whose calls the process is killed."""
-
-    port: object
-    method: str
-    after: bool
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self.port, name)
-        if name != self.method:
-            return found
-
-        def call(*args: Any, **kwargs: Any) -> Any:
-            if self.after:
-                found(*args, **kwargs)
-            os.kill(os.getpid(), signal.SIGKILL)
-
-        return call
 
 
 def die(folder: str, what: str, point: str) -> None:
     """Promote dev to prod, or roll prod back, and be killed at a point of it."""
     services = VdeProject.load(folder).services
     plan = _move(services, what)
-    place, method, after = POINTS[point]
-    if place in INSIDE:
-        _die_inside(INSIDE[place], method, after)
-    else:
-        deadly: dict[str, Any] = {place: Deadly(getattr(services, place), method, after)}
-        services = replace(services, **deadly)
+    _die_inside(*POINTS[point])
     _ended(services, plan)
     _say("it went on")
 

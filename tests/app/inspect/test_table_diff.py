@@ -240,35 +240,22 @@ def test_an_unknown_model_environment_or_column_is_refused() -> None:
 
 
 @pytest.mark.full
-def test_a_table_that_is_written_to_meanwhile_is_a_conflict() -> None:
+@pytest.mark.parametrize(
+    "what, said", [("written", "written to meanwhile"), ("promoted", "was promoted meanwhile")]
+)
+def test_what_changes_meanwhile_is_a_conflict(what: str, said: str) -> None:
     world = with_dev(EDITED)
-    services = world.services()
-    view = there(services.catalog.view(TableName("mart", "sales")))
+    services, table = world.services(), shown_table(world, "prod")
 
-    class Writing(Asking):
+    class Disturbed(Asking):
         def __call__(
             self, query: exp.Query, views: Mapping[ModelName, TableName], most: int
         ) -> Sequence[tuple[object, ...]]:
-            assert view is not None
-            world.catalog.append(view.target, [])
-            return super().__call__(query, views, most)
-
-    with pytest.raises(Conflict, match="written to meanwhile"):
-        diff_table(services, Writing(services), "prod", "dev", ModelName("mart", "sales"), limit=1)
-
-
-@pytest.mark.full
-def test_a_view_that_moves_meanwhile_is_a_conflict() -> None:
-    world = with_dev(EDITED)
-    services = world.services()
-
-    class Promoting(Asking):
-        def __call__(
-            self, query: exp.Query, views: Mapping[ModelName, TableName], most: int
-        ) -> Sequence[tuple[object, ...]]:
-            if not self.asked:
+            if not self.asked and what == "written":
+                world.catalog.append(table, [])
+            elif not self.asked:
                 done(world.services(), graph_of(SHOP), "dev")
             return super().__call__(query, views, most)
 
-    with pytest.raises(Conflict, match="was promoted meanwhile"):
-        diff_table(services, Promoting(services), "prod", "dev", SALES_NAME, limit=1)
+    with pytest.raises(Conflict, match=said):
+        diff_table(services, Disturbed(services), "prod", "dev", SALES_NAME, limit=1)

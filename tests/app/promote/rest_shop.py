@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 from pyiceberg.exceptions import RESTError
@@ -71,43 +70,6 @@ class Shop:
         """Another process promotes, as if the first one had slept until its lease expired."""
         self.world.reboot()
         self.promote("other")
-
-    def asleep(self, method: str, *, after: bool = False) -> Services:
-        """The services of a process that sleeps at a call of the state until another took over."""
-        return asleep(self.world.services(), "state", method, self.take_over, after=after)
-
-
-def asleep(
-    services: Services,
-    port: str,
-    method: str,
-    meanwhile: Callable[[], None],
-    *,
-    after: bool = False,
-) -> Services:
-    """The services of a process that sleeps at the first call of a method until others are done."""
-    wired: dict[str, Any] = {port: _Asleep(getattr(services, port), method, after, meanwhile)}
-    return replace(services, **wired)
-
-
-class _Asleep:
-    def __init__(self, port: object, method: str, after: bool, meanwhile: Callable[[], None]):
-        self._port, self._method, self._after = port, method, after
-        self._meanwhile: Callable[[], None] | None = meanwhile
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self._port, name)
-        if name != self._method or self._meanwhile is None:
-            return found
-
-        def call(*args: Any, **kwargs: Any) -> Any:
-            meanwhile, self._meanwhile = self._meanwhile, None
-            result = found(*args, **kwargs) if self._after else None
-            if meanwhile is not None:
-                meanwhile()
-            return result if self._after else found(*args, **kwargs)
-
-        return call
 
 
 class Line:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
+from functools import partial
 
 import pytest
 
+from tests.app.clean_up.between import Between
 from tests.app.memory_world import MemoryWorld, bound, graph_of
 from tests.app.shop_world import AMOUNTS, EDITED, TENFOLD, done, shop_in_production
 from vde_dagster.app.inspect.history import history
@@ -14,7 +14,6 @@ from vde_dagster.app.leases import leased
 from vde_dagster.app.promote.promotion import remove_environment
 from vde_dagster.app.promote.taking import plan_promotion, plan_rollback
 from vde_dagster.app.publish.shown_views import show_first
-from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import TableName
@@ -100,30 +99,8 @@ def test_work_that_ends_after_the_removal_leaves_no_view() -> None:
     binding = bound(world.services(), "dev")
     key = next(binding.key(name) for name in binding.snapshots if name.name == "sales")
     columns = world.state.holdings([key])[key].columns
-    late = Late(world, after="environment")
+    removed = partial(remove_environment, world.services(), "dev")
+    late = Between(world, "environment", after=True, then=removed)
     show_first(late.services(), "dev", key, columns)
+    assert late.came
     assert views_of(world, "dev") == []
-
-
-class Late:
-    """A process that sleeps once, while the environment is removed."""
-
-    def __init__(self, world: MemoryWorld, *, after: str) -> None:
-        self.world, self.after, self.slept = world, after, False
-
-    def services(self) -> Services:
-        services = self.world.services()
-        wired: dict[str, Any] = {"state": self}
-        return replace(services, **wired)
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self.world.state, name)
-
-        def call(*args: Any, **kwargs: Any) -> Any:
-            result = found(*args, **kwargs)
-            if name == self.after and not self.slept:
-                self.slept = True
-                remove_environment(self.world.services(), "dev")
-            return result
-
-        return call

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.app.clean_up.between import Between
 from tests.app.memory_world import MemoryWorld, build, graph_of
-from tests.app.promote.rest_shop import Shop, asleep, shop_in
+from tests.app.promote.rest_shop import Shop, shop_in
 from tests.app.shop_world import (
     EDITED,
     SALES_NAME,
@@ -78,7 +79,7 @@ def test_a_view_that_a_sleeper_makes_of_a_model_that_was_removed_meanwhile_goes_
         goes_on(world)
         assert shown(world) == before
 
-    slept = asleep(world.services(), "catalog", "swap_views", meanwhile)
+    slept = Between(world, "swap_views", after=False, then=meanwhile).services()
     with suppress(Conflict):
         build(slept, graph_of(SHOP))
     assert shown(world) == before
@@ -96,7 +97,7 @@ def test_a_view_that_a_sleeper_makes_of_a_model_that_is_hidden_by_then_goes_agai
         done(world.services(), graph_of(SHOP), include_unmodified=False)
         assert world.catalog.views(theirs) == {}
 
-    slept = asleep(world.services(), "catalog", "swap_views", meanwhile)
+    slept = Between(world, "swap_views", after=False, then=meanwhile).services()
     with suppress(Conflict):
         done(slept, changed, include_unmodified=False)
     assert world.catalog.views(theirs) == {}
@@ -118,8 +119,9 @@ def test_a_sleeper_drops_no_view_that_shows_no_version_of_the_removed_model() ->
         world.catalog.swap_views([], [TOTAL_VIEW])
         world.catalog.swap_views([replace(sales, name=TOTAL_VIEW)], [])
 
-    slept = asleep(world.services(), "catalog", "swap_views", meanwhile)
-    slept = asleep(slept, "state", "finish_promotion", replaced)
+    slept = Between(world, "swap_views", after=False, then=meanwhile).services()
+    finishing = Between(world, "finish_promotion", after=False, then=replaced)
+    slept = finishing.services(slept)
     with suppress(Conflict):
         build(slept, graph_of(SHOP))
     assert shown(world)[TOTAL_VIEW] == shown(world)[TableName("mart", "sales")]
@@ -136,7 +138,7 @@ def test_a_view_that_is_shown_by_an_earlier_reading_follows_what_was_promoted_si
         goes_on(world)
         later.append(shown(world))
 
-    slept = asleep(world.services(), "catalog", "swap_views", meanwhile)
+    slept = Between(world, "swap_views", after=False, then=meanwhile).services()
     show(slept, "prod", [SALES_NAME, TOTAL_NAME])
     assert [shown(world)] == later
 
@@ -163,7 +165,7 @@ def test_a_sleeper_whose_other_views_were_overtaken_takes_back_what_it_made(shop
         rolled_back(world)
         assert shown(world) == before
 
-    slept = asleep(world.services(), "catalog", "swap_views", meanwhile)
+    slept = Between(world, "swap_views", after=False, then=meanwhile).services()
     with pytest.raises(LeaseLost):
         build(slept, graph_of(edited))
     assert shown(world) == before

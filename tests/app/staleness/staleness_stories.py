@@ -26,7 +26,6 @@ from tests.app.memory_world import (
     START,
     Fuse,
     MemoryWorld,
-    PowerCut,
     bound,
     build,
     hour_of,
@@ -82,22 +81,10 @@ class Tidy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edit:
-    """A model is edited and planned; ``how`` is breaking, column or forward.
-
-    With ``cut_at`` the power is cut at this call of a first try.
-    """
+    """A model is edited and planned; ``how`` is breaking, column or forward."""
 
     model: str
     how: str
-    cut_at: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Restate:
-    """A model is restated; with ``cut_at`` the power is cut at this call of a first try."""
-
-    model: str
-    cut_at: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,17 +97,13 @@ class ByHand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """`vde run`, and perhaps another one before it.
-
-    That one fails at a model, or the power is cut at a call of it, or it computes only some.
-    """
+    """`vde run`, perhaps after another one, which fails at a model or computes only some."""
 
     fails: str = ""
-    cut_at: int = 0
     first: Wanted | None = None
 
 
-Step = Land | Correct | Tidy | Edit | Restate | ByHand | Run
+Step = Land | Correct | Tidy | Edit | ByHand | Run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,7 +129,7 @@ def story(seed: int, *, length: int = 8) -> Story:
         steps.append(Land(source=source, rows=((0.0, 1), *rows), until=until))
     for _ in range(length):
         source = chance.choice([*TABLES])
-        match chance.choice((*("land", "late", "fix") * 2, "tidy", "edit", "again", "hand")):
+        match chance.choice((*("land", "late", "fix") * 2, "tidy", "edit", "hand")):
             case "land":
                 until += chance.choice((1, 2, 7, 24))
                 hours = [until - chance.uniform(0, 3) for _ in range(chance.randint(0, 3))]
@@ -167,10 +150,7 @@ def story(seed: int, *, length: int = 8) -> Story:
                     each.form in KEEPING_BY_THEMSELVES for each in downstream(edited_one, models)
                 )
                 how = chance.choice(("breaking", "column", "forward")[keeps:])
-                steps.append(Edit(model=edited_one.name, how=how, cut_at=_cut(chance)))
-            case "again":
-                restated = [each for each in models if each.form not in ONLY_AT_THE_END]
-                steps.append(Restate(model=chance.choice(restated).name, cut_at=_cut(chance)))
+                steps.append(Edit(model=edited_one.name, how=how))
             case "hand":
                 by_hand = [each for each in models if each.is_by_time] or [models[0]]
                 step = ByHand(model=chance.choice(by_hand).name, at=chance.randrange(99))
@@ -189,13 +169,7 @@ def _run(models: Sequence[Made], chance: Random) -> Run:
     how = chance.random()
     if how < 0.2:
         return Run(fails=chance.choice(models).name)
-    if how < 0.4:
-        return Run(cut_at=chance.randrange(1, 120))
     return Run(first=chance.choice((Wanted.DUE, Wanted.STALE))) if how < 0.55 else Run()
-
-
-def _cut(chance: Random) -> int:
-    return chance.randrange(1, 150) if chance.random() < 0.3 else 0
 
 
 class Failing(MemoryEngine):
@@ -252,9 +226,6 @@ class Told:
                 self._tidy(step)
             case Edit():
                 self._edit(step)
-            case Restate(model=name, cut_at=cut_at):
-                self.anything |= {f"gen.{each}" for each in self.models}
-                self._plan(cut_at, restate=(f"gen.{name}",), allow_empty=True)
             case ByHand():
                 self._evaluate(step)
             case Run():
@@ -310,22 +281,15 @@ class Told:
         made = self.models[step.model]
         self.models[step.model] = edited(made, breaking=step.how == "breaking")
         self.anything |= {f"gen.{each}" for each in self.models}
-        self._plan(step.cut_at, forward_only=step.how == "forward")
+        self._plan(forward_only=step.how == "forward")
 
-    def _plan(self, cut_at: int = 0, **options: Any) -> None:
+    def _plan(self, **options: Any) -> None:
         """Plan the project and apply that, as a person does."""
-        if cut_at:
-            try:
-                self._apply(self.world.services(Fuse(cut_at=cut_at)), options)
-            except PowerCut:
-                self.world.reboot()
-        self._apply(self.world.services(), options)
-        self.check()
-
-    def _apply(self, services: Services, options: dict[str, Any]) -> None:
+        services = self.world.services()
         finish_promotions(services, "prod")
         plan = plan_environment(services, project(self.every), "prod", PlanOptions(**options))
         apply_plan(services, plan, lambda _: None)
+        self.check()
 
     def _evaluate(self, step: ByHand) -> None:
         services, made = self.world.services(), self.models[step.model]
@@ -351,11 +315,6 @@ class Told:
                 self.check()
         if step.first is not None:
             run(self.world.services(), step.first)
-        if step.cut_at:
-            try:
-                run(self.world.services(Fuse(cut_at=step.cut_at)))
-            except PowerCut:
-                self.world.reboot()
         run(self.world.services())
         self.check()
 
