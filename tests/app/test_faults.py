@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Sequence
-from datetime import date, datetime
+from datetime import datetime
 from typing import cast
 
 import pytest
@@ -83,34 +83,11 @@ def cuts(names: Sequence[str]) -> list[ParameterSet]:
     ]
 
 
-def calls_of_a_build(world: MemoryWorld) -> list[str]:
-    fuse = Fuse()
-    with reading_once():
-        build(world.services(fuse), GRAPH)
-    return fuse.names
-
-
 def calls_of_a_session() -> list[str]:
     fuse = Fuse()
     with reading_once():
         run_session(built_and_late(), fuse)
     return fuse.names
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("call, after", cuts(calls_of_a_build(landed())))
-def test_a_first_build_that_dies_at_any_call_is_completed_by_the_next(
-    call: int, after: bool
-) -> None:
-    world = landed()
-    with pytest.raises(PowerCut):
-        build(world.services(Fuse(cut_at=call, after=after)), GRAPH)
-    world.reboot()
-    build(world.services(), GRAPH)
-    assert world.rows("mart.daily") == [(date(2024, 1, 1), 30), (date(2024, 1, 2), 5)]
-    assert world.rows("mart.totals") == [(2, 35)]
-    assert len(world.rows("staging.events")) == 3
-    assert_ledger_is_true(world)
 
 
 @pytest.mark.full

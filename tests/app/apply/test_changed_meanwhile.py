@@ -135,11 +135,9 @@ def cut_at(
     call: str, make: Callable[[], MemoryWorld], do: Callable[[MemoryWorld, Services], object]
 ) -> MemoryWorld:
     """A world in which work was begun, and the power was cut before its first such call."""
-    twin, fuse = make(), Fuse()
-    do(twin, twin.services(fuse))
     world = make()
     with pytest.raises(PowerCut):
-        do(world, world.services(Fuse(cut_at=fuse.names.index(call) + 1)))
+        do(world, world.services(Fuse(cut_name=call)))
     world.reboot()
     return world
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Final
@@ -23,8 +22,6 @@ from tests.app.memory_world import (
 )
 from tests.app.shop_world import SALES, SHOWN, TRIPLE, asked
 from tests.core.planning.test_stages import count_backfills
-from tests.worlds.catalog import MemoryCatalog
-from tests.worlds.engine import MemoryEngine
 from vde_dagster.app.apply.applying import Report, apply_plan
 from vde_dagster.app.catch_up.listing import RESOURCE
 from vde_dagster.app.evaluate.evaluated import Evaluated
@@ -32,7 +29,6 @@ from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Conflict, EvaluationFailed
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.ledger.late.listed import ListedMark, ListedSession
-from vde_dagster.core.ledger.unit_of_work import Staged, Staging
 from vde_dagster.core.model.snapshot import DecidedBy, VersionKey
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.planning.scheduling import Concurrency
@@ -96,66 +92,6 @@ def test_the_result_is_that_of_evaluating_one_model_after_the_other() -> None:
     assert max(order.index("b1"), order.index("b2")) < order.index("sums") < order.index("last")
     assert plan(world.services(), WIDE).is_empty
     assert not any(world.state.lease_holder(f"environment:{each}") for each in ("prod", "dev"))
-
-
-class Meeting(MemoryEngine):
-    """An engine at which models meet: it stages them once so many are there."""
-
-    def __init__(self, catalog: MemoryCatalog, state: str, meets: int, names: str) -> None:
-        super().__init__(catalog, state)
-        self._meeting = threading.Barrier(meets)
-        self._names = names
-
-    def stage(self, staging: Staging) -> Staged:
-        if staging.target.model.name.startswith(self._names):
-            self._meeting.wait(60)
-        return super().stage(staging)
-
-
-@pytest.mark.full
-def test_four_models_are_evaluated_at_once_if_none_reads_another() -> None:
-    world = landed()
-    engine = Meeting(world.catalog, world.state.identity(), 4, "a")
-    at_once(replace(world.services(), engine=engine), WIDE)
-    assert world.rows("mart.last") == [(930,)]
-
-
-class Counting(MemoryEngine):
-    """An engine that knows how many models are evaluated at once, and beside which."""
-
-    def __init__(self, catalog: MemoryCatalog, state: str) -> None:
-        super().__init__(catalog, state)
-        self._counting = threading.Lock()
-        self._now: set[str] = set()
-        self.beside: dict[str, set[str]] = {}
-
-    @contextmanager
-    def sharing(self, name: str) -> Iterator[None]:
-        with self._counting:
-            self._now.add(name)
-            for each in self._now:
-                self.beside.setdefault(each, set()).update(self._now - {each})
-        try:
-            yield
-        finally:
-            with self._counting:
-                self._now.remove(name)
-
-
-@pytest.mark.full
-def test_a_model_that_needs_the_room_is_evaluated_alone() -> None:
-    graph = graph_of(
-        {
-            **{f"a{n}": full(f"a{n}") for n in range(3)},
-            "large": full("large", more=", concurrency 1"),
-            **{f"z{n}": full(f"z{n}") for n in range(3)},
-        }
-    )
-    world = landed()
-    engine = Counting(world.catalog, world.state.identity())
-    at_once(replace(world.services(), engine=engine), graph)
-    assert engine.beside["mart.large"] == set()
-    assert len(engine.beside) == 7
 
 
 @pytest.mark.parametrize("models", [1, 2])

@@ -174,12 +174,6 @@ def test_views_that_would_move_are_refused_where_the_review_saw_none(world: Memo
         left_of(moved, read(saved_text(SHOP, dev)))
 
 
-# Intervals
-
-
-# Crashes
-
-
 # Files
 def test_a_plan_of_another_project_is_refused(world: MemoryWorld) -> None:
     with pytest.raises(PlanFileInvalid, match=r"project shop, and this is farm\..*--project"):

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -70,60 +68,6 @@ def test_each_session_is_listed_with_what_it_found_and_wrote(
     assert found["raw.cancels"] == 3
     _, late = sessions_of(catalog, SIGNUPS)
     assert sum(each["rows"] for each in late["processing_uris"]) == 3
-
-
-@pytest.mark.full
-def test_marks_are_listed_with_the_ones_before_and_the_session_that_moved_them(
-    catalog: PyIcebergCatalog, tables: IcebergLateTables
-) -> None:
-    life = loaded_to_hour_five()
-    before = life.services().state.marks(bound(life.services()).key(SIGNUPS))
-    late_data_comes(life)
-    run(life, tables, SIGNUPS)
-    after = life.services().state.marks(bound(life.services()).key(SIGNUPS))
-    (mark,) = [each for each in rows(catalog, MARKS) if each["process_name"] == str(SIGNUPS)]
-    raw = ModelName("raw", "signups")
-    assert mark["latest_snapshot_id"] == after[raw].iceberg_snapshot_id
-    assert mark["previous_snapshot_id"] == before[raw].iceberg_snapshot_id
-    assert mark["session_id"] == sessions_of(catalog, SIGNUPS)[-1]["session_id"]
-    every = Counter((each["process_name"], each["source"]) for each in rows(catalog, MARKS))
-    assert set(every.values()) == {1}
-
-
-class Dying(IcebergLateTables):
-    """Tables whose process dies after one of the calls, at which the rows are there already."""
-
-    after: str
-
-    def add_sessions(self, sessions: Any) -> None:
-        super().add_sessions(sessions)
-        self._die("add_sessions")
-
-    def set_marks(self, keys: Any, read: Callable[[], Any]) -> None:
-        super().set_marks(keys, read)
-        self._die("set_marks")
-
-    def _die(self, at: str) -> None:
-        if at == self.after:
-            raise KeyboardInterrupt
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("after", ["add_sessions", "set_marks"])
-def test_who_died_while_listing_leaves_nothing_out_and_nothing_twice(
-    catalog: PyIcebergCatalog, tables: IcebergLateTables, after: str
-) -> None:
-    dying = Dying(lambda: catalog, sessions=SESSIONS, marks=MARKS)
-    dying.after = after
-    life = loaded_to_hour_five()
-    with pytest.raises(KeyboardInterrupt):
-        run(life, dying, SIGNUPS)
-    services = replace(life.services(), late_tables=tables)
-    list_late_data(services)
-    listed = Counter(each["session_id"] for each in rows(catalog, SESSIONS))
-    assert len(listed) == 5  # each model was loaded once
-    assert set(listed.values()) == {1}
-    assert services.state.unlisted(limit=9) == ()
 
 
 @pytest.mark.full

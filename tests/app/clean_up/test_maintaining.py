@@ -176,29 +176,6 @@ def test_r3_what_the_ledger_names_stays_and_its_rows_can_be_read() -> None:
     assert {at: table.rows_at(at) for at in named.values()} == before
 
 
-@pytest.mark.full
-def test_small_files_become_few_and_nothing_is_computed_again() -> None:
-    world = restated_thrice()
-    name = table_of(world, SALES_NAME)
-    kept = entries(world, "prod", SALES_NAME)
-    for _ in range(3):  # as sessions do that append
-        world.catalog.append(name, [])
-    record_head(world, name)
-    count = len(world.catalog.data_files(name))
-    found = maintained(world, upkeep=replace(WEEK, small_files=4))
-    compacted = there(of(found, SALES_NAME).compacted)
-    assert (compacted.files, compacted.files_after) == (count, 1)
-    assert [each.digest for each in entries(world, "prod", SALES_NAME)] == [
-        each.digest for each in kept
-    ]
-    assert len(world.catalog.data_files(name)) == 1
-    assert to_do(world) == {}
-    again = maintained(world, upkeep=replace(WEEK, small_files=4))
-    assert of(again, SALES_NAME).compacted is None
-    restated(world, "mart.sales")
-    assert world.rows("mart.shown") == AMOUNTS
-
-
 def record_head(world: MemoryWorld, table: TableName) -> None:
     """Let the state say that the current Iceberg snapshot of a table is the recorded one."""
     from sqlalchemy import select, update

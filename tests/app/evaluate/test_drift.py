@@ -14,7 +14,6 @@ from tests.app.shop_world import (
     asked,
     change,
     done,
-    shop_in_production,
 )
 from vde_dagster.app.apply.applying import walking
 from vde_dagster.core.model.snapshot import Category
@@ -33,13 +32,10 @@ def only_stored(world: MemoryWorld, environment: str) -> None:
 
 def died_after(world: MemoryWorld, name: str, environment: str) -> None:
     """A forward-only plan of the fourth day whose process ended after a call."""
-    graph, fuse, twin = graph_of(DOUBLED), Fuse(), shop_in_production()
-    for each in (twin, world):
-        each.land((73, 9), until=96)
-    done(twin.services(fuse), graph, environment, forward_only=True)
-    cut = Fuse(cut_at=fuse.names.index(name) + 1, after=True)
+    world.land((73, 9), until=96)
+    cut = world.services(Fuse(cut_name=name, after=True))
     with pytest.raises(PowerCut):
-        done(world.services(cut), graph, environment, forward_only=True)
+        done(cut, graph_of(DOUBLED), environment, forward_only=True)
     world.reboot()
 
 

@@ -25,7 +25,6 @@ from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.catch_up.detecting import detect
 from vde_dagster.app.catch_up.sessions import catch_up
-from vde_dagster.app.inspect.verify import verify
 from vde_dagster.app.leases import leased
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.promote.promotion import finish_promotions
@@ -43,7 +42,6 @@ from vde_dagster.core.planning.options import PlanOptions
 from vde_dagster.core.time.intervals import Interval
 from vde_dagster.ports.state import Lease, State, environment_resource
 
-TOTALS_NAME = ModelName("mart", "totals")
 EVENTS_NAME = ModelName("staging", "events")
 DAILY_NAME = ModelName("mart", "daily")
 FILTERED = graph_of({**PROJECT, "daily": DAILY.replace("> 0", "> 10")})
@@ -56,16 +54,6 @@ def world() -> MemoryWorld:
     world.land((1, 10), (2.5, 20), (30, 5), until=48)
     build(world.services(), graph_of(PROJECT))
     return world
-
-
-@pytest.mark.full
-def test_a_full_model_is_not_recorded_for_days_that_its_parent_lacks(world: MemoryWorld) -> None:
-    world.land((50, 7), until=72)
-    services = world.services()
-    with pytest.raises(Refused, match=r"mart\.daily is not loaded for \[2024-01-03, 2024-01-04\)"):
-        evaluate_range(services, bound(services), TOTALS_NAME, Interval(hour_of(0), hour_of(72)))
-    build(world.services(), graph_of(PROJECT))
-    assert world.rows("mart.totals") == [(3, 42)]
 
 
 def test_an_interval_is_not_recorded_beyond_what_its_source_is_complete_to(
@@ -175,16 +163,6 @@ def test_a_parents_new_column_reaches_who_reads_all_of_them() -> None:
 
 
 @pytest.mark.full
-def test_a_dev_plan_goes_as_far_as_production_does(world: MemoryWorld) -> None:
-    world.land((50, 70), until=72)  # production is a day behind its source
-    build(world.services(), FILTERED, "dev")
-    assert world.rows("mart__dev.daily") == [(date(2024, 1, 1), 20)]
-    build(world.services(), graph_of(PROJECT))
-    build(world.services(), FILTERED, "dev")
-    assert world.rows("mart__dev.daily") == [(date(2024, 1, 1), 20), (date(2024, 1, 3), 70)]
-
-
-@pytest.mark.full
 def test_what_production_no_longer_shows_another_environment_may_fill(world: MemoryWorld) -> None:
     build(world.services(), graph_of(PROJECT), "dev")
     build(world.services(), FILTERED)
@@ -259,27 +237,6 @@ def test_a_unit_of_a_batch_is_computed_again_if_its_rows_depended_on_the_batch()
     (did,) = evaluate_range(services, bound(services), ModelName("a", "p"), second)
     assert not did.reused
     assert [row[1] for row in world.rows("a.p")] == [1, 2]
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("compactions", [1, 2])
-@pytest.mark.parametrize("first", [DAILY_NAME, TOTALS_NAME], ids=str)
-def test_a_table_that_was_compacted_and_expired_is_read_and_written_on(
-    world: MemoryWorld, compactions: int, first: ModelName
-) -> None:
-    services = world.services()
-    binding = bound(services)
-    for name in (EVENTS_NAME, DAILY_NAME, TOTALS_NAME):
-        table = binding.key(name).table
-        for _ in range(compactions):
-            world.catalog.compact(table)
-        world.catalog.expire(table)
-    before = world.rows("mart.daily"), world.rows("mart.totals")
-    assert all(each.holds for each in verify(services, binding))
-    other = {DAILY_NAME: TOTALS_NAME, TOTALS_NAME: DAILY_NAME}[first]
-    for name in (first, other, first):
-        evaluate_range(services, binding, name, Interval(hour_of(0), hour_of(48)), force=True)
-    assert (world.rows("mart.daily"), world.rows("mart.totals")) == before
 
 
 def test_a_foreign_write_is_reported_after_a_compaction_and_an_expiry(world: MemoryWorld) -> None:

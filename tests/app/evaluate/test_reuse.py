@@ -235,10 +235,7 @@ def test_r2_what_was_named_is_computed_also_where_what_it_reads_is_equal(
 def test_r2_what_was_named_is_computed_by_whoever_goes_on_after_a_crash(
     world: MemoryWorld,
 ) -> None:
-    fuse = Fuse()
-    done(world.services(fuse), graph_of(SHOP), "prod", restate=("mart.sales",))
-    marked = fuse.names.index("outdate") + 1
-    cut = world.services(Fuse(cut_at=marked, after=True))
+    cut = world.services(Fuse(cut_name="outdate", after=True))
     with pytest.raises(PowerCut):
         done(cut, graph_of(SHOP), "prod", restate=("mart.sales",))
     world.reboot()
@@ -486,9 +483,6 @@ def test_r4_a_foreign_write_while_rows_are_staged_is_reported(world: MemoryWorld
     with pytest.raises(ForeignWrite, match=r"vde repair mart\.triple"):
         evaluate_range(disturbed, bound(disturbed), TRIPLE_NAME, day(2), force=True)
     assert world.services().state.open_work(bound(services).key(TRIPLE_NAME)) == ()
-
-
-# Power cuts
 
 
 # What is reported, and units that are evaluated by themselves

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any, Final, NoReturn
 
 import pytest
@@ -183,47 +182,3 @@ def test_a_failure_is_told_although_it_cannot_be_cleaned_up_and_the_next_run_doe
     build(world.services(), graph)
     assert seen(world, "unmanaged") == world.rows("raw.events")
     assert branches(world) == set()
-
-
-@made_once
-def both_days_held(kind: str) -> MemoryWorld:
-    """Both days are loaded, by nobody who died."""
-    world = one_day_held(kind)
-    build(world.services(), graph_of({kind: model(kind)}))
-    return world
-
-
-@cache
-def calls_of_the_second_day(kind: str) -> list[str]:
-    fuse = Fuse()
-    build(one_day_held(kind).services(fuse), graph_of({kind: model(kind)}))
-    return fuse.names
-
-
-LAST: Final = ("record_intent", "stage", "record_staged", "publish", "finalize")
-
-
-@pytest.mark.full
-@pytest.mark.parametrize(
-    "kind, last",
-    [
-        *(("unmanaged", each) for each in LAST),
-        *(
-            pytest.param("unique_key", each, marks=[] if each == "publish" else pytest.mark.full)
-            for each in LAST
-        ),
-    ],
-)
-def test_a_table_that_is_compacted_after_its_writer_died_gets_each_row_once(
-    kind: str, last: str
-) -> None:
-    graph = graph_of({kind: model(kind)})
-    undisturbed, world = both_days_held(kind), one_day_held(kind)
-    call = calls_of_the_second_day(kind).index(last) + 1
-    with pytest.raises(PowerCut):
-        build(world.services(Fuse(cut_at=call, after=True)), graph)
-    world.reboot()
-    world.catalog.compact(bound(world.services()).table(ModelName("kept", kind)))
-    build(world.services(), graph)
-    assert seen(world, kind) == seen(undisturbed, kind)
-    assert recorded(world, kind) == recorded(undisturbed, kind)

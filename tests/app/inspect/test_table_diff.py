@@ -117,15 +117,6 @@ def test_rows_of_another_program_are_found_although_all_d_shas_are_equal() -> No
 
 
 @pytest.mark.full
-def test_a_compaction_is_no_other_rows() -> None:
-    same = {**SHOP, "sales": SALES.replace("SUM(amount)", "SUM(amount * 2) - SUM(amount)")}
-    world = with_dev(same)
-    world.catalog.compact(shown_table(world, "dev"))
-    found, asking = compared(world)
-    assert (found.is_equal, asking.asked) == (True, [])
-
-
-@pytest.mark.full
 def test_a_changed_row_shows_no_value_that_is_not_changed() -> None:
     text = SALES.replace("AS amount", "AS amount, CAST('NaN' AS DOUBLE) AS ratio")
     base = {**SHOP, "sales": text}

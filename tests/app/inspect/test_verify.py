@@ -153,10 +153,7 @@ def test_a_compaction_is_no_write_of_others(world: MemoryWorld) -> None:
 def test_what_is_published_and_not_recorded_yet_is_no_foreign_write(world: MemoryWorld) -> None:
     build(world.services(), graph_of({**PROJECT, "raw_daily": RAW_DAILY}))
     world.land((3, 60), until=48)
-    fuse = Fuse()
-    evaluate(world.services(fuse), bound(world.services()), RAW_NAME, DAY)
-    world.land((4, 60), until=48)
-    cut = Fuse(cut_at=fuse.names.index("publish") + 1, after=True)
+    cut = Fuse(cut_name="publish", after=True)
     with pytest.raises(PowerCut):
         evaluate(world.services(cut), bound(world.services()), RAW_NAME, DAY)
     key = bound(world.services()).key(RAW_NAME)

@@ -34,7 +34,6 @@ from tests.app.shop_world import (
     versions,
     work,
 )
-from vde_dagster.app.apply.adopting import ADOPTED
 from vde_dagster.app.apply.applying import apply_plan, promote_followed
 from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.apply.visitor import applying
@@ -116,22 +115,6 @@ def test_who_only_shares_an_adopted_table_is_not_called_forward_only(world: Memo
     assert not any(each.drifted for each in bound(world.services(), "dev").snapshots.values())
 
 
-@pytest.mark.full
-def test_it_says_what_was_adopted(world: MemoryWorld) -> None:
-    did = {each.key.model: each for each in done(world.services(), graph_of(SAME), "prod")}
-    triple = did[TRIPLE_NAME]
-    assert (triple.reused, triple.reason, triple.rows) == (True, ADOPTED, 0)
-    assert (triple.interval, len(triple.entries)) == (day(1, 3), 3)
-
-
-@pytest.mark.full
-def test_a_model_that_says_something_else_each_time_is_computed(world: MemoryWorld) -> None:
-    random = {"random": "MODEL (name mart.random, kind FULL);\nSELECT RAND() AS r FROM mart.sales"}
-    done(world.services(), graph_of({**SHOP, **random}), "prod")
-    assert "random" in staged(world, {**SAME, **random}, "prod")
-    assert ModelName("mart", "random") not in adopters(world, "prod")
-
-
 def test_a_model_whose_source_is_declared_otherwise_is_computed(world: MemoryWorld) -> None:
     names = "MODEL (name mart.names, kind FULL);\nSELECT CAST(id AS STRING) AS id FROM raw.events"
     done(world.services(), graph_of({"names": names}), "prod")
@@ -147,20 +130,6 @@ def test_r6_a_model_below_a_view_that_was_edited_is_computed(
     shown = SHOWN.replace("amount AS", "amount + 1 AS")
     assert {"triple", "total"} <= {*staged(world, {**SHOP, "sales": sales, "shown": shown}, "dev")}
     assert world.rows("mart__dev.triple") == [(at, 3 * amount + 3) for at, amount in AMOUNTS]
-
-
-@pytest.mark.full
-def test_what_was_adopted_in_one_environment_is_adopted_when_it_is_promoted(
-    world: MemoryWorld,
-) -> None:
-    before = versions(world, "prod")
-    done(world.services(), graph_of(SAME), "dev")
-    assert staged(world, SAME, "prod") == []
-    after = versions(world, "prod")
-    assert {name: after[name] for name in BELOW} == {name: before[name] for name in BELOW}
-    assert after[SALES_NAME] == versions(world, "dev")[SALES_NAME]
-    owners = world.state.owners([each.key for each in bound(world.services()).snapshots.values()])
-    assert set(owners.values()) == {"prod"}
 
 
 @pytest.mark.full
@@ -352,6 +321,3 @@ def test_every_kind_is_adopted_where_all_that_it_reads_is_equal(
     are_equal = adopts or kind == "unique_key"
     assert (world.rows(f"kept__dev.{kind}") == rows) is are_equal
     assert world.rows(f"kept.{kind}") == rows
-
-
-# Power cuts

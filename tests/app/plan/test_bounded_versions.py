@@ -11,12 +11,10 @@ from tests.app.memory_world import (
     bound,
     build,
     graph_of,
-    made_once,
     there,
 )
 from tests.app.shop_world import (
     EDITED,
-    SHOP,
     TOTAL,
     TOTAL_NAME,
     asked,
@@ -24,7 +22,6 @@ from tests.app.shop_world import (
     day,
     done,
     entries,
-    work,
 )
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.running import plan_run
@@ -32,11 +29,11 @@ from vde_dagster.app.plan.planned_again import planned_again
 from vde_dagster.app.promote.taking import plan_promotion
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.ledger.entries import loaded_intervals
-from vde_dagster.core.model.snapshot import Bounded, ModelSnapshot, VersionKey
+from vde_dagster.core.model.snapshot import Bounded, ModelSnapshot
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.changes.reason_values import sentences
 
-PARENT, CHILD = ModelName("a", "p"), ModelName("a", "c")
+CHILD = ModelName("a", "c")
 SINCE: Final = day(2).start
 BY_DAY: Final = "INCREMENTAL_BY_TIME_RANGE (time_column at)"
 BY_KEY: Final = "INCREMENTAL_BY_UNIQUE_KEY (unique_key id)"
@@ -71,18 +68,6 @@ def test_a_full_model_below_a_bounded_parent_is_computed_from_what_is_there(
     assert total(world, "prod") == [(66,)]
     assert loaded_intervals(entries(world, "dev", TOTAL_NAME)) == (day(2, 3),)
     assert asked(world.services(), graph_of(EDITED), start=SINCE).is_empty
-
-
-@pytest.mark.full
-def test_nothing_is_bounded_where_nothing_is_left_out(world: MemoryWorld) -> None:
-    services, graph = world.services(), graph_of(EDITED)
-    done(services, graph)
-    world.land((80, 4), until=96)
-    plan = asked(services, graph, start=day(4).start)
-    assert work(plan)["total"] == [day(1, 4)]
-    assert all(each.bounded is None for each in plan.changes)
-    other = asked(services, graph_of(SHOP), "other", start=SINCE)
-    assert all(each.bounded is None for each in other.changes)  # it is all production's
 
 
 def project(parent: str, child: str, view: bool = False) -> dict[str, str]:
@@ -167,34 +152,7 @@ def test_what_reads_a_bounded_table_is_bounded_whatever_it_reads_of_it() -> None
     }
 
 
-@pytest.mark.full
-def test_a_full_model_begins_at_the_start_only_if_its_query_follows_from_it() -> None:
-    texts = {
-        "p": "MODEL (name a.p, kind FULL, cron '@daily'); "
-        f"SELECT id AS id, at AS at, amount AS amount FROM raw.events {SAME_DAY}",
-        "c": "MODEL (name a.c, kind FULL, cron '@daily'); SELECT amount AS amount FROM raw.events",
-    }
-    world = MemoryWorld()
-    world.land((1, 10), (30, 5), until=48)
-    done(world.services(), graph_of(texts), start=SINCE)
-    assert [row[2] for row in world.rows("a__dev.p")] == [5]
-    assert {row[0] for row in world.rows("a__dev.c")} == {5, 10}
-    assert shown(world, CHILD).bounded is None
-
-
 # Never adopted, and nobody else's
-@pytest.mark.full
-def test_another_environment_computes_all_of_it() -> None:
-    world, graph = MemoryWorld(), graph_of(project(BY_KEY, "FULL"))
-    world.land((1, 10), (30, 5), (50, 7), until=72)
-    done(world.services(), graph, start=SINCE)
-    done(world.services(), graph, "other")
-    assert {row[2] for row in world.rows("a__other.c")} == AMOUNTS
-    assert {row[2] for row in world.rows("a__dev.c")} == {5, 7}
-    services = world.services()
-    for name in (PARENT, CHILD):
-        keys = {env: bound(services, env).key(name) for env in ("dev", "other")}
-        assert services.state.owners(keys.values()) == {e: env for env, e in keys.items()}
 
 
 @pytest.mark.full
@@ -205,17 +163,6 @@ def test_two_environments_with_one_start_share_what_is_bounded() -> None:
     assert done(world.services(), graph, "other", start=SINCE) == ()
     assert shown(world, CHILD, "other").key == shown(world, CHILD).key
     assert {row[2] for row in world.rows("a__other.c")} == {5, 7}
-
-
-@pytest.mark.full
-def test_what_is_stored_is_the_version_that_it_has_elsewhere(world: MemoryWorld) -> None:
-    done(world.services(), graph_of(EDITED), start=SINCE)
-    found = shown(world, TOTAL_NAME)
-    services = world.services()
-    asked_for = [(TOTAL_NAME, found.fingerprint)]
-    (stored,) = services.state.snapshots(asked_for).values()
-    assert (stored.version, stored.bounded) == (found.fingerprint.data_version, None)
-    assert services.state.owners([stored.key]) == {}
 
 
 def test_production_refuses_what_is_bounded_before_anything_is_recorded(
@@ -288,29 +235,3 @@ def test_a_reviewed_plan_is_what_it_was_when_it_is_planned_again(world: MemoryWo
         again = planned_again(services, reviewed)
         assert again.snapshots == reviewed.snapshots
         assert [e.bounded for e in again.changes] == [e.bounded for e in reviewed.changes]
-
-
-@pytest.mark.full
-def test_versions_that_may_have_gaps_are_refused_where_none_are_wanted(world: MemoryWorld) -> None:
-    plan = asked(world.services(), graph_of(EDITED), start=SINCE, no_gaps=True)
-    assert {str(gap.name): gap.intervals for gap in plan.gaps}["mart.total"] == (day(1),)
-
-
-@pytest.mark.full
-def test_the_tables_in_whose_place_something_is_shown_are_kept(world: MemoryWorld) -> None:
-    services = world.services()
-    done(services, graph_of(EDITED), start=SINCE)
-    found = shown(world, TOTAL_NAME)
-    assert found.bounded is not None
-    (kept,) = (e for e in services.state.references().revisions if e.revision.environment == "dev")
-    assert {found.key, VersionKey(TOTAL_NAME, found.bounded.instead_of)} <= kept.versions
-
-
-# Power cuts
-
-
-@made_once
-def landed() -> MemoryWorld:
-    world = MemoryWorld()
-    world.land((1, 10), (30, 5), until=48)
-    return world

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime
+from datetime import datetime
 
 import pytest
 
@@ -33,7 +33,6 @@ from tests.app.shop_world import (
     work,
 )
 from vde_dagster.app.apply.applying import apply_plan
-from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.inspect.interval_report import report_intervals
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.core.errors import Refused
@@ -73,24 +72,6 @@ def test_start_and_end_bound_what_is_evaluated(
     for name in (SALES_NAME, TRIPLE_NAME):
         wanted = expected.get(name.name, [])
         assert list(loaded_intervals(entries(world, "dev", name))) == wanted
-
-
-@pytest.mark.full
-def test_what_the_bounds_leave_out_is_reported_and_evaluated_by_the_next_plan(
-    world: MemoryWorld,
-) -> None:
-    services, graph = world.services(), graph_of(EDITED)
-    plan = asked(services, graph, start=day(2).start, end=day(2).end)
-    assert change(plan, "mart.sales").skipped == (day(1), day(3))
-    assert change(plan, "mart.total").skipped == (day(3),)
-    assert change(plan, "mart.total").missing == (day(2),)  # it begins at the start
-    apply_plan(services, plan, lambda _: None)
-    assert world.rows("mart__dev.sales") == [TENFOLD[1]]
-    assert world.rows("mart__dev.total") == [(150,)]
-    assert done(services, graph) != ()
-    assert world.rows("mart__dev.sales") == TENFOLD
-    assert world.rows("mart__dev.total") == [(660,)]
-    assert asked(services, graph).is_empty
 
 
 @pytest.mark.full
@@ -173,22 +154,6 @@ def test_who_waits_for_the_owner_of_a_version_shows_no_older_one_and_finds_it_on
     assert asked(services, hundredfold, "other").is_empty
 
 
-@pytest.mark.full
-def test_production_shows_no_less_than_before(world: MemoryWorld) -> None:
-    services, graph = world.services(), graph_of(EDITED)
-    done(services, graph, start=day(2).start, end=day(2).end)
-    plan = asked(services, graph, "prod", skip_backfill=True)
-    assert {str(gap.name): gap.intervals for gap in plan.gaps} == {
-        "mart.sales": (day(1), day(3)),
-        "mart.triple": (day(1), day(3)),
-        "mart.total": (day(1, 3),),
-    }
-    with pytest.raises(Refused, match=r"mart\.sales .*mart\.total .*Leave --skip-backfill out"):
-        apply_plan(services, plan, lambda _: None)
-    assert world.rows("mart.sales") == AMOUNTS
-    assert services.state.environment("prod").revision == 1  # type: ignore[union-attr]
-
-
 def test_without_a_backfill_no_session_loads_late_rows() -> None:
     world, graph = MemoryWorld(), graph_of(PROJECT)
     world.land((5.5, 10), until=24)
@@ -239,20 +204,6 @@ def test_production_treats_what_is_empty_as_missing(world: MemoryWorld) -> None:
     assert world.rows("mart.sales") == world.rows("mart__dev.sales") == TENFOLD
     assert world.rows("mart.total") == [(660,)]
     assert {each.status for each in entries(world, "prod", SALES_NAME)} == {EntryStatus.COMPUTED}
-
-
-@pytest.mark.full
-def test_nothing_is_computed_from_what_is_empty(world: MemoryWorld) -> None:
-    services, graph = world.services(), graph_of(EDITED)
-    done(services, graph, empty_backfill=True)
-    with pytest.raises(Refused, match=r"mart\.sales is not loaded for"):
-        evaluate_range(services, bound(services, "dev"), TRIPLE_NAME, day(2))
-    world.land((80, 4), until=96)
-    plan = asked(services, graph)
-    assert work(plan) == {"sales": [day(4)], "triple": [day(4)]}  # a total needs all days
-    apply_plan(services, plan, lambda _: None)
-    assert world.rows("mart__dev.triple") == [(date(2024, 1, 4), 120)]
-    assert world.rows("mart__dev.total") == []
 
 
 @pytest.mark.full

@@ -128,15 +128,6 @@ def test_another_edit_is_another_preview_from_the_same_instant(world: MemoryWorl
     assert world.rows("mart.sales") == AMOUNTS
 
 
-@pytest.mark.full
-def test_a_change_of_metadata_keeps_the_preview_and_its_table(world: MemoryWorld) -> None:
-    previewed(world)
-    owned = {**TENFOLD, "sales": TENFOLD["sales"].replace("cron", "owner 'me', cron")}
-    plan = asked(world.services(), graph_of(owned))
-    assert (plan.promotes, work(plan)) == (True, {})
-    assert change(plan, "mart.sales").bounded == shown(world, SALES_NAME).bounded
-
-
 def test_a_change_that_is_not_forward_only_ends_the_preview(world: MemoryWorld) -> None:
     previewed(world)
     done(world.services(), graph_of(HUNDREDFOLD), decisions={SALES_NAME: Category.BREAKING})
@@ -231,15 +222,6 @@ def test_a_promotion_keeps_the_table_and_computes_it_again_from_the_instant_on(
 
 
 @pytest.mark.full
-def test_files_are_planned_in_production_from_an_instant_on(world: MemoryWorld) -> None:
-    plan = asked(world.services(), graph_of(TENFOLD), "prod", effective_from=SINCE)
-    assert work(plan) == {"sales": [day(2, 3)], "triple": [day(2, 3)], "total": [day(1, 3)]}
-    apply_plan(world.services(), plan, lambda _: None)
-    assert world.rows("mart.sales") == HALVES
-    assert asked(world.services(), graph_of(TENFOLD), "prod", effective_from=SINCE).is_empty
-
-
-@pytest.mark.full
 def test_an_environment_changes_a_table_of_its_own_in_place() -> None:
     world = MemoryWorld()
     world.land((1, 10), (30, 5), (50, 7), until=72)
@@ -306,6 +288,3 @@ def test_a_table_that_production_shows_no_more_stays_while_a_preview_stands_for_
 def later(world: MemoryWorld, times: Times) -> None:
     world.clock.advance(timedelta(days=8))
     clean_up(world.services(), times)
-
-
-# Power cuts

@@ -15,7 +15,6 @@ from tests.app.memory_world import (
     hour_of,
     plan,
 )
-from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.core.graph.graph import Graph, build_graph
 from vde_dagster.core.planning.plan import Plan
@@ -37,11 +36,6 @@ SELECT CAST(at AS DATE) AS day, SUM(amount) AS amount FROM m.parent
 """
 BY_DAY = "INCREMENTAL_BY_TIME_RANGE (time_column day)"
 SAME_DAY = "WHERE at BETWEEN @start_dt AND @end_dt"
-TWO_DAYS = """
-MODEL (name m.child, kind INCREMENTAL_BY_TIME_RANGE (time_column day, batch_size 1), cron '@daily');
-SELECT @start_date AS day, SUM(amount) AS amount FROM m.parent
-WHERE at BETWEEN @start_dt AND @end_dt + INTERVAL '1' DAY
-"""
 
 
 def parent(cron: str = "@daily", options: str = "", more: str = "") -> str:
@@ -77,47 +71,6 @@ def world_until(day: float) -> MemoryWorld:
 
 @pytest.mark.full
 @pytest.mark.parametrize(
-    "cron,more,until,expected",
-    [
-        ("@daily", "", 3.5, [days(0, 3)]),
-        ("@weekly", "", 5.9, []),
-        ("@weekly", "", 6, [days(0, 6)]),  # 2024-01-07 is a Sunday
-        ("@weekly", "", 12.9, [days(0, 6)]),
-        ("30 6 * * *", "", 2 + 6 / 24, [days(0, 1)]),
-        ("30 6 * * *", "", 2 + 7 / 24, [days(0, 2)]),
-        ("@daily", ", cron_tz 'America/New_York'", 2 + 4 / 24, [days(0, 1)]),
-        ("@daily", ", cron_tz 'America/New_York'", 2 + 5 / 24, [days(0, 2)]),
-        ("@daily", ", end '2024-01-03'", 9, [days(0, 3)]),  # a day as an end is whole
-        ("@daily", ", start '2024-01-03'", 9, [days(2, 9)]),
-        ("0 */6 * * *", ", interval_unit five_minute", 0.9, [hours(0, 18)]),
-    ],
-)
-def test_a_plan_has_what_is_due_and_applying_it_leaves_nothing_due(
-    cron: str, more: str, until: float, expected: list[Interval]
-) -> None:
-    world = world_until(until)
-    graph = graph_of({"parent": parent(cron, more=more)})
-    assert list(lacks(plan(world.services(), graph), "m.parent")) == expected
-    assert evaluated(build(world.services(), graph), "m.parent") == expected
-    assert plan(world.services(), graph).is_empty
-
-
-@pytest.mark.full
-def test_a_look_back_finds_late_rows_that_are_loaded_already() -> None:
-    world = world_until(3)
-    graph = graph_of({"parent": parent(options=", lookback 2")})
-    build(world.services(), graph)
-    world.land((30, 100), until=95)  # a row of the second day, on the fourth
-    assert evaluated(build(world.services(), graph), "m.parent") == [days(1, 2)]
-    world.land(until=96)
-    assert evaluated(build(world.services(), graph), "m.parent") == [days(1, 4)]
-    assert {row[2] for row in world.rows("m.parent")} == {0, 1, 2, 3, 100}
-    assert len(world.rows("m.parent")) == 5
-    assert plan(world.services(), graph).is_empty
-
-
-@pytest.mark.full
-@pytest.mark.parametrize(
     "options,loaded,until,expected",
     [
         (", batch_size 2", 0, 5, [days(0, 2), days(2, 4), days(4, 5)]),
@@ -136,52 +89,6 @@ def test_batches_are_evaluated_one_after_the_other(
     assert evaluated(build(world.services(), graph), "m.parent") == expected
     assert [row[2] for row in world.rows("m.parent")] == list(range(until))
     assert plan(world.services(), graph).is_empty
-
-
-@pytest.mark.full
-def test_a_failed_batch_keeps_those_before_it_and_is_done_next() -> None:
-    world = world_until(4)
-    graph = graph_of({"parent": parent(options=", batch_size 1")})
-    made = plan(world.services(), graph)
-    reported: list[Evaluated] = []
-
-    class StoppedHere(Exception):
-        pass
-
-    def report(each: Evaluated) -> None:
-        reported.append(each)
-        if len(reported) == 2:
-            raise StoppedHere
-
-    with pytest.raises(StoppedHere):
-        apply_plan(world.services(), made, report)
-    assert evaluated(reported, "m.parent") == [days(0, 1), days(1, 2)]
-    assert evaluated(build(world.services(), graph), "m.parent") == [days(2, 3), days(3, 4)]
-
-
-@pytest.mark.full
-def test_a_child_waits_for_the_days_that_a_weekly_parent_does_not_have_yet() -> None:
-    world = world_until(4)
-    graph = graph_of({"parent": parent("@weekly"), "child": child()})
-    assert build(world.services(), graph) == ()
-    world.land(until=24 * 9)
-    done = build(world.services(), graph)
-    assert evaluated(done, "m.parent") == [days(0, 6)]
-    assert evaluated(done, "m.child") == [days(0, 6)]
-    assert plan(world.services(), graph).is_empty
-    world.land(until=24 * 13)
-    assert evaluated(build(world.services(), graph), "m.child") == [days(6, 13)]
-
-
-@pytest.mark.full
-def test_a_child_that_reads_the_next_day_is_a_day_behind() -> None:
-    world = world_until(4)
-    graph = graph_of({"parent": parent(), "child": TWO_DAYS})
-    done = evaluated(build(world.services(), graph), "m.child")
-    assert done == [days(0, 1), days(1, 2), days(2, 3)]
-    world.land(until=24 * 5)
-    assert evaluated(build(world.services(), graph), "m.child") == [days(3, 4)]
-    assert [row[1] for row in world.rows("m.child")] == [0 + 1, 1 + 2, 2 + 3, 3 + 4]
 
 
 def test_a_child_goes_on_after_its_parents_end() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import date
-
 import pytest
 
 from tests.app.memory_world import (
@@ -27,13 +25,11 @@ from tests.app.shop_world import (
     change,
     day,
     done,
-    work,
 )
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.core.errors import EvaluationFailed, ProjectInvalid, Refused
 from vde_dagster.core.ledger.schema_changes import ColumnAdded, ColumnIncompatible
-from vde_dagster.core.model.snapshot import Category
 from vde_dagster.core.planning.changes.difference import Change
 
 # Selecting
@@ -53,16 +49,6 @@ def test_only_what_is_selected_changes_with_what_reads_it(world: MemoryWorld) ->
     rest = asked(services, graph_of(BOTH), "prod")
     assert change(rest, "mart.sales").change is Change.DIRECT
     assert change(rest, "mart.total").change is Change.INDIRECT
-
-
-@pytest.mark.full
-def test_what_reads_a_selected_model_is_computed_with_the_text_that_is_shown(
-    world: MemoryWorld,
-) -> None:
-    services = world.services()
-    done(services, graph_of(BOTH), "prod", select=("mart.sales",))
-    assert world.rows("mart.total") == [(660,)]  # not 661
-    assert asked(services, graph_of(BOTH), "prod", select=("mart.sales",)).is_empty
 
 
 @pytest.mark.full
@@ -130,23 +116,6 @@ def test_only_models_that_differ_from_production_get_views(world: MemoryWorld) -
     assert bound(services, "dev").key(SALES_NAME).model == SALES_NAME
 
 
-@pytest.mark.full
-def test_views_come_and_go_with_the_option(world: MemoryWorld) -> None:
-    services = world.services()
-    edited = graph_of({**SHOP, "triple": TRIPLE.replace("* 3", "* 4")})
-    done(services, edited)
-    assert world.rows("mart__dev.sales") == AMOUNTS
-    plan = asked(services, edited, include_unmodified=False)
-    assert {name.name for name in plan.removed} == {"sales", "shown"}
-    apply_plan(services, plan, lambda _: None)
-    with pytest.raises(EvaluationFailed):
-        world.rows("mart__dev.sales")
-    plan = asked(services, edited)
-    assert {name.name for name in plan.views} == {"sales", "shown"}
-    apply_plan(services, plan, lambda _: None)
-    assert world.rows("mart__dev.sales") == AMOUNTS
-
-
 def test_an_environment_without_views_of_all_models_evaluates_over_what_it_binds(
     world: MemoryWorld,
 ) -> None:
@@ -158,21 +127,6 @@ def test_an_environment_without_views_of_all_models_evaluates_over_what_it_binds
 
 
 # Forward only
-@pytest.mark.full
-def test_a_forward_only_change_keeps_the_table_and_evaluates_only_what_is_new(
-    world: MemoryWorld,
-) -> None:
-    services = world.services()
-    before = bound(services).key(SALES_NAME)
-    plan = asked(services, graph_of(EDITED), "prod", forward_only=True)
-    assert change(plan, "mart.sales").category is Category.FORWARD_ONLY
-    assert work(plan) == {}
-    apply_plan(services, plan, lambda _: None)
-    assert bound(services).key(SALES_NAME) == before
-    assert world.rows("mart.sales") == AMOUNTS
-    world.land((80, 4), until=96)
-    done(services, graph_of(EDITED), "prod")
-    assert world.rows("mart.sales") == [*AMOUNTS, (date(2024, 1, 4), 40)]
 
 
 def test_r11_columns_of_a_kept_table_are_changed_in_place_by_its_owner_alone(

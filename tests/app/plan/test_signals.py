@@ -165,13 +165,6 @@ def test_signals_are_asked_for_what_is_missing_and_for_nothing_else(
 
 
 @pytest.mark.full
-def test_nothing_is_looked_at_again_while_all_that_is_new_is_held_back(world: MemoryWorld) -> None:
-    build(world.services(), graph_with(events("until (hours := 48)", lookback=3)))
-    world.land(until=50)
-    assert plan(world.services(), graph_with(events("until (hours := 48)", lookback=3))).is_empty
-
-
-@pytest.mark.full
 def test_an_environment_that_may_not_write_a_version_does_not_ask(
     world: MemoryWorld, tmp_path: Path
 ) -> None:

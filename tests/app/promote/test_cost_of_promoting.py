@@ -8,17 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from sqlglot import exp
 
 from tests.app.memory_world import Fuse, MemoryWorld, build, graph_of, made_once
 from tests.app.shop_world import done
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.promote.taking import plan_promotion, plan_rollback
 from vde_dagster.app.services import Services
-from vde_dagster.core.graph import render_model
 from vde_dagster.core.graph.graph import Graph
-from vde_dagster.core.graph.render_model import query_over_tables
-from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.plan import Plan
 
 FEW, MANY = 2, 5
@@ -74,22 +70,3 @@ def test_environments_are_read_no_more_often_than_is_needed(name: str, planning:
     assert applied.count("environment") == 2, "to see what would be lost; and when views move"
     assert applied.count("holdings") == HOLDINGS, "before anything; stored; begun; moved; looked at"
     assert applied.count("snapshots") == 0, "nothing is new"
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("name", MAKES)
-def test_no_query_is_looked_at_if_no_input_has_moved(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    looked_at: list[ModelName] = []
-
-    def noted(graph: Graph, model: ModelName) -> exp.Query | None:
-        looked_at.append(model)
-        return query_over_tables(graph, model)
-
-    world = world_of(FEW, shown="dev" if name == "rollback" else "prod")
-    monkeypatch.setattr(render_model, "query_over_tables", noted)
-    planned = MAKES[name](world.services())
-    assert not looked_at
-    apply_plan(world.services(), planned, lambda _: None)
-    assert not looked_at

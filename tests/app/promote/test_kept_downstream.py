@@ -139,11 +139,9 @@ def test_what_was_kept_stays_fresh_when_a_later_promotion_is_cut_before_it_begin
 ) -> None:
     build(world.services(), graph_of({**SHOP, "events": WIDER}))
     even_wider = WIDER.replace("1 AS one", "1 AS one, 2 AS two")
-    later, fuse = graph_of({**SHOP, "events": even_wider}), Fuse()
-    build(world.copied().services(fuse), later)
-    cut = fuse.names.index("begin_promotion") + 1
+    later = graph_of({**SHOP, "events": even_wider})
     with pytest.raises(PowerCut):
-        build(world.services(Fuse(cut_at=cut)), later)
+        build(world.services(Fuse(cut_name="begin_promotion")), later)
     world.reboot()
     if goes_on:
         assert build(world.services(), later) == ()

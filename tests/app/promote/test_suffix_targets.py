@@ -27,14 +27,11 @@ from tests.app.read_models import reading_once
 from tests.worlds.catalog import MemoryCatalog
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.filling import evaluate_range
-from vde_dagster.app.apply.visitor import applying
-from vde_dagster.app.promote.promotion import finish_promotions
 from vde_dagster.app.services import Services
 from vde_dagster.app.view_names import naming_of
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.names import ModelName, SuffixTarget, TableName, ViewNaming, environment_view
-from vde_dagster.core.planning.stages import opening_of, work_stages
 from vde_dagster.core.time.intervals import Interval
 from vde_dagster.lakehouse.iceberg_catalog import open_iceberg_catalog
 
@@ -122,31 +119,6 @@ def only(target: SuffixTarget, names: Collection[ModelName] = MODELS) -> object:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize(
-    "target,daily",
-    [
-        (SuffixTarget.SCHEMA, "mart__dev.daily"),
-        (SuffixTarget.TABLE, "mart.daily__dev"),
-        (SuffixTarget.CATALOG, "lake__dev.mart.daily"),
-    ],
-    ids=lambda each: getattr(each, "value", None),
-)
-def test_an_environment_is_read_where_the_project_says_and_production_under_the_own_names(
-    world: MemoryWorld, target: SuffixTarget, daily: str
-) -> None:
-    services = named(world, target)
-    build(services, GRAPH, "dev")
-    assert shown_at(world, "dev") == only(target)
-    assert world.rows(daily) == DAYS
-    assert not world.catalog.views([TableName("mart", "daily")])
-    build(services, GRAPH, "prod")
-    assert world.rows("mart.daily") == DAYS
-    assert shown_at(world, "dev") == only(target)
-    assert plan(services, GRAPH, "dev").is_empty
-    assert plan(services, GRAPH, "prod").is_empty
-
-
-@pytest.mark.full
 @pytest.mark.parametrize("old,new", MOVES)
 def test_the_next_plan_moves_an_environments_views_and_computes_nothing(
     old: SuffixTarget, new: SuffixTarget
@@ -225,26 +197,3 @@ def test_moving_never_drops_the_view_of_a_model_that_is_named_alike(world: Memor
     build(services, graph_of({"other": model("s.other")}), "b")
     assert world.rows("s.m__b") == [(3,)]
     assert naming_of(services, "b").target is SuffixTarget.SCHEMA
-
-
-@pytest.mark.full
-def test_a_begun_promotion_is_finished_under_the_names_of_who_finishes_it(
-    world: MemoryWorld,
-) -> None:
-    services = named(world, SuffixTarget.SCHEMA)
-    build(services, GRAPH, "dev")
-    edited = graph_of({**PROJECT, "totals": PROJECT["totals"].replace("COUNT(*)", "1")})
-    found = plan(services, edited, "dev")
-    with applying(services, found) as work:
-        for stage in (*opening_of(found), *work_stages(found)):
-            list(work.visit(stage))
-        services.state.begin_promotion(
-            "dev",
-            expected_revision=found.base_revision,
-            plan_id=found.plan_id,
-            snapshots=tuple(found.snapshots.values()),
-            lease=work.lease,
-        )
-    finish_promotions(named(world, SuffixTarget.CATALOG), "dev")
-    assert shown_at(world, "dev") == only(SuffixTarget.CATALOG)
-    assert world.rows("lake__dev.mart.totals") == [(1, 35)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.app.memory_world import MemoryWorld, build, graph_of, plan
+from tests.app.memory_world import MemoryWorld, build, graph_of
 from vde_dagster.core.names import ModelName
 
 WRITTEN = [
@@ -18,28 +18,6 @@ WRITTEN = [
 
 def project(query: str, name: str = "s.total") -> dict[str, str]:
     return {"total": f"MODEL (name {name}, kind FULL);\n{query}"}
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("query", WRITTEN)
-def test_a_source_is_read_with_and_without_the_projects_catalog(query: str) -> None:
-    world = MemoryWorld()
-    world.land((1, 10), (2, 20), until=48)
-    build(world.services(), graph_of(project(query)))
-    assert world.rows("s.total") == [(30,)]
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("query", WRITTEN[1:4])
-def test_writing_the_catalog_or_leaving_it_out_is_no_change(query: str) -> None:
-    world = MemoryWorld()
-    world.land((1, 10), until=48)
-    build(world.services(), graph_of(project(WRITTEN[0])))
-    assert plan(world.services(), graph_of(project(query))).backfills == ()
-    one, other = (
-        graph_of(project(text))[ModelName("s", "total")].fingerprint for text in (WRITTEN[0], query)
-    )
-    assert (one.data, one.parent_data) == (other.data, other.parent_data)
 
 
 @pytest.mark.parametrize("name", ["s.total", "lake.s.total", '"LAKE"."S"."Total"'])

@@ -13,7 +13,6 @@ from tests.app.shop_world import (
     EDITED,
     SALES,
     SALES_NAME,
-    SHOP,
     TENFOLD,
     TOTAL,
     day,
@@ -26,9 +25,8 @@ from vde_dagster.app.apply.running import plan_run
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.inspect.history import history
 from vde_dagster.app.promote.taking import plan_promotion, plan_rollback
-from vde_dagster.core.errors import Conflict, Refused
+from vde_dagster.core.errors import Refused
 from vde_dagster.core.model.snapshot import Revision
-from vde_dagster.core.planning.options import PlanOptions
 from vde_dagster.core.planning.plan import Plan
 
 SHOWN: Final = "mart.shown"
@@ -58,17 +56,6 @@ def rows(world: MemoryWorld, view: str = SHOWN) -> list[tuple[object, ...]]:
 
 
 @pytest.mark.full
-def test_what_production_must_hold_more_is_filled_before_a_view_moves() -> None:
-    world = with_dev()
-    world.land((80, 1), until=96)
-    done(world.services(), graph_of(SHOP), "prod")
-    plan = plan_promotion(world.services(), "dev", "prod")
-    assert work(plan)["sales"] == [day(4)]
-    applied(world, plan)
-    assert [row[1] for row in rows(world)] == [100, 50, 70, 10]
-
-
-@pytest.mark.full
 @pytest.mark.parametrize(
     "source,target,said",
     [
@@ -80,16 +67,6 @@ def test_what_cannot_be_promoted_is_refused(source: str, target: str, said: str)
     world = with_dev()
     with pytest.raises(Refused, match=said):
         plan_promotion(world.services(), source, target)
-
-
-@pytest.mark.full
-def test_a_promotion_that_another_one_overtook_is_refused_before_a_view_moves() -> None:
-    world = with_dev()
-    plan = plan_promotion(world.services(), "dev", "prod")
-    done(world.services(), graph_of({**SHOP, "total": TOTAL.replace("SUM", "MAX")}), "prod")
-    with pytest.raises(Conflict):
-        applied(world, plan)
-    assert rows(world) == AMOUNTS
 
 
 # Going back
@@ -105,19 +82,6 @@ def test_going_back_and_forward_computes_nothing() -> None:
     assert forward.taken == Revision("prod", 2)
     assert applied(world, forward) == ()
     assert rows(world) == TENFOLD
-
-
-@pytest.mark.full
-def test_what_the_earlier_version_is_behind_is_computed_before_it_is_shown() -> None:
-    world = with_dev()
-    promoted(world)
-    world.land((2, 90), until=72)
-    world.land((80, 1), until=96)
-    applied(world, plan_run(world.services(), "prod"))
-    plan = plan_rollback(world.services(), "prod")
-    assert work(plan)["sales"] == [day(1), day(4)]
-    applied(world, plan)
-    assert [row[1] for row in rows(world)] == [100, 5, 7, 1]
 
 
 def test_any_revision_can_be_named() -> None:
@@ -140,23 +104,6 @@ def test_an_environment_that_never_changed_has_nothing_to_go_back_to() -> None:
     world = shop_in_production()
     with pytest.raises(Refused, match="never showed anything else"):
         plan_rollback(world.services(), "prod")
-
-
-@pytest.mark.full
-def test_rows_that_cannot_be_computed_again_are_not_taken_away_unless_asked() -> None:
-    world = with_dev()
-    promoted(world)
-    world.land((2, 90), until=72)
-    applied(world, plan_run(world.services(), "prod"))
-    table = next(name for name in world.catalog.tables if str(name) == "raw.events")
-    kept = world.catalog.tables[table]
-    world.catalog.delete(table, [row for row in kept.rows_at(kept.head) if row[2] == 7])
-    with pytest.raises(Refused):
-        applied(world, plan_rollback(world.services(), "prod"))
-    assert rows(world)[0][1] == 1000
-    loss = plan_rollback(world.services(), "prod", options=PlanOptions(accept_loss=True))
-    applied(world, loss)
-    assert rows(world)[0][1] == 10
 
 
 # What is recorded

@@ -16,7 +16,6 @@ from tests.app.shop_world import (
     EDITED,
     SALES_NAME,
     SHOP,
-    TOTAL,
     TOTAL_NAME,
     done,
     shop_in_production,
@@ -83,24 +82,6 @@ def test_a_view_that_a_sleeper_makes_of_a_model_that_was_removed_meanwhile_goes_
     with suppress(Conflict):
         build(slept, graph_of(SHOP))
     assert shown(world) == before
-
-
-@pytest.mark.full
-def test_a_view_that_a_sleeper_makes_of_a_model_that_is_hidden_by_then_goes_again() -> None:
-    world, edited = shop_in_production(), graph_of(EDITED)
-    done(world.services(), edited, include_unmodified=False)
-    changed = graph_of({**EDITED, "total": TOTAL.replace("SUM", "MAX")})
-    theirs = [TableName("mart__dev", name) for name in SHOP]
-
-    def meanwhile() -> None:
-        world.reboot()
-        done(world.services(), graph_of(SHOP), include_unmodified=False)
-        assert world.catalog.views(theirs) == {}
-
-    slept = Between(world, "swap_views", after=False, then=meanwhile).services()
-    with suppress(Conflict):
-        done(slept, changed, include_unmodified=False)
-    assert world.catalog.views(theirs) == {}
 
 
 def test_a_sleeper_drops_no_view_that_shows_no_version_of_the_removed_model() -> None:

@@ -113,18 +113,9 @@ def test_what_has_no_table_is_refused(world: MemoryWorld) -> None:
 
 @pytest.mark.full
 def test_what_is_being_written_is_left_to_whoever_writes_it(world: MemoryWorld) -> None:
-    services, fuse = world.services(), Fuse()
-    twin = world.copied()
-    evaluate_range(twin.services(fuse), bound(twin.services()), SALES_NAME, day(1, 3), force=True)
-    cut = fuse.names.index("stage") + 1
+    services, cut = world.services(), world.services(Fuse(cut_name="stage", after=True))
     with pytest.raises(PowerCut):
-        evaluate_range(
-            world.services(Fuse(cut_at=cut, after=True)),
-            bound(services),
-            SALES_NAME,
-            day(1, 3),
-            force=True,
-        )
+        evaluate_range(cut, bound(services), SALES_NAME, day(1, 3), force=True)
     with pytest.raises(Conflict):
         repaired(world)
     world.reboot()
@@ -135,11 +126,10 @@ def test_what_is_being_written_is_left_to_whoever_writes_it(world: MemoryWorld) 
 @pytest.mark.full
 def test_work_that_an_earlier_process_staged_is_finished(world: MemoryWorld) -> None:
     world.land((2, 1), until=72)
-    fuse, twin = Fuse(), world.copied()
-    build(twin.services(fuse), GRAPH)
-    cut = fuse.names.index("publish") + 1
+    twin = world.copied()
+    build(twin.services(), GRAPH)
     with pytest.raises(PowerCut):
-        build(world.services(Fuse(cut_at=cut, after=True)), GRAPH)
+        build(world.services(Fuse(cut_name="publish", after=True)), GRAPH)
     world.reboot()
     assert repaired(world).finished == 1
     assert world.rows("mart.sales") == twin.rows("mart.sales")

@@ -26,12 +26,6 @@ RANDOM = SALES.replace("SUM(amount)", "CAST(SUM(amount) + 0 * RAND() AS BIGINT)"
 UNBOUND = SALES.replace("SUM(amount)", "MAX(MAX(amount)) OVER ()").replace(
     BOUND, f"{BOUND} OR id > 0"
 )
-PARENT = SALES.replace("mart.sales", "mart.parent")
-CHILD = """
-MODEL (name mart.sales, kind INCREMENTAL_BY_TIME_RANGE (time_column day), cron '@daily');
-SELECT day AS day, CAST(amount + 0 * RAND() AS BIGINT) AS amount FROM mart.parent
-WHERE day BETWEEN @start_ds AND @end_ds
-"""
 
 
 @made_once
@@ -64,14 +58,6 @@ def test_planning_a_return_costs_as_many_calls_for_many_intervals_as_for_few(tex
     plan, many = calls({"sales": text}, 5)
     assert few == many
     assert work(plan)["sales"] == ([day(1, 5)] if text is UNBOUND else [day(1)])
-
-
-@pytest.mark.full
-def test_a_parent_that_was_written_since_is_looked_at_once_for_all_intervals() -> None:
-    texts = {"parent": PARENT, "sales": CHILD}
-    _, few = calls(texts, 2)
-    _, many = calls(texts, 5)
-    assert few == many
 
 
 def hours(start: int, end: int) -> Interval:

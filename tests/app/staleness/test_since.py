@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 import pytest
 
 from tests.app.memory_world import (
-    PROJECT,
     RAW,
     MemoryWorld,
     bound,
@@ -28,11 +27,6 @@ HOURLY = """
 MODEL (name staging.events, kind INCREMENTAL_BY_TIME_RANGE (time_column at), cron '@hourly');
 SELECT id AS id, at AS at, amount AS amount FROM raw.events
 WHERE at BETWEEN @start_dt AND @end_dt
-"""
-WINDOWED = """
-MODEL (name mart.window, kind INCREMENTAL_BY_TIME_RANGE (time_column at), cron '@hourly');
-SELECT at AS at, amount AS amount FROM staging.events
-WHERE at BETWEEN DATE_SUB(@start_dt, 1) AND @end_dt
 """
 TWO_DAYS = """
 MODEL (
@@ -88,42 +82,6 @@ def test_a_source_that_is_read_as_a_whole_is_behind_since_its_next_commit() -> N
     first = landed(world, (3.5, 5), until=3)
     landed(world, (0.6, 3), until=3)
     assert since(plan(world.services(), graph), "mart.all") == first
-
-
-@pytest.mark.full
-def test_of_a_model_it_is_when_its_rows_were_written() -> None:
-    graph = graph_of({"events": HOURLY, "window": WINDOWED})
-    world = built(graph)
-    landed(world, (0.6, 3), until=3)
-    world.clock.advance(MINUTE)
-    written = world.clock.now()
-    only_events(world, graph)
-    world.clock.advance(MINUTE)
-    assert since(plan(world.services(), graph), "mart.window") == written
-
-
-@pytest.mark.full
-def test_what_only_follows_from_what_is_computed_first_is_not_behind_yet() -> None:
-    graph = graph_of({"events": HOURLY, "window": WINDOWED})
-    world = built(graph)
-    first = landed(world, (0.6, 3), until=3)
-    found = plan(world.services(), graph)
-    direct, follower = staleness(found, "staging.events"), staleness(found, "mart.window")
-    assert direct is not None
-    assert (direct.since, direct.following) == (first, ())
-    assert follower is not None
-    assert (follower.since, follower.following) == (None, follower.intervals)
-
-
-@pytest.mark.full
-def test_a_session_is_behind_since_the_first_late_rows() -> None:
-    graph = graph_of(PROJECT)
-    world = built(graph)
-    landed(world, (3.5, 5), until=4)
-    first = landed(world, (0.6, 3), until=4)
-    landed(world, (1.6, 3), until=4)
-    found = plan(world.services(), graph)
-    assert since(found, "staging.events") == first
 
 
 @pytest.mark.full

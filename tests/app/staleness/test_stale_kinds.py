@@ -1,7 +1,4 @@
-"""What a late row makes stale in each kind; computing that equals a build from scratch.
-
-docs/staleness.md has the table.
-"""
+"""What a late row makes stale where all of a table is read, and what is kept without its source."""
 
 from __future__ import annotations
 
@@ -10,22 +7,15 @@ import pytest
 from tests.app.memory_world import RAW, MemoryWorld, build, graph_of, hour_of, plan, there
 from tests.app.shop_world import day
 from tests.app.staleness.test_since import staleness
-from vde_dagster.core.graph.graph import Graph
-from vde_dagster.core.planning.plan import Staleness
-from vde_dagster.core.time.intervals import Interval
 
 DAILY = """SELECT CAST(at AS DATE) AS day, SUM(amount) AS amount FROM raw.events
 WHERE at BETWEEN @start_dt AND @end_dt GROUP BY CAST(at AS DATE)"""
 BY_DAY = "INCREMENTAL_BY_TIME_RANGE (time_column day)"
-RANDOM = DAILY.replace("SUM(amount)", "SUM(amount + CAST(RAND() * 0 AS BIGINT))")
-HISTORY = """SELECT 1 AS item, MAX(amount) AS price, MAX(at) AS ds FROM raw.events
-WHERE at BETWEEN @start_dt AND @end_dt"""
-SCD = "SCD_TYPE_2_BY_COLUMN (unique_key item, columns [price], updated_at_name ds, batch_size 1)"
 DAYS = (day(1, 3),)
 
 
-def model(kind: str, query: str, more: str = "", name: str = "kept") -> str:
-    return f"MODEL (name mart.{name}, kind {kind}, {more}cron '@daily');\n{query}"
+def model(kind: str, query: str, name: str = "kept") -> str:
+    return f"MODEL (name mart.{name}, kind {kind}, cron '@daily');\n{query}"
 
 
 def landed(*late: tuple[float, int]) -> MemoryWorld:
@@ -33,43 +23,6 @@ def landed(*late: tuple[float, int]) -> MemoryWorld:
     world = MemoryWorld()
     world.land((1, 10), (30, 5), (50, 7), *late, until=72)
     return world
-
-
-def late(world: MemoryWorld, graph: Graph, name: str = "mart.kept") -> Staleness | None:
-    """What a row of the second day makes stale."""
-    world.land((31, 9), until=72)
-    return staleness(plan(world.services(), graph), name)
-
-
-@pytest.mark.full
-@pytest.mark.parametrize(
-    "text,intervals",
-    [
-        (model(BY_DAY, DAILY), (day(2),)),
-        (model(BY_DAY, RANDOM), (day(2),)),
-        (model("FULL", "SELECT SUM(amount) AS amount FROM raw.events"), DAYS),
-        (model("INCREMENTAL_BY_UNIQUE_KEY (unique_key day)", DAILY), DAYS),
-        (model("INCREMENTAL_BY_PARTITION", DAILY, "partitioned_by day, "), DAYS),
-        (model("INCREMENTAL_UNMANAGED", DAILY), DAYS),
-        (
-            model(SCD.replace(", batch_size", ", disable_restatement false, batch_size"), HISTORY),
-            DAYS,
-        ),
-    ],
-    ids=["time range", "random", "full", "unique key", "partition", "unmanaged", "history"],
-)
-def test_what_is_stale_is_computed_as_a_build_from_nothing_does(
-    text: str, intervals: tuple[Interval, ...]
-) -> None:
-    graph = graph_of({"kept": text})
-    world, fresh = landed(), landed((31, 9))
-    build(world.services(), graph)
-    found = there(late(world, graph))
-    assert (found.intervals, found.kept, found.following) == (intervals, (), ())
-    build(world.services(), graph)
-    build(fresh.services(), graph)
-    assert world.rows("mart.kept") == fresh.rows("mart.kept")
-    assert staleness(plan(world.services(), graph), "mart.kept") is None
 
 
 DIM = model("FULL", "SELECT MAX(amount) AS highest FROM raw.events", name="dim")

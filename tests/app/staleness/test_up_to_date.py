@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
 from typing import Final
 
 import pytest
@@ -61,21 +60,6 @@ def test_nothing_is_to_be_done_after_one_look_at_the_catalog() -> None:
     assert asked_for.count("present") == 1
     assert asked_for.count("table") == 2  # the source: for the clock, and for its own time
     assert asked_for.count("unfinished") == 1
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("name", [SALES_NAME, SHOWN_NAME])
-def test_a_view_that_somebody_dropped_is_made_again(name: ModelName) -> None:
-    world = shop()
-    world.catalog.swap_views([], [TableName(name.schema, name.name)])
-    plan, _ = found(world)
-    assert not plan.is_empty
-    assert (plan.dropped_views, plan.backfills, plan.promotes) == ((name,), (), False)
-    fuse = Fuse()
-    apply_plan(world.services(fuse), plan, lambda _: None)
-    assert "stage" not in fuse.names
-    assert world.rows(str(name)) == AMOUNTS
-    assert found(world)[0].is_up_to_date
 
 
 def replaced(world: MemoryWorld, how: str) -> None:
@@ -214,34 +198,18 @@ def late_world() -> MemoryWorld:
     return world
 
 
-@cache
-def session_calls() -> list[str]:
-    world, fuse = late_world(), Fuse()
-    services = world.services(fuse)
-    catch_up(services, bound(services), EVENTS_NAME)
-    return fuse.names
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("call", ["record_intent", "stage", "record_staged", "publish"])
-def test_a_session_that_was_stopped_is_found_and_ended(call: str) -> None:
-    world, names = late_world(), session_calls()
-    services = world.services(Fuse(cut_at=names.index(call) + 1, after=True))
+def stopped(after: str) -> MemoryWorld:
+    """A session died after a call."""
+    world = late_world()
     with pytest.raises(PowerCut):
-        catch_up(services, bound(world.services()), EVENTS_NAME)
-    world.reboot()
-    plan = plan_environment(world.services(), LATE, "prod")
-    assert plan.unfinished == (EVENTS_NAME,)
-    apply_plan(world.services(), plan, lambda _: None)
-    assert len(world.rows("staging.events")) == 4
-    assert plan_environment(world.services(), LATE, "prod").is_up_to_date
+        catch_up(
+            world.services(Fuse(cut_name=after, after=True)), bound(world.services()), EVENTS_NAME
+        )
+    return world
 
 
 def test_what_is_being_written_right_now_is_left_to_whoever_writes_it() -> None:
-    world, names = late_world(), session_calls()
-    services = world.services(Fuse(cut_at=names.index("stage") + 1, after=True))
-    with pytest.raises(PowerCut):
-        catch_up(services, bound(world.services()), EVENTS_NAME)
+    world = stopped("stage")
     plan = plan_environment(world.services(), LATE, "prod")  # its lease has not expired
     assert plan.unfinished == (EVENTS_NAME,)
     key = bound(world.services()).key(EVENTS_NAME)
@@ -255,10 +223,7 @@ def test_what_is_being_written_right_now_is_left_to_whoever_writes_it() -> None:
 def test_what_cannot_be_ended_since_the_catalog_is_busy_is_no_success(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    world, names = late_world(), session_calls()
-    services = world.services(Fuse(cut_at=names.index("record_staged") + 1, after=True))
-    with pytest.raises(PowerCut):
-        catch_up(services, bound(world.services()), EVENTS_NAME)
+    world = stopped("record_staged")
     world.reboot()
     plan = plan_environment(world.services(), LATE, "prod")
     left = replace(
