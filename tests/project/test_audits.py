@@ -196,7 +196,7 @@ def test_all_wrong_calls_are_reported_at_once(tmp_path: Path) -> None:
 
 
 FILES = [
-    ("SELECT 1", "audits/a.sql:1", "the file has no AUDIT block", "AUDIT (name ...)"),
+    ("SELECT 1", "audits/a.sql:1", "no AUDIT block can be read in the file", "AUDIT (name ...)"),
     ("SELECT 1;\nAUDIT (name a); SELECT 1", "audits/a.sql:1", "something stands before the first AUDIT block", "start with"),
     ("AUDIT (name a);\n", "audits/a.sql:1", "the audit has no query", "Write a SELECT"),
     ("\nAUDIT (dialect spark);\nSELECT 1", "audits/a.sql:2", "the audit has no name", "AUDIT (name positive)"),
@@ -208,7 +208,7 @@ FILES = [
     ("AUDIT (name a,\nblocking maybe);\nSELECT 1", "audits/a.sql:2", "neither true nor false", "one"),
     ("AUDIT (name a); SELECT 1;\nAUDIT (name a); SELECT 2", "audits/a.sql:2", "the audit a is declared twice", "another name"),
     ("AUDIT (name a, defaults (\nblocking := false)); SELECT 1", "audits/a.sql:2", "no argument that may have a default", "blocking false"),
-    ("AUDIT (name a);\nSELECT 'x", "audits/a.sql:1", "a quote or comment is not closed", "spark, the project's dialect"),
+    ("AUDIT (name a);\nSELECT 'x", "audits/a.sql:1", "no AUDIT block can be read in the file", "spark, the project's dialect"),
     ("AUDIT (name a", "audits/a.sql:1", "the parenthesis of AUDIT is never closed", "Close it"),
 ]  # fmt: skip
 

@@ -119,7 +119,7 @@ BLUEPRINTS = "MODEL (\n  name @{c}.x,\n  blueprints ((c := a, d := 1), (c := b, 
 @pytest.mark.parametrize(
     "path, text, line, message",
     [
-        ("models/m/b.sql", BLUEPRINTS + "SELECT @d AS d", 3, "blueprints"),
+        ("models/m/b.sql", BLUEPRINTS + "SELECT 1 AS d", 3, "blueprints"),
         ("models/m/b.sql", "MODEL (\n  name @name);\nSELECT 1 AS a", 2, "blueprints"),
         ("models/m/helper.py", "def shared(): ...\n", 1, "0 functions"),
         (

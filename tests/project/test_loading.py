@@ -124,7 +124,7 @@ def test_every_bad_input_is_reported_once_with_file_line_and_advice_and_nothing_
                 for i in range(8)
             ),
             1,
-            "large",
+            "100,000 entries",
         ),
         (b"\xff\xfe\x00\x01", 1, "UTF-8"),
         (b"name: x\n\x00", 1, "YAML"),

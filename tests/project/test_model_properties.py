@@ -356,7 +356,7 @@ WRONG: list[tuple[str, str, str]] = [
     ("owner", "the property 'owner' has no value", "Write `owner ...`."),
     ("owner 'me' cron '@daily'", "cron '@daily' does not belong to the property 'owner'", "Put a comma"),
     ("tags (a) grain id", "grain id does not belong to the property 'tags'", "Put a comma"),
-    ("owner 'me' 'you'", "'you' does not belong to the property 'owner'", "Put a comma"),
+    ("owner 'me' 'you'", "owner is one text, not 'me' 'you'", "Write it in quotes."),
     ("owner (me, you)", "owner is one text, not (me, you)", "in quotes"),
     ("tags (a b)", "the tag a b is no word", "commas"),
     ("tags (a, '')", "the tag '' is no word", "commas"),
@@ -437,7 +437,7 @@ def test_a_wrong_property_is_reported_once_at_its_line_with_advice(
         ("@{x}.y", "blueprints, which make several models of one file, are not supported"),
         ("a.b-c", "'b-c' in the name 'a.b-c' is no plain identifier"),
         ("(a)", "'(a)' in the name '(a)' is no plain identifier"),
-        ("a.b c", "c does not belong to the property 'name'"),
+        ("a.b c", "'b c' in the name 'a.b c' is no plain identifier"),
         ("`a` . b", ""),
     ],
 )  # fmt: skip

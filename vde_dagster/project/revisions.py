@@ -251,6 +251,9 @@ def _advice(repository: Repository, revision: str) -> str:
     close += difflib.get_close_matches(revision, known, n=1)
     if close:
         return f"Did you mean {close[0]}?"
+    shallow = _git(repository.folder, "rev-parse", "--is-shallow-repository").stdout
+    if shallow.strip() == b"true":
+        return "This is a shallow clone: `git fetch --unshallow` brings the history it lacks."
     return "Name a folder, or a branch, tag or commit; `git log --oneline --all` lists commits."
 
 

@@ -88,7 +88,6 @@ AROUND = [
     ("SELECT a FROM t WHERE a  IN  @ids", "SELECT a FROM t WHERE a  IN  (1, 2)"),
     ("SELECT a FROM t WHERE a IN ( @ids , 7 )", "SELECT a FROM t WHERE a IN ( 1, 2 , 7 )"),
     ("SELECT a FROM t GROUP BY @EACH([a, b], x -> x)", "SELECT a FROM t GROUP BY a, b"),
-    ("SELECT a FROM t ORDER BY @EACH([a, b], x -> x)  DESC", "SELECT a FROM t ORDER BY a DESC, b DESC"),
     ("SELECT a FROM t ORDER BY @EACH([a, b], x -> x DESC) , c", "SELECT a FROM t ORDER BY a DESC, b DESC , c"),
     # definitions
     ("@DEF(sums, a  + b); SELECT @sums  * 2 AS x", "SELECT (a  + b)  * 2 AS x"),
