@@ -148,11 +148,11 @@ def find_configuration(
     path = folder / FILE_NAME
     reader = Reader()
     if not path.exists():
-        reader.add(
-            Place(path=path),
-            "there is no vde.yaml here, so this folder is no project",
-            "Go to a project's folder or name it with --project; `vde init DIR` makes a new one.",
+        message = "there is no vde.yaml here, so this folder is no project"
+        advice = (
+            "Go to a project's folder or name it with --project; `vde init DIR` makes a new one."
         )
+        reader.add(Place(path=path), message, advice)
         raise ProjectInvalid(reader.problems)
     root, given = reader.file(path, Path(FILE_NAME)), as_named(settings or {})
     if root is None:  # what the models mean depends on it
@@ -172,7 +172,7 @@ def _configuration(
     remember(str(variables[name]) for name in outside & variables.keys() if is_secret(name))
     written = validated(WrittenConfiguration, root, reader, variables=variables)
     patterns = _patterns(written, root, reader)
-    reader.problems += _wrong_together(written, root)
+    _check_together(written, root, reader)
     session = {
         key: value
         for key, value in changing_results(written.spark.conf).items()
@@ -238,70 +238,51 @@ def _is_sql(catalog: CatalogSettings) -> bool:
     return written == "sql" or not (written or catalog.properties.get("uri", "").startswith("http"))
 
 
-def _wrong_together(written: WrittenConfiguration, root: Entry) -> Iterator[Problem]:
-    """What is wrong with settings in view of others, or of where they come from."""
-    yield from _wrong_places(written, root)
-    yield from _wrong_names(written, root)
+def _check_together(written: WrittenConfiguration, root: Entry, reader: Reader) -> None:
+    """Report what is wrong with settings in view of others, or of where they come from."""
+    _check_places(written, root, reader)
+    _check_names(written, root, reader)
     for key, environment in root.at("environments").children.items():
         if key.strip().lower() == PRODUCTION and "ttl" in environment.children:
-            yield Problem(
-                place=environment.at("ttl").place,
-                message=f"{PRODUCTION} has no ttl, since production never expires",
-                advice="Remove this line.",
-            )
+            message = f"{PRODUCTION} has no ttl, since production never expires"
+            reader.add(environment.at("ttl").place, message, "Remove this line.")
 
 
-def _wrong_places(written: WrittenConfiguration, root: Entry) -> Iterator[Problem]:
-    """A state and a catalog that there cannot be. An address is never repeated.
+def _check_places(written: WrittenConfiguration, root: Entry, reader: Reader) -> None:
+    """Report a state and a catalog that there cannot be. An address is never repeated.
 
     One that is from outside of the file is looked at by whoever opens it.
     """
     url, entry = written.state.url, root.at("state", "url")
     if url is not None and not (entry.from_outside or _STATES.match(url.reveal())):
-        yield Problem(
-            place=entry.place,
-            message="this is not the address of a database that can hold the state",
-            advice="Write sqlite:///FILE.db or postgresql://USER@HOST/NAME.",
-        )
+        message = "this is not the address of a database that can hold the state"
+        reader.add(entry.place, message, "Write sqlite:///FILE.db or postgresql://USER@HOST/NAME.")
     kind = written.catalog.properties.get("type", "").lower()
     if kind and kind not in _CATALOGS:
-        yield Problem(
-            place=root.at("catalog", "properties", "type").place,
-            message=f"there is no type of catalog named {kind!r}",
-            advice=f"Write one of {', '.join(_CATALOGS)}.",
-        )
+        place = root.at("catalog", "properties", "type").place
+        message = f"there is no type of catalog named {kind!r}"
+        reader.add(place, message, f"Write one of {', '.join(_CATALOGS)}.")
 
 
-def _wrong_names(written: WrittenConfiguration, root: Entry) -> Iterator[Problem]:
-    """Catalogs and tables that cannot have the names that follow from settings."""
+def _check_names(written: WrittenConfiguration, root: Entry, reader: Reader) -> None:
+    """Report catalogs and tables that cannot have the names that follow from settings."""
     own, place = written.catalog.name, root.at("environment_suffix_target").place
     in_catalogs = written.environment_suffix_target is SuffixTarget.CATALOG
     if in_catalogs and (why := why_no_suffix(own)) is not None:
-        yield Problem(
-            place=place,
-            message=f"environments cannot have catalogs named after {own!r}: it {why}",
-            advice="Use schema or table, or another name of the catalog.",
-        )
+        message = f"environments cannot have catalogs named after {own!r}: it {why}"
+        reader.add(place, message, "Use schema or table, or another name of the catalog.")
     if in_catalogs and not _is_sql(written.catalog):
-        yield Problem(
-            place=place,
-            message="environments can have catalogs of their own only in a SQL catalog",
-            advice="Use schema or table.",
-        )
+        message = "environments can have catalogs of their own only in a SQL catalog"
+        reader.add(place, message, "Use schema or table.")
     tables = written.late_data
     if tables.sessions == tables.marks:
-        yield Problem(
-            place=root.at("late_data").place,
-            message=f"sessions and high-water marks cannot both be listed in {tables.marks}",
-            advice="Name two tables.",
-        )
+        message = f"sessions and high-water marks cannot both be listed in {tables.marks}"
+        reader.add(root.at("late_data").place, message, "Name two tables.")
     for key in ("sessions_table", "high_watermarks_table"):
         if (name := getattr(tables, key).within(own)).catalog:
-            yield Problem(
-                place=root.at("late_data", key).place,
-                message=f"{name} is in another catalog than the project's, {own}",
-                advice="Name a table of the project's catalog.",
-            )
+            place = root.at("late_data", key).place
+            message = f"{name} is in another catalog than the project's, {own}"
+            reader.add(place, message, "Name a table of the project's catalog.")
 
 
 def _length(age: timedelta | Literal["never"]) -> timedelta | None:

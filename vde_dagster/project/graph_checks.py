@@ -22,72 +22,47 @@ _TIMES: Final = ("date", "timestamp", "timestamp_ntz", "unknown")
 def wrong_sessions(graph: Graph) -> list[Problem]:
     """The tracked sources that sessions of a model cannot follow, and why."""
     return [
-        problem
+        Problem(place=source.place or node.model.place, message=why[0], advice=why[1])
         for node in graph
-        if node.model.late_data is not None
-        for source in node.model.late_data.tracked
-        for problem in _wrong(graph, node, node.model.late_data, source)
+        if (policy := node.model.late_data) is not None
+        for source in policy.tracked
+        if (why := _why_not(graph, node, policy, source)) is not None
     ]
 
 
-def _wrong(
+def _why_not(
     graph: Graph, node: Node, policy: LateDataPolicy, source: TrackedSource
-) -> Iterator[Problem]:
-    place = source.place or node.model.place
-    is_model = source.name in graph and not graph[source.name].model.kind.is_source
+) -> tuple[str, str] | None:
+    """Why a session cannot follow a source, and what to do."""
+    name, tracks = source.name, f"late_data tracks {source.name}"
+    is_model = name in graph and not graph[name].model.kind.is_source
     if policy.mode is LateDataMode.STATELESS:
-        if is_model:
-            yield Problem(
-                place=place,
-                message="late_data in stateless mode follows a table that others write, but "
-                f"{source.name} is a model of this project",
-                advice=f"Follow the source of {source.name} in its own late_data, and leave "
-                "late_data out here, or write `mode stateful`.",
-            )
-        return
-    if source.name not in set(tables_read(graph, node)):
+        message = f"late_data in stateless mode follows a table that others write, but {name} is a "
+        advice = f"Follow the source of {name} in its own late_data, and leave late_data out here, "
+        whole = f"{message}model of this project", f"{advice}or write `mode stateful`."
+        return whole if is_model else None
+    if name not in set(tables_read(graph, node)):
         what = "is a view of this project" if is_model else "is not read by the model"
-        yield Problem(
-            place=place,
-            message=f"late_data tracks {source.name}, which {what}",
-            advice="Track the tables that the model reads, also through views.",
+        return (
+            f"{tracks}, which {what}",
+            "Track the tables that the model reads, also through views.",
         )
-    elif is_model and (source.offset != timedelta(0) or source.idle_after is not None):
-        yield Problem(
-            place=place,
-            message=f"{source.name} is a model of this project, so that it is known how far it is "
-            "complete",
-            advice="Take offset and idle_after out; its own sources may have them.",
-        )
-    else:
-        yield from _untracked(graph, node, source, is_model=is_model)
-
-
-def _untracked(
-    graph: Graph, node: Node, source: TrackedSource, *, is_model: bool
-) -> Iterator[Problem]:
-    """A column that a session would read a source by, and that the source does not have."""
+    if is_model and (source.offset != timedelta(0) or source.idle_after is not None):
+        message = f"{name} is a model of this project, so that it is known how far it is complete"
+        return message, "Take offset and idle_after out; its own sources may have them."
     is_function = isinstance(node.model.body, PythonFunction)
     restricted = restricted_sources(graph, node)
-    column = source.tracked_by if is_function and not is_model else restricted.get(source.name)
-    if column is None:
-        return
-    known = {each.name.lower(): each.type for each in graph[source.name].columns}
-    kind = known.get(column.lower(), "")
-    if kind and axis_type(kind) not in _TIMES:
-        yield Problem(
-            place=source.place or node.model.place,
-            message=f"late_data tracks {source.name} by {column}, a {kind}: which of its values "
-            "are in an interval is not known",
-            advice="Bound the time in the query, or track it by a date or timestamp.",
-        )
-    elif known and column.lower() not in known:
-        yield Problem(
-            place=source.place or node.model.place,
-            message=f"late_data tracks {source.name} by {column}, which is none of its columns",
-            advice="Write `tracked_by` with the column of its landing, processing or event time, "
-            "or bound the time in the query.",
-        )
+    column = source.tracked_by if is_function and not is_model else restricted.get(name)
+    known = {each.name.lower(): each.type for each in graph[name].columns}
+    kind = known.get(column.lower()) if column is not None else ""
+    if not known or kind == "" or (kind is not None and axis_type(kind) in _TIMES):
+        return None
+    if kind is None:
+        message = f"{tracks} by {column}, which is none of its columns"
+        advice = "Write `tracked_by` with the column of its landing, processing or event time, or "
+        return message, f"{advice}bound the time in the query."
+    message = f"{tracks} by {column}, a {kind}: which of its values are in an interval is not known"
+    return message, "Bound the time in the query, or track it by a date or timestamp."
 
 
 def ambiguous_names(models: Sequence[Model], naming: ViewNaming) -> Iterator[Problem]:
@@ -95,25 +70,20 @@ def ambiguous_names(models: Sequence[Model], naming: ViewNaming) -> Iterator[Pro
     if naming.target is not SuffixTarget.TABLE:
         return
     shown = [each for each in models if each.kind.is_physical]
+    target = "(environment_suffix_target: table)"
+    advice = "Rename the model, or set environment_suffix_target to schema."
     for model in shown:
         if (why := why_ambiguous(model.name, naming)) is not None:
-            yield Problem(
-                place=model.place,
-                message=f"{model.name} {why}, but its views are named like "
-                f"{model.name}__dev (environment_suffix_target: table)",
-                advice="Rename the model, or set environment_suffix_target to schema.",
-            )
+            message = f"{model.name} {why}, but its views are named like {model.name}__dev {target}"
+            yield Problem(place=model.place, message=message, advice=advice)
     names = {(each.name.schema, each.name.name): each.name for each in shown}
     for source in models:
         head, _, rest = source.name.name.partition("__")
         shadowed = names.get((source.name.schema, head))
         if source.kind.is_source and rest and shadowed is not None:
-            yield Problem(
-                place=source.place,
-                message=f"the source {source.name} has the name of a view of {shadowed} in the "
-                f"environment {rest} (environment_suffix_target: table)",
-                advice="Rename the model, or set environment_suffix_target to schema.",
-            )
+            message = f"the source {source.name} has the name of a view of {shadowed} in the "
+            message += f"environment {rest} {target}"
+            yield Problem(place=source.place, message=message, advice=advice)
 
 
 def unused_patterns(

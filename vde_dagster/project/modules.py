@@ -16,6 +16,7 @@ from typing import Final, TypeVar
 
 from vde_dagster.core.errors import Place, Problem
 from vde_dagster.project.from_sqlmesh import wrong_import
+from vde_dagster.project.problems import Problems
 from vde_dagster.runtime.users_code import error_text, run_code, running_users_code, users_module
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -123,12 +124,12 @@ def marked_functions(
         what: What such a function is called, for messages.
     """
     found: dict[str, MarkedFunction] = {}
-    problems: list[Problem] = []
+    problems = Problems()
     for path, text in sorted(files.items()):
         try:
             module = run_module(parse_module(text, Path(path)), Path(path))
         except ModuleFailed as error:
-            problems.append(error.problem)
+            problems.found.append(error.problem)
             continue
         for key, value in module.namespace.items():
             name = inspect.getattr_static(value, mark, None)
@@ -140,14 +141,13 @@ def marked_functions(
                 continue  # a second name for it in its file
             if not (name.isascii() and name.isidentifier()):
                 message = f"{name!r} is no name of a {what}"
-                advice = "Use letters, digits and underscores."
-                problems.append(Problem(place=place, message=message, advice=advice))
+                problems.add(place, message, "Use letters, digits and underscores.")
             elif other is not None:
                 message = f"the {what} {name} is declared twice, also at {other.place}"
-                problems.append(Problem(place=place, message=message, advice="Rename one."))
+                problems.add(place, message, "Rename one.")
             else:
                 found[name.lower()] = MarkedFunction(function=value, place=place)
-    return found, problems
+    return found, problems.found
 
 
 def line_in(path: Path, error: BaseException) -> int | None:
