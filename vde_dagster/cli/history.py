@@ -15,7 +15,7 @@ from vde_dagster.core.errors import Refused
 from vde_dagster.core.listing import some
 
 if TYPE_CHECKING:
-    from vde_dagster.app.inspect.history import Promoted
+    from vde_dagster.app.inspect.environment_diff import Promoted
 
 _NAMED: Final = 4
 
@@ -31,7 +31,7 @@ def command(environment: str, limit: int, *, output: str, folder: Path) -> None:
 
     `vde rollback ENV --to REVISION` goes back to any of them that is still kept.
     """
-    from vde_dagster.app.inspect.history import history
+    from vde_dagster.app.inspect.environment_diff import history
     from vde_dagster.composition import VdeProject
 
     services = VdeProject.load(folder).services

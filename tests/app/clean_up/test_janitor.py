@@ -35,7 +35,7 @@ from tests.worlds.catalog import MemoryCatalog
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.clean_up.janitor import RESOURCE, Cleaned, clean_up
 from vde_dagster.app.clean_up.looking import look
-from vde_dagster.app.inspect.history import history
+from vde_dagster.app.inspect.environment_diff import history
 from vde_dagster.app.leases import leased
 from vde_dagster.app.promote.promotion import remove_environment
 from vde_dagster.app.promote.taking import plan_promotion, plan_rollback

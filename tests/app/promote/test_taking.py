@@ -23,7 +23,7 @@ from tests.app.shop_world import (
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.running import plan_run
 from vde_dagster.app.evaluate.evaluated import Evaluated
-from vde_dagster.app.inspect.history import history
+from vde_dagster.app.inspect.environment_diff import history
 from vde_dagster.app.promote.taking import plan_promotion, plan_rollback
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.model.snapshot import Revision

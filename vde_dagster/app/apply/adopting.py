@@ -7,7 +7,7 @@ have written meanwhile.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from vde_dagster.app.evaluate.evaluated import Evaluated
@@ -26,18 +26,13 @@ from vde_dagster.core.time.intervals import meets, subtract
 ADOPTED: Final = "all that it reads has the rows that its existing table was computed from"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Adopted:
-    """A plan in which a model has adopted a version, and what to say about it."""
-
-    plan: Plan
-    done: Evaluated
-
-
-def adopt(services: Services, plan: Plan, change: ModelChange, version: str) -> Adopted | None:
+def adopt(
+    services: Services, plan: Plan, change: ModelChange, version: str
+) -> tuple[Plan, Evaluated] | None:
     """Let a model adopt a version that has the same rows; None if it has others.
 
-    A version is not adopted either if it lacks intervals that only another environment may load.
+    Returned are the plan in which it has, and what to say about it. A version is not adopted either
+    if it lacks intervals that only another environment may load.
 
     Args:
         services: The ports.
@@ -58,10 +53,8 @@ def adopt(services: Services, plan: Plan, change: ModelChange, version: str) -> 
     head = services.state.heads([key]).get(key)
     wanted = tuple(each for each in entries if meets(change.missing, each.interval))
     saved = saved_by(plan.graph[change.name], wanted)
-    return Adopted(
-        plan=with_snapshot(plan, adopted),
-        done=Evaluated.kept(key, entries, saved, head=head, reason=ADOPTED),
-    )
+    done = Evaluated.kept(key, entries, saved, head=head, reason=ADOPTED)
+    return with_snapshot(plan, adopted), done
 
 
 def compared_again(services: Services, plan: Plan, planned: Plan) -> frozenset[ModelName]:

@@ -72,10 +72,10 @@ class Filling:
         services, change = self.services, self.change
         within = self.plan.options.bounds(self.plan.environment)
         pace = pace_of(services, self.plan.now) if self.plan.paced else None
-        found = stale_now(services, self.binding, change.name, change.stale, pace)
-        if found.fresh:
-            yield self._unchanged(found.fresh)
-        stale = self._behind(found.behind)
+        behind, fresh = stale_now(services, self.binding, change.name, change.stale, pace)
+        if fresh:
+            yield self._unchanged(fresh)
+        stale = self._behind(behind)
         wanted = merge((*self.left(), *stale))
         left, is_first = subtract(wanted, self._blocked(wanted)), True
         waiting = WaitingRows()

@@ -34,7 +34,7 @@ from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.graph.selection import select
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.adoption import with_snapshot
-from vde_dagster.core.planning.effect import restated_from
+from vde_dagster.core.planning.bounds import restated_from
 from vde_dagster.core.planning.plan import ModelChange, Plan
 from vde_dagster.core.planning.restatement import asked_again, both, computed_again, read_again
 from vde_dagster.core.planning.stages import (
@@ -273,9 +273,9 @@ class Applying:
         with self._adopting:  # each plan follows from the one before
             found = adopt(self.services, self.plan, change, stage.adopts)
             if found is not None:
-                self._follow(found.plan)
+                self._follow(found[0])
         if found is not None:
-            yield found.done
+            yield found[1]
 
     def _compute_given_back(self) -> Iterator[Evaluated]:
         """Compute adopted models whose rows would differ by now, until a look finds none."""

@@ -5,7 +5,7 @@ It is read from the state alone: rows are compared by their recorded D-SHAs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -15,6 +15,7 @@ from vde_dagster.app.services import Services
 from vde_dagster.core.graph.graph import Node, bounded_graph
 from vde_dagster.core.ledger.entries import EntryStatus, LedgerEntry
 from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
+from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.changes.comparison import compare_graphs
 from vde_dagster.core.planning.changes.difference import Change, Difference
 from vde_dagster.core.time.intervals import Interval, common, merge, subtract
@@ -131,3 +132,66 @@ def _digests(entries: Sequence[LedgerEntry]) -> dict[Interval, tuple[str, str]]:
         for each in entries
         if each.status is EntryStatus.COMPUTED
     }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Promoted:
+    """One promotion, compared with the one before it.
+
+    ``versions`` are models that show another version since, ``definitions`` those of the others
+    whose definition is another one. Of one that has left the history, and of the first one after
+    those, nothing of this is known.
+    """
+
+    shown: Environment
+    added: tuple[ModelName, ...]
+    removed: tuple[ModelName, ...]
+    versions: tuple[ModelName, ...]
+    definitions: tuple[ModelName, ...]
+
+    def bounded(self, *, previews: bool) -> tuple[ModelName, ...]:
+        """The models that show a version since that begins later: previews, or all others."""
+        return tuple(
+            name
+            for name in sorted((*self.added, *self.versions))
+            if (bound := self.shown.snapshots[name].bounded) and bound.is_preview == previews
+        )
+
+
+def history(services: Services, environment: str, *, limit: int) -> Iterator[Promoted]:
+    """The last promotions of an environment, newest first; none if there is no such environment."""
+    newest = services.state.environment(environment)
+    if newest is None:
+        return
+    later = newest
+    for number in range(newest.revision - 1, max(newest.revision - limit, 0) - 1, -1):
+        before = services.state.environment(environment, revision=number) if number else None
+        yield _promoted(later, before)
+        if before is None:
+            return
+        later = before
+
+
+def _promoted(later: Environment, before: Environment | None) -> Promoted:
+    """A revision and the one before it; None if there is none."""
+    is_known = not later.is_forgotten and not (before is not None and before.is_forgotten)
+    if not is_known:
+        return Promoted(shown=later, added=(), removed=(), versions=(), definitions=())
+    return _differences(later, before.snapshots if before is not None else {})
+
+
+def _differences(shown: Environment, before: Mapping[ModelName, ModelSnapshot]) -> Promoted:
+    now = shown.snapshots
+    both = sorted(now.keys() & before.keys())
+    moved = tuple(name for name in both if now[name].version != before[name].version)
+    return Promoted(
+        shown=shown,
+        added=tuple(sorted(now.keys() - before.keys())),
+        removed=tuple(sorted(before.keys() - now.keys())),
+        versions=moved,
+        definitions=tuple(
+            name
+            for name in both
+            if name not in moved and now[name].fingerprint != before[name].fingerprint
+        ),
+    )

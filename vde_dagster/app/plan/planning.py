@@ -21,10 +21,11 @@ from vde_dagster.core.graph.graph import Graph, bounded_graph, sources
 from vde_dagster.core.ledger.holdings import Holding
 from vde_dagster.core.model.snapshot import Bounded, ModelSnapshot, VersionKey
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.planning.bounds import reading_bounded, since_of
-from vde_dagster.core.planning.effect import (
+from vde_dagster.core.planning.bounds import (
     Effect,
+    reading_bounded,
     restated_from,
+    since_of,
     taking_effect,
     without_effect,
 )

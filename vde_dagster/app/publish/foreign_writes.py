@@ -44,9 +44,7 @@ def head_of(services: Services, key: VersionKey) -> int | None:
         ForeignWrite: The table has other rows or columns than were recorded last.
     """
     recorded = services.state.heads([key]).get(key)
-    table = services.catalog.table_heads([key.table]).get(key.table)
-    columns = _columns(services, {key: recorded}, {key.table: table})
-    damage = damage_of(key, recorded, table, columns.get(key, ()))
+    table, damage = _looked_at(services, key, recorded)
     if damage is not None:
         raise ForeignWrite(
             f"{described(key, damage)}. Nothing was done", advice=advice_on(services, key, damage)
@@ -127,6 +125,14 @@ def _columns(
     return {key: tuple(c.name for c in each.columns) for key, each in holdings.items()}
 
 
+def _looked_at(
+    services: Services, key: VersionKey, recorded: int | None
+) -> tuple[TableHead | LostMetadata | None, Damage | None]:
+    table = services.catalog.table_heads([key.table]).get(key.table)
+    columns = _columns(services, {key: recorded}, {key.table: table})
+    return table, damage_of(key, recorded, table, columns.get(key, ()))
+
+
 def _found_damaged(services: Services, keys: Collection[VersionKey]) -> list[VersionKey]:
     """The versions that an evaluation has found to lack files, and not computed again since."""
     failed = services.state.failed(keys) if keys else {}
@@ -141,9 +147,7 @@ def head_damage(services: Services, key: VersionKey, recorded: int | None) -> Da
 def _now(services: Services, key: VersionKey, recorded: int | None) -> Damage | None:
     """What is wrong with a version, if it is wrong while nobody publishes or records."""
     while True:
-        table = services.catalog.table_heads([key.table]).get(key.table)
-        columns = _columns(services, {key: recorded}, {key.table: table})
-        damage = damage_of(key, recorded, table, columns.get(key, ()))
+        table, damage = _looked_at(services, key, recorded)
         if damage is None:
             return None
         if isinstance(table, TableHead):

@@ -74,18 +74,6 @@ def _by_session(
     return replace(stale, intervals=late, kept=kept, why_kept=reasons)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StaleNow:
-    """Intervals that were expected to be stale, once what they read is computed.
-
-    ``behind`` are stale, lose no rows by being computed again, and need not wait. ``fresh`` are not
-    stale, and stay.
-    """
-
-    behind: tuple[Interval, ...]
-    fresh: tuple[LedgerEntry, ...]
-
-
 def _loaded_by(decision: Decision, times: tuple[Interval, ...]) -> tuple[tuple[Interval, ...], str]:
     """What a session loads again of some times, and why it leaves the rest."""
     match decision:
@@ -105,21 +93,23 @@ def stale_now(
     name: ModelName,
     times: tuple[Interval, ...],
     pace: Pace | None = None,
-) -> StaleNow:
-    """What is stale now in a version at some times, and may be computed by the ``pace``, if any."""
+) -> tuple[tuple[Interval, ...], tuple[LedgerEntry, ...]]:
+    """What was expected to be stale in a version, once what it reads is computed.
+
+    First come the times that are stale, lose no rows by being computed again, and need not wait by
+    the ``pace``, if any; then the entries that are not stale, and stay.
+    """
     states = InputStates(services=services, graph=binding.graph, snapshots=binding.snapshots)
     look = look_within(states, name, times)
     behind = {each.entry.interval for each in look.stale}
     ready = look.stale if pace is None else pace.ready(binding.graph, look.inputs.node, look.stale)
     expired = {each.entry.interval for each in look.expired}
-    return StaleNow(
-        behind=merge({each.entry.interval for each in ready} - expired),
-        fresh=tuple(
-            each
-            for each in look.inputs.entries
-            if each.interval not in behind and each.status is EntryStatus.COMPUTED
-        ),
+    fresh = tuple(
+        each
+        for each in look.inputs.entries
+        if each.interval not in behind and each.status is EntryStatus.COMPUTED
     )
+    return merge({each.entry.interval for each in ready} - expired), fresh
 
 
 def why_stale(look: StaleLook) -> str:
