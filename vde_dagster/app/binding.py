@@ -78,24 +78,7 @@ class Binding:
 def bind_environment(services: Services, environment: str) -> Binding | None:
     """What an environment runs by the state; None if nothing was ever promoted to it."""
     shown = services.state.environment(environment)
-    if shown is None:
-        return None
-    return Binding(
-        environment=environment,
-        revision=shown.revision,
-        graph=stored_graph(shown.snapshots, services.models),
-        snapshots=shown.snapshots,
-        taken=shown.taken,
-        command=f"vde run {environment}",
-    )
-
-
-def environments_showing(services: Services, key: VersionKey) -> Iterator[Environment]:
-    """The environments that show a version, by name."""
-    for name in services.state.environments():
-        shown = services.state.environment(name)
-        if shown is not None and shown.shows(key):
-            yield shown
+    return None if shown is None else _bound(services, shown)
 
 
 def shown_binding(services: Services, environment: str) -> Binding:
@@ -104,12 +87,38 @@ def shown_binding(services: Services, environment: str) -> Binding:
     Raises:
         Refused: Nothing was ever promoted to it.
     """
-    binding = bind_environment(services, environment)
-    if binding is None:
-        raise Refused(
-            f"there is no environment {environment}", advice="`vde environments` lists them."
-        )
-    return binding
+    return _bound(services, existing(services, environment))
+
+
+def _bound(services: Services, shown: Environment) -> Binding:
+    return Binding(
+        environment=shown.name,
+        revision=shown.revision,
+        graph=stored_graph(shown.snapshots, services.models),
+        snapshots=shown.snapshots,
+        taken=shown.taken,
+        command=f"vde run {shown.name}",
+    )
+
+
+def existing(services: Services, name: str) -> Environment:
+    """What an environment shows, or is about to show.
+
+    Raises:
+        Refused: There is no such environment.
+    """
+    shown = services.state.environment(name)
+    if shown is None:
+        raise Refused(f"there is no environment {name}", advice="`vde environments` lists them.")
+    return shown
+
+
+def environments_showing(services: Services, key: VersionKey) -> Iterator[Environment]:
+    """The environments that show a version, by name."""
+    for name in services.state.environments():
+        shown = services.state.environment(name)
+        if shown is not None and shown.shows(key):
+            yield shown
 
 
 def bind_plan(plan: Plan) -> Binding:

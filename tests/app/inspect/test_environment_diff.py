@@ -81,5 +81,5 @@ def test_metadata_alone_is_one_table() -> None:
 
 
 def test_an_environment_that_is_not_there_is_refused() -> None:
-    with pytest.raises(Refused, match="There are: prod"):
+    with pytest.raises(Refused, match="there is no environment"):
         diff_environments(shop_in_production().services(), "prod", "dev")

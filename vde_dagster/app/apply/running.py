@@ -10,14 +10,14 @@ from contextlib import suppress
 from dataclasses import replace
 from enum import Enum
 
-from vde_dagster.app.binding import bind_plan, stored_graph
+from vde_dagster.app.binding import bind_plan, existing, stored_graph
 from vde_dagster.app.catch_up.sessions import note_detected
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.plan.resolving import bounds_of
 from vde_dagster.app.promote.promotion import end_promotions
 from vde_dagster.app.services import Services
 from vde_dagster.app.staleness.remembered_looks import new_looks
-from vde_dagster.core.errors import Conflict, Refused
+from vde_dagster.core.errors import Conflict
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.options import DEFAULT_OPTIONS, PlanOptions
@@ -68,12 +68,7 @@ def look_at_run(
     Raises:
         Refused: There is no such environment.
     """
-    shown = services.state.environment(environment)
-    if shown is None:
-        raise Refused(
-            f"there is no environment {environment}: `vde environments` lists them, and `vde plan "
-            f"{environment}` makes it."
-        )
+    shown = existing(services, environment)
     graph, stays = stored_graph(shown.snapshots, services.models), bounds_of(shown.snapshots)
     plan = plan_environment(
         services, graph, environment, options, paced=True, stays=stays, only=_only(graph, wanted)

@@ -163,15 +163,14 @@ def appended_rows(services: Services, binding: Binding, node: Node, session: Loa
     parts = _appended(session, lasts)
     columns = _present_columns(services, session) if any(not each.new for each in parts) else ()
     now = services.execution_time
+    until = session.only.after.iceberg_snapshot_id
+    whole = AsOf(table=_table(session), iceberg_snapshot_id=until, columns=columns)
+    queries = [rendered(binding, node, each.range, now) for each in parts]
     readings = tuple(
-        _reading(
-            rendered(binding, node, each.range, now),
-            session,
-            each,
-            f"{work_id}_{number}",
-            columns=columns,
-        )
-        for number, each in enumerate(parts)
+        added_rows(query, session, f"{work_id}_{number}")
+        if each.new
+        else _over(query, session, whole, f"{work_id}_{number}")
+        for number, (query, each) in enumerate(zip(queries, parts, strict=True))
     )
     touched = [each.recorded for each in parts]
     return PreparedUnit(
@@ -253,19 +252,24 @@ def _present_columns(services: Services, session: Load) -> tuple[PresentColumn, 
     return () if found is None else found.schemas.columns(session.only.after.iceberg_snapshot_id)
 
 
-def _reading(
-    query: SqlText, session: Load, part: _Appended, name: str, *, columns: tuple[PresentColumn, ...]
-) -> PinnedReading:
-    """The query over the rows that the mark moves over, or over all up to where it is then."""
-    found = session.only
-    table, until = TableName(found.name.schema, found.name.name), found.after.iceberg_snapshot_id
-    rows: Input = AsOf(table=table, iceberg_snapshot_id=until, columns=columns)
-    if part.new:
-        assert found.before is not None, "rows are added to what an earlier session loaded"
-        rows = AddedBetween(table=table, after=found.before.iceberg_snapshot_id, until=until)
-    view = input_name(name, 0)
-    return PinnedReading(
-        rows=SqlRows(sql=with_inputs(query, {found.name: view})),
-        inputs={view: rows},
-        pinned={found.name: until},
+def added_rows(query: SqlText, session: Load, name: str) -> PinnedReading:
+    """The query over the rows of the files that were added between the two marks of a session."""
+    before, after = session.only.before, session.only.after
+    assert before is not None, "rows are added to what an earlier session loaded"
+    rows = AddedBetween(
+        table=_table(session), after=before.iceberg_snapshot_id, until=after.iceberg_snapshot_id
     )
+    return _over(query, session, rows, name)
+
+
+def _over(query: SqlText, session: Load, rows: Input, name: str) -> PinnedReading:
+    source, view = session.only.name, input_name(name, 0)
+    return PinnedReading(
+        rows=SqlRows(sql=with_inputs(query, {source: view})),
+        inputs={view: rows},
+        pinned={source: session.only.after.iceberg_snapshot_id},
+    )
+
+
+def _table(session: Load) -> TableName:
+    return TableName(session.only.name.schema, session.only.name.name)

@@ -13,7 +13,7 @@ from dataclasses import replace
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.catch_up.detecting import detect, late_models, loaded_late
 from vde_dagster.app.catch_up.listing import list_late_data
-from vde_dagster.app.catch_up.session_units import appended_rows, run_stateful
+from vde_dagster.app.catch_up.session_units import added_rows, appended_rows, run_stateful
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.evaluate.evaluation import (
     evaluate,
@@ -25,10 +25,8 @@ from vde_dagster.app.evaluate.evaluation import (
 )
 from vde_dagster.app.evaluate.pinned_reading import (
     PinnedReading,
-    input_name,
     read_whole,
     rendered,
-    with_inputs,
 )
 from vde_dagster.app.evaluate.prepared_unit import PreparedUnit
 from vde_dagster.app.evaluate.units_of_work import run_unit_of_work
@@ -42,11 +40,10 @@ from vde_dagster.core.ledger.late.decision import Load, NothingToLoad, Stop, rel
 from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.ledger.late.stateless import added_ranges
 from vde_dagster.core.ledger.rows_lost import RowsWouldGo, WaitingRows
-from vde_dagster.core.ledger.unit_of_work import AddedBetween, SqlRows
 from vde_dagster.core.model.ownership import may_write
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.model.writes import AppendToIntervals, OverwriteIntervals, TimeAxisSpec, Write
-from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import EVER, Interval, common, meets, merge, subtract
 from vde_dagster.ports.state import Lease
 
@@ -321,9 +318,8 @@ def _session(services: Services, binding: Binding, node: Node, decision: Load) -
     readings: list[PinnedReading] = []
     writes: list[Write] = []
     for interval in added_ranges(decision):
-        readings.append(
-            _new_rows(services, binding, node, interval, decision=decision, work_id=work_id)
-        )
+        query = rendered(binding, node, interval, services.execution_time)
+        readings.append(added_rows(query, decision, work_id))
         writes.append(AppendToIntervals(intervals=(interval,), axis=axis))
     for interval in decision.fill:
         readings.append(
@@ -359,34 +355,6 @@ def _fill(
         services.execution_time,
         source_pins={mark.source: mark.iceberg_snapshot_id},
         work_id=work_id,
-    )
-
-
-def _new_rows(
-    services: Services,
-    binding: Binding,
-    node: Node,
-    interval: Interval,
-    *,
-    decision: Load,
-    work_id: str,
-) -> PinnedReading:
-    """The rows of an interval from the files that were added between the two marks."""
-    before, after = decision.only.before, decision.only.after
-    assert before is not None, "rows are added to what an earlier session loaded"
-    source = _source(node)
-    query = rendered(binding, node, interval, services.execution_time)
-    view = input_name(work_id, 0)
-    return PinnedReading(
-        rows=SqlRows(sql=with_inputs(query, {source: view})),
-        inputs={
-            view: AddedBetween(
-                table=TableName(source.schema, source.name),
-                after=before.iceberg_snapshot_id,
-                until=after.iceberg_snapshot_id,
-            )
-        },
-        pinned={source: after.iceberg_snapshot_id},
     )
 
 

@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
 
-from vde_dagster.app.binding import Binding, bind_environment
+from vde_dagster.app.binding import Binding, bind_environment, existing
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.services import Services
-from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.ledger.entries import LedgerEntry
 from vde_dagster.core.ledger.savings import Saved, total_saved
@@ -62,12 +61,9 @@ def savings(
     Raises:
         Refused: There is no such environment.
     """
-    known = services.state.environments()
-    if environment is not None and environment not in known:
-        raise Refused(
-            f"there is no environment {environment}", advice="`vde environments` lists them."
-        )
-    names = known if environment is None else [environment]
+    names = services.state.environments()
+    if environment is not None:
+        names = (existing(services, environment).name,)
     return tuple(saving for name in names for saving in _savings(services, name, since))
 
 

@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Final
 
-from vde_dagster.app.binding import bind_plan, stored_graph
+from vde_dagster.app.binding import bind_plan, existing, stored_graph
 from vde_dagster.app.evaluate.evolution import complete_tables, describe_tables
 from vde_dagster.app.plan.catalog_look import look_at_versions, lost_for, taken_names
 from vde_dagster.app.plan.plan_checks import Held, gap_problems, gaps_after, held_now, lost_problems
@@ -202,19 +202,6 @@ def shown_environment(services: Services, name: str) -> Environment:
         Conflict: Another process is promoting right now.
     """
     return end_promotions(services, name) or existing(services, name)
-
-
-def existing(services: Services, name: str) -> Environment:
-    """What an environment shows, or is about to show.
-
-    Raises:
-        Refused: There is no such environment.
-    """
-    shown = services.state.environment(name)
-    if shown is None:
-        known = ", ".join(services.state.environments()) or "none"
-        raise Refused(f"there is no environment {name}", advice=f"There are: {known}.")
-    return shown
 
 
 def lost_models(services: Services, environment: Environment, graph: Graph) -> frozenset[ModelName]:

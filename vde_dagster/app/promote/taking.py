@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from vde_dagster.app.binding import stored_graph
+from vde_dagster.app.binding import existing, stored_graph
 from vde_dagster.app.plan.catalog_look import taken_views
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.plan.resolving import bounds_of
 from vde_dagster.app.promote.promotion import (
     end_promotions,
-    existing,
     gone_targets,
     lost_models,
     shown_environment,
