@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import wraps
 from pathlib import Path
-from typing import Any, Final, ParamSpec, TypeVar
+from typing import Any, Final, NoReturn, ParamSpec, TypeVar
 
 from tests.app.read_models import read_before
 from tests.worlds.catalog import MemoryCatalog
@@ -26,6 +26,7 @@ from vde_dagster.app.services import VALID_TO, Services
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Place
 from vde_dagster.core.graph.graph import Graph, build_graph
+from vde_dagster.core.ledger.unit_of_work import Staged, Staging
 from vde_dagster.core.model.model import ModelSource
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.planning.plan import Plan
@@ -220,6 +221,42 @@ class Wired:
         return call
 
 
+class Instead:
+    """A port of which some methods are others."""
+
+    def __init__(self, port: object, **methods: Callable[..., Any]) -> None:
+        self._port = port
+        self.__dict__.update(methods)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._port, name)
+
+
+def instead(services: Services, port: str, **methods: Callable[..., Any]) -> Services:
+    """The services of a process, with other methods of one port."""
+    ports: dict[str, Any] = {port: Instead(getattr(services, port), **methods)}
+    return replace(services, **ports)
+
+
+def slow(services: Services, clock: ManualClock) -> Services:
+    """An engine that takes 30 seconds for each unit of work."""
+
+    def stage(staging: Staging) -> Staged:
+        clock.advance(timedelta(seconds=30))
+        return services.engine.stage(staging)
+
+    return instead(services, "engine", stage=stage)
+
+
+def raising(error: BaseException) -> Callable[..., Any]:
+    """A method that always fails."""
+
+    def method(*_: object, **__: object) -> NoReturn:
+        raise error
+
+    return method
+
+
 @dataclass
 class MemoryWorld:
     """Everything that outlives a process, in memory."""
@@ -319,7 +356,7 @@ def file_of(name: str) -> Path:
 def declared_source(name: ModelName, columns: Mapping[str, str]) -> ModelSource:
     """A source of these columns, as a project declares it."""
     place = Place(path=Path("external_models.yaml"))
-    return external_source(name, columns, place=place, defaults=DEFAULTS)
+    return external_source(name, dict(columns), place=place, defaults=DEFAULTS)
 
 
 def graph_of(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any, Final
 
 import pytest
@@ -17,8 +16,10 @@ from tests.app.memory_world import (
     bound,
     build,
     graph_of,
+    instead,
     made_once,
     plan,
+    raising,
 )
 from tests.app.shop_world import SALES, SHOWN, TRIPLE, asked
 from tests.core.planning.test_stages import count_backfills
@@ -33,7 +34,7 @@ from vde_dagster.core.model.snapshot import DecidedBy, VersionKey
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.planning.scheduling import Concurrency
 from vde_dagster.core.planning.stages import work_stages
-from vde_dagster.ports.state import Lease, State
+from vde_dagster.ports.state import Lease
 
 FAILS: Final = "CAST('x' AS BIGINT)"
 FOUR: Final = Concurrency(models=4)
@@ -136,21 +137,6 @@ def test_models_adopt_their_tables_at_once_and_none_of_it_is_lost() -> None:
     assert asked(world.services(), graph_of(same), "prod").is_empty
 
 
-class OneLists:
-    """A state in which threads find that another one lists sessions, which has ended by then."""
-
-    def __init__(self, state: State) -> None:
-        self._state = state
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._state, name)
-
-    def acquire_lease(self, resource: str, *, holder: str, ttl: timedelta) -> Lease:
-        if resource == RESOURCE and threading.current_thread().name.startswith("models "):
-            raise Conflict("another process lists them")
-        return self._state.acquire_lease(resource, holder=holder, ttl=ttl)
-
-
 class Listing:
     """Tables of late data that keep the ids of sessions."""
 
@@ -173,31 +159,26 @@ class Listing:
 
 def test_sessions_that_threads_left_to_each_other_are_listed_at_the_end() -> None:
     world, listing = landed(), Listing()
-    state: Any = OneLists(world.state)
-    at_once(replace(world.services(), state=state, late_tables=listing), graph_of(PROJECT))
+
+    def acquire_lease(resource: str, **of: Any) -> Lease:
+        """Threads find that another one lists sessions, which has ended by then."""
+        if resource == RESOURCE and threading.current_thread().name.startswith("models "):
+            raise Conflict("another process lists them")
+        return world.state.acquire_lease(resource, **of)
+
+    services = instead(world.services(), "state", acquire_lease=acquire_lease)
+    at_once(replace(services, late_tables=listing), graph_of(PROJECT))
     assert len(set(listing.sessions)) == len(listing.sessions) >= 1
     assert not world.state.unlisted(limit=1)
-
-
-class Unanswering:
-    """A state that fails once it is asked what is to be listed."""
-
-    def __init__(self, state: State) -> None:
-        self._state = state
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._state, name)
-
-    def unlisted(self, *, limit: int) -> tuple[object, ...]:
-        raise OperationalError("SELECT", None, OSError("the server closed the connection"))
 
 
 def test_a_state_that_fails_at_the_end_hides_no_error_of_a_model(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     world = landed()
-    state: Any = Unanswering(world.state)
-    services = replace(world.services(), state=state, late_tables=Listing())
+    error = OperationalError("SELECT", None, OSError("the server closed the connection"))
+    services = instead(world.services(), "state", unlisted=raising(error))
+    services = replace(services, late_tables=Listing())
     with pytest.raises(EvaluationFailed, match=r"mart\.a"):
         at_once(services, graph_of({"a": full("a", amount=FAILS), "b": full("b")}))
     assert "could not be brought up to date yet" in caplog.text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Final
@@ -16,6 +17,7 @@ from tests.app.memory_world import (
     PowerCut,
     bound,
     graph_of,
+    instead,
     made_once,
 )
 from tests.app.shop_world import (
@@ -31,7 +33,6 @@ from tests.app.shop_world import (
     shop_in_production,
 )
 from tests.depth import is_full, places
-from tests.worlds.catalog import MemoryCatalog
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.clean_up.janitor import RESOURCE, Cleaned, clean_up
 from vde_dagster.app.clean_up.looking import look
@@ -39,11 +40,12 @@ from vde_dagster.app.inspect.environment_diff import history
 from vde_dagster.app.leases import leased
 from vde_dagster.app.promote.promotion import remove_environment
 from vde_dagster.app.promote.taking import plan_promotion, plan_rollback
+from vde_dagster.app.services import Services
 from vde_dagster.core.clean_up.references import Times
 from vde_dagster.core.errors import AuditFailed, Conflict, Refused
 from vde_dagster.core.model.snapshot import Revision, VersionKey
 from vde_dagster.core.names import TableName
-from vde_dagster.ports.physical_layer import STATE, StoredTable
+from vde_dagster.ports.physical_layer import STATE
 from vde_dagster.ports.state import version_resource
 
 DAY = timedelta(days=1)
@@ -325,14 +327,32 @@ def test_work_of_a_killed_run_on_what_nobody_shows_is_ended(cut: str) -> None:
     assert world.rows("mart.shown") == TENFOLD
 
 
+def stuck_at(services: Services, table: TableName) -> Services:
+    """One table cannot be read, and its files cannot be deleted."""
+
+    def unless_it(method: str, said: str) -> Callable[..., Any]:
+        def call(name: TableName, **of: Any) -> Any:
+            if name == table:
+                raise Refused(said)
+            return getattr(services.catalog, method)(name, **of)
+
+        return call
+
+    return instead(
+        services,
+        "catalog",
+        drop_physical=unless_it("drop_physical", f"files of {table} cannot be deleted"),
+        publish=unless_it("publish", f"{table} cannot be read"),
+    )
+
+
 def test_work_that_cannot_be_ended_keeps_nothing_else_from_being_done() -> None:
     world = shop_in_production()
     with pytest.raises(PowerCut):
         done(world.services(Fuse(cut_name="publish")), graph_of(EDITED), "prod")
     (key,) = {each.key for each in world.state.references().open_work}
     world.reboot()
-    wired: dict[str, Any] = {"catalog": Stuck(world.catalog, key.table)}
-    cleaned = clean_up(replace(world.services(), **wired), TIMES)
+    cleaned = clean_up(stuck_at(world.services(), key.table), TIMES)
     assert [(each.table, each.reason) for each in cleaned.failed] == [
         (key.table, f"{key.table} cannot be read")
     ]
@@ -384,26 +404,13 @@ def test_a_table_whose_folder_has_the_files_of_another_one_is_listed_and_left() 
     world = promoted_and_removed()
     passed(world, 7.1)
     world.clock.advance(1.1 * DAY)
-    wired: dict[str, Any] = {"catalog": Renamed(world.catalog)}
-    cleaned = clean_up(replace(world.services(), **wired), TIMES)
+    renamed = [replace(each, beside="backup.sales") for each in world.catalog.physical_layer()]
+    services = instead(world.services(), "catalog", physical_layer=lambda: renamed)
+    cleaned = clean_up(services, TIMES)
     assert cleaned.dropped == ()
     reasons = {each.reason for each in cleaned.left}
     (reason,) = reasons
     assert reason.startswith("its folder has the files of backup.sales, too; copy backup.sales to")
-
-
-class Renamed:
-    """A catalog of which a person has renamed tables that were made again since."""
-
-    def __init__(self, catalog: MemoryCatalog) -> None:
-        self._catalog = catalog
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._catalog, name)
-
-    def physical_layer(self) -> tuple[StoredTable, ...]:
-        found = self._catalog.physical_layer()
-        return tuple(replace(each, beside="backup.sales") for each in found)
 
 
 def test_a_table_of_another_state_stays_though_a_process_held_its_version_during_the_look() -> None:
@@ -528,34 +535,13 @@ def test_a_drop_that_was_cut_is_finished_by_the_plan_that_needs_the_version() ->
         assert world.rows("mart.shown") == AMOUNTS
 
 
-class Stuck:
-    """A catalog, and one table that cannot be read, and whose files cannot be deleted."""
-
-    def __init__(self, catalog: object, name: TableName) -> None:
-        self._catalog, self._name = catalog, name
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._catalog, name)
-
-    def drop_physical(self, name: TableName, **of: str) -> Any:
-        if name == self._name:
-            raise Refused(f"files of {name} cannot be deleted")
-        return self.__getattr__("drop_physical")(name, **of)
-
-    def publish(self, name: TableName, **of: Any) -> None:
-        if name == self._name:
-            raise Refused(f"{name} cannot be read")
-        self.__getattr__("publish")(name, **of)
-
-
 def test_files_that_cannot_be_deleted_keep_nothing_else_from_being_done() -> None:
     world = promoted_and_removed()
     passed(world, 7.1)
     world.clock.advance(1.1 * DAY)
     services = world.services()
     key = min(look(services, TIMES).swept.due)
-    wired: dict[str, Any] = {"catalog": Stuck(world.catalog, key.table)}
-    stuck = replace(services, **wired)
+    stuck = stuck_at(services, key.table)
     first = clean_up(stuck, TIMES)
     assert [str(each.table) for each in first.failed] == [str(key.table)]
     assert first.failed[0].reason == f"files of {key.table} cannot be deleted"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import date, timedelta
 from typing import Any
 
@@ -18,8 +17,10 @@ from tests.app.memory_world import (
     build,
     graph_of,
     hour_of,
+    instead,
     made_once,
     plan,
+    raising,
 )
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.filling import evaluate_range
@@ -40,7 +41,7 @@ from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.planning.changes.comparison import compare_graphs
 from vde_dagster.core.planning.options import PlanOptions
 from vde_dagster.core.time.intervals import Interval
-from vde_dagster.ports.state import Lease, State, environment_resource
+from vde_dagster.ports.state import environment_resource
 
 EVENTS_NAME = ModelName("staging", "events")
 DAILY_NAME = ModelName("mart", "daily")
@@ -106,23 +107,11 @@ def test_two_recoveries_at_once_exclude_each_other(world: MemoryWorld) -> None:
             finish_promotions(world.services(), "prod")
 
 
-class Full:
-    """A state on a disk that has become full."""
-
-    def __init__(self, state: State) -> None:
-        self._state = state
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._state, name)
-
-    def release_lease(self, _: Lease) -> None:
-        raise Refused("the state cannot be used, since the disk is full")
-
-
 def test_a_lease_that_cannot_be_given_back_changes_nothing_about_what_was_done_under_it(
     world: MemoryWorld,
 ) -> None:
-    full: Any = Full(world.state)
+    error = Refused("the state cannot be used, since the disk is full")
+    full = instead(world.services(), "state", release_lease=raising(error)).state
     with leased(full, "one", holder="a"):
         pass
     with pytest.raises(ValueError, match="of its own"), leased(full, "other", holder="b"):
@@ -193,25 +182,11 @@ def test_a_source_that_lost_the_rows_of_hours_is_loaded_again_when_a_person_says
     )
 
 
-class Stubborn:
-    """A catalog that removes no branch."""
-
-    def __init__(self, catalog: Any, error: Exception) -> None:
-        self._catalog = catalog
-        self._error = error
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._catalog, name)
-
-    def drop_branch(self, name: TableName, work_id: str) -> None:
-        raise self._error
-
-
 @pytest.mark.parametrize("error", [Conflict("busy"), OutcomeUnknown("lost")], ids=str)
 def test_a_branch_that_cannot_be_removed_fails_no_step_that_is_recorded(
     world: MemoryWorld, error: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
-    stubborn = replace(world.services(), catalog=Stubborn(world.catalog, error))
+    stubborn = instead(world.services(), "catalog", drop_branch=raising(error))
     first = Interval(hour_of(0), hour_of(24))
     binding = bound(stubborn)
     (did,) = evaluate_range(stubborn, binding, DAILY_NAME, first, force=True)

@@ -19,6 +19,7 @@ from tests.app.memory_world import (
     bound,
     graph_of,
     hour_of,
+    slow,
     there,
 )
 from tests.app.shop_world import (
@@ -90,17 +91,8 @@ def test_what_follows_from_the_same_is_kept_and_no_engine_is_asked(
 
 
 def test_what_is_kept_says_how_long_computing_it_took(world: MemoryWorld) -> None:
-    class Slow:
-        def __init__(self, services: Services) -> None:
-            self._engine = services.engine
-
-        def stage(self, staging: Staging) -> Staged:
-            world.clock.advance(timedelta(seconds=30))
-            return self._engine.stage(staging)
-
-    services = world.services()
-    slow = replace(services, engine=Slow(services))  # type: ignore[arg-type]
-    evaluate_range(slow, bound(slow), SALES_NAME, day(1, 3), force=True)
+    services = slow(world.services(), world.clock)
+    evaluate_range(services, bound(services), SALES_NAME, day(1, 3), force=True)
     two, _ = evaluated(world, SALES_NAME, day(2, 3))
     assert two.saved is not None
     assert (two.saved.intervals, two.saved.rows, two.saved.seconds) == (2, 2, 20.0)

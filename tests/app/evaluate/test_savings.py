@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.app.memory_world import MemoryWorld, bound, graph_of, made_once
+from tests.app.memory_world import MemoryWorld, bound, graph_of, made_once, slow
 from tests.app.shop_world import (
     SALES,
     SALES_NAME,
@@ -25,7 +25,6 @@ from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.ledger.entries import Trace
 from vde_dagster.core.ledger.savings import Saved, total_saved
-from vde_dagster.core.ledger.unit_of_work import Staged, Staging
 from vde_dagster.core.names import ModelName
 
 DAY = timedelta(days=1)
@@ -34,32 +33,13 @@ EQUAL = {**SHOP, "sales": SALES.replace("GROUP BY", "AND amount < 100 GROUP BY")
 KEPT, SHARED = SavingKind.KEPT, SavingKind.SHARED
 
 
-class Slow:
-    """An engine that takes 30 seconds for each unit of work."""
-
-    def __init__(self, services: Services, world: MemoryWorld) -> None:
-        self._engine, self._world = services.engine, world
-
-    def stage(self, staging: Staging) -> Staged:
-        self._world.clock.advance(timedelta(seconds=30))
-        return self._engine.stage(staging)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._engine, name)
-
-
-def slow(world: MemoryWorld) -> Services:
-    services = world.services()
-    return replace(services, engine=Slow(services, world))
-
-
 @pytest.fixture
 @made_once
 def world() -> MemoryWorld:
     """Three days of events in production: 10 seconds for a day, 30 for the whole table."""
     world = MemoryWorld()
     world.land((1, 10), (30, 5), (50, 7), until=72)
-    done(slow(world), graph_of(SHOP), "prod")
+    done(slow(world.services(), world.clock), graph_of(SHOP), "prod")
     return world
 
 
@@ -96,7 +76,7 @@ def test_what_was_loaded_earlier_and_not_again_is_kept(world: MemoryWorld) -> No
 def test_what_another_environment_computed_is_shared_while_it_is_shown(
     world: MemoryWorld,
 ) -> None:
-    done(slow(world), graph_of(SHOP), "dev")
+    done(slow(world.services(), world.clock), graph_of(SHOP), "dev")
     assert reported(world, "dev", ago=DAY) == {
         ("dev", "sales", SHARED): saved(3, 3, 30.0),
         ("dev", "total", SHARED): saved(1, 1, 30.0, whole=True),
@@ -104,16 +84,16 @@ def test_what_another_environment_computed_is_shared_while_it_is_shown(
     }
     assert reported(world, "prod", ago=DAY) == {}
     tenfold = {**SHOP, "total": SHOP["total"].replace("SUM(amount)", "SUM(amount * 10)")}
-    done(slow(world), graph_of(tenfold), "dev")
+    done(slow(world.services(), world.clock), graph_of(tenfold), "dev")
     assert ("dev", "total", SHARED) not in reported(world, ago=DAY)
-    done(slow(world), graph_of(tenfold), "prod")
+    done(slow(world.services(), world.clock), graph_of(tenfold), "prod")
     assert reported(world, "prod", ago=DAY) == {
         ("prod", "total", SHARED): saved(1, 1, 30.0, whole=True)
     }
 
 
 def test_what_an_environment_adopts_is_kept_or_shared(world: MemoryWorld) -> None:
-    done(slow(world), graph_of(EQUAL), "dev")
+    done(slow(world.services(), world.clock), graph_of(EQUAL), "dev")
     assert reported(world, "dev", ago=DAY) == {
         ("dev", "total", SHARED): saved(1, 1, 30.0, whole=True),
         ("dev", "triple", SHARED): saved(3, 3, 30.0),

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
-from typing import Any
 
 import pytest
 
@@ -16,6 +14,7 @@ from tests.app.memory_world import (
     build,
     graph_of,
     hour_of,
+    instead,
     made_once,
 )
 from vde_dagster.app.inputs.completeness import due_of
@@ -69,29 +68,19 @@ def test_it_is_what_a_plan_of_the_environment_says(until: float) -> None:
     assert any(missing for missing, _ in said.values()) is (until > 24)
 
 
-@dataclass
-class Asked:
-    """A state that notes whose intervals it was asked for."""
-
-    state: Any
-    names: set[ModelName] = field(default_factory=set)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.state, name)
-
-    def holdings(self, keys: Iterable[VersionKey]) -> Any:
-        asked = [*keys]
-        self.names |= {key.model for key in asked}
-        return self.state.holdings(asked)
-
-
 def test_nothing_is_asked_of_models_that_it_does_not_read() -> None:
     world = built_for_a_day()
     services = world.services()
-    asked = Asked(services.state)
-    binding = bound(services)
-    due_of(replace(services, state=asked), binding, ModelName("mart", "by_key"))
-    assert asked.names == {ModelName("mart", "by_key"), ModelName("raw", "events")}
+    names: set[ModelName] = set()
+
+    def holdings(keys: Iterable[VersionKey]) -> object:
+        asked = [*keys]
+        names.update(key.model for key in asked)
+        return services.state.holdings(asked)
+
+    noting = instead(services, "state", holdings=holdings)
+    due_of(noting, bound(services), ModelName("mart", "by_key"))
+    assert names == {ModelName("mart", "by_key"), ModelName("raw", "events")}
 
 
 HOURLY = """

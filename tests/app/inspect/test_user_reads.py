@@ -15,6 +15,7 @@ from tests.app.memory_world import (
     build,
     graph_of,
     hour_of,
+    instead,
     made_once,
     plan,
 )
@@ -88,27 +89,19 @@ def test_what_is_not_loaded_is_refused(world: MemoryWorld) -> None:
         read(world, planned, ModelName("mart", "new"))
 
 
-class _OldestLast:
-    """A state whose last interval was written before the table got its newest column."""
-
-    def __init__(self, state: Any) -> None:
-        self._state = state
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._state, name)
-
-    def ledger(self, keys: Any) -> Any:
-        found = self._state.ledger(keys)
-        return {
-            key: (*each[:-1], replace(each[-1], columns=each[-1].columns[:-1]))
-            for key, each in found.items()
-        }
-
-
 def test_columns_are_those_of_the_table_and_not_of_the_last_interval(world: MemoryWorld) -> None:
     services = world.services()
     binding = bound(services)
     key = binding.key(DAILY)
     newest = services.state.holdings([key])[key].columns[-1].name
-    late = replace(services, state=_OldestLast(services.state))
+
+    def ledger(keys: Any) -> Any:
+        """The last interval was written before the table got its newest column."""
+        found = services.state.ledger(keys)
+        return {
+            key: (*each[:-1], replace(each[-1], columns=each[-1].columns[:-1]))
+            for key, each in found.items()
+        }
+
+    late = instead(services, "state", ledger=ledger)
     assert user_read(late, binding, DAILY, columns=[newest]).rows.columns == (newest,)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
+from tests.app.clean_up.between import Between
 from tests.app.memory_world import (
     PROJECT,
     START,
@@ -22,8 +21,6 @@ from tests.app.memory_world import (
 )
 from vde_dagster.app.evaluate.evaluation import evaluate
 from vde_dagster.app.inspect.verify import Verified, verify
-from vde_dagster.core.ledger.entries import LedgerEntry
-from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import Interval
 
@@ -163,37 +160,22 @@ def test_what_is_published_and_not_recorded_yet_is_no_foreign_write(world: Memor
     assert verified(world, RAW_NAME)[RAW_NAME].holds
 
 
-class Racing:
-    """A state to which another process records a unit of work right after a ledger was read."""
-
-    def __init__(self, world: MemoryWorld, name: ModelName, interval: Interval) -> None:
-        self._world, self._asked = world, (name, interval)
-        self.is_done = False
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._world.state, name)
-
-    def entries_within(
-        self, key: VersionKey, times: Sequence[Interval] | None
-    ) -> tuple[LedgerEntry, ...]:
-        found = self._world.state.entries_within(key, times)
-        if not self.is_done:
-            self.is_done = True
-            other = self._world.services()
-            evaluate(other, bound(other), *self._asked, force=True)
-        return found
-
-
 def test_what_is_recorded_while_it_is_looked_up_is_no_false_alarm(world: MemoryWorld) -> None:
     world.land((2, 50), until=48)
     graph = graph_of({**PROJECT, "raw_daily": RAW_DAILY})
     build(world.services(), graph)
     world.land((3, 60), until=48)
     services = world.services()
-    racing: Any = Racing(world, RAW_NAME, DAY)
-    found = list(verify(replace(services, state=racing), bound(services), [RAW_NAME]))
+    binding = bound(services)
+    racing = Between(
+        world,
+        "entries_within",
+        after=True,
+        then=lambda: evaluate(services, binding, RAW_NAME, DAY, force=True),
+    )
+    found = list(verify(racing.services(), binding, [RAW_NAME]))
     assert [(each.holds, each.rows) for each in found] == [(True, 6)]
-    assert racing.is_done
+    assert racing.came
 
 
 def test_each_model_is_compared_with_what_is_recorded_at_that_moment(

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
 from typing import Final
 
 import pytest
 
+from tests.app.clean_up.between import Between
 from tests.app.memory_world import RAW, MemoryWorld, bound, build, graph_of, hour_of, made_once
-from tests.worlds.engine import MemoryEngine
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.apply.running import plan_run
 from vde_dagster.app.evaluate.evaluated import Evaluated
-from vde_dagster.app.services import VALID_TO, Services
+from vde_dagster.app.services import VALID_TO
 from vde_dagster.core.errors import Conflict, VdeError
-from vde_dagster.core.ledger.unit_of_work import Staged, Staging
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.time.intervals import Interval
@@ -124,25 +121,6 @@ def test_a_compaction_whose_origin_is_forgotten_changes_nothing() -> None:
 
 
 # At the same time
-class Meanwhile(MemoryEngine):
-    """An engine during whose first query of a model something else happens."""
-
-    def __init__(self, world: MemoryWorld, model: ModelName, what: Callable[[], object]) -> None:
-        super().__init__(world.catalog)
-        self._model = model
-        self._waiting = [what]
-
-    def stage(self, staging: Staging) -> Staged:
-        done = super().stage(staging)
-        if staging.target.model == self._model and self._waiting:
-            self._waiting.pop()()
-        return done
-
-
-def while_computing(world: MemoryWorld, model: ModelName, what: Callable[[], object]) -> Services:
-    return replace(world.services(), engine=Meanwhile(world, model, what))
-
-
 @pytest.mark.full
 def test_what_is_recorded_after_a_look_of_rows_from_before_it_is_looked_at_next() -> None:
     """A step by hand reads a parent that a run computes again, and ends after that run's look."""
@@ -157,7 +135,7 @@ def test_what_is_recorded_after_a_look_of_rows_from_before_it_is_looked_at_next(
             run(world)
         assert isinstance(error.value, Conflict)
 
-    services = while_computing(world, B, overtake)
+    services = Between(world, "stage", after=True, then=overtake).services()
     evaluate_range(services, bound(services), B, hours(6, 7))
     assert amounts(world) == [1, 2, 3, 4, 5, 6, 7]
     assert stale(found(world)) == {"b": (hours(6, 7),)}
