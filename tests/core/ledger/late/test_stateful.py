@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -92,6 +93,19 @@ def late(first: int, last: int, *, removed: bool = False, tracked: bool = True) 
     return LateRows(interval=span(first, last), sources=(A,), removed=removed, tracked=tracked)
 
 
+def loads(**asked: Any) -> Load:
+    """What is loaded if this is another answer or setting than usual."""
+    found = decide_stateful(replace(ASKED, **asked))
+    assert isinstance(found, Load)
+    return found
+
+
+def loads_nothing(**asked: Any) -> NothingToLoad:
+    found = decide_stateful(replace(ASKED, **asked))
+    assert isinstance(found, NothingToLoad)
+    return found
+
+
 def test_the_changed_hours_are_overwritten_as_of_the_new_marks() -> None:
     found = decide_stateful(replace(ASKED, late=(late(2, 3),)))
     assert found == Load(
@@ -108,24 +122,21 @@ def test_the_changed_hours_are_overwritten_as_of_the_new_marks() -> None:
 
 
 def test_what_is_due_is_loaded_with_what_is_late() -> None:
-    asked = replace(ASKED, late=(late(2, 2),), missing=(span(6, 6),), limit=at(7), now=at(7))
-    found = decide_stateful(asked)
-    assert isinstance(found, Load)
+    found = loads(late=(late(2, 2),), missing=(span(6, 6),), limit=at(7), now=at(7))
     assert (found.fill, found.late) == ((span(2, 2), span(6, 6)), (span(2, 2),))
 
 
 def test_load_type_range_overwrites_everything_between() -> None:
     policy = replace(POLICY, load_type=LoadType.RANGE)
-    asked = replace(ASKED, policy=policy, late=(late(1, 1), late(3, 3)), missing=(span(6, 6),))
-    found = decide_stateful(replace(asked, limit=at(7), now=at(7)))
-    assert isinstance(found, Load)
+    changed = (late(1, 1), late(3, 3))
+    due = {"missing": (span(6, 6),), "limit": at(7), "now": at(7)}
+    found = loads(policy=policy, late=changed, **due)
     assert (found.fill, found.late) == ((span(1, 6),), (span(1, 5),))
 
 
 def test_what_is_beyond_the_threshold_stays_pending() -> None:
     policy = replace(POLICY, catchup_threshold=timedelta(hours=3))
-    found = decide_stateful(replace(ASKED, policy=policy, late=(late(1, 4),)))
-    assert isinstance(found, Load)
+    found = loads(policy=policy, late=(late(1, 4),))
     assert found.fill == (span(3, 4),)
     assert found.pending == (
         Pending(interval=span(1, 2), sources=(A,), reason=PendingReason.BEYOND_THRESHOLD),
@@ -135,25 +146,21 @@ def test_what_is_beyond_the_threshold_stays_pending() -> None:
 def test_a_range_does_not_reach_over_what_is_beyond_the_threshold() -> None:
     policy = replace(POLICY, catchup_threshold=timedelta(hours=3), load_type=LoadType.RANGE)
     changed = (late(1, 1), late(3, 3), late(5, 5))
-    found = decide_stateful(replace(ASKED, policy=policy, late=changed))
-    assert isinstance(found, Load)
+    found = loads(policy=policy, late=changed)
     assert found.fill == (span(3, 5),)
 
 
 def test_a_range_leaves_out_what_lies_within_it_and_stays_pending() -> None:
     policy = replace(POLICY, load_type=LoadType.RANGE)
     changed = (late(1, 1), late(3, 3, removed=True), late(5, 5))
-    found = decide_stateful(replace(ASKED, policy=policy, late=changed))
-    assert isinstance(found, Load)
+    found = loads(policy=policy, late=changed)
     assert found.fill == (span(1, 2), span(4, 5))
     assert [each.interval for each in found.pending] == [span(3, 3)]
 
 
 def test_what_a_source_has_beyond_the_limit_is_pending_and_not_loaded() -> None:
     ahead = tracked(A, SourceStatus.CHANGED, SourceOperation.APPEND, complete_to=8)
-    asked = replace(ASKED, sources=(ahead, STILL), late=(late(4, 5),), now=at(9), limit=at(5.5))
-    found = decide_stateful(asked)
-    assert isinstance(found, Load)
+    found = loads(sources=(ahead, STILL), late=(late(4, 5),), now=at(9), limit=at(5.5))
     assert found.fill == (span(4, 4),)
     assert found.pending == (
         Pending(interval=span(5, 5), sources=(A,), reason=PendingReason.INCOMPLETE),
@@ -162,14 +169,12 @@ def test_what_a_source_has_beyond_the_limit_is_pending_and_not_loaded() -> None:
 
 
 def test_nothing_is_loaded_while_it_is_not_known_how_far_a_source_goes() -> None:
-    found = decide_stateful(replace(ASKED, late=(late(2, 2),), limit=None))
-    assert isinstance(found, NothingToLoad)
+    found = loads_nothing(late=(late(2, 2),), limit=None)
     assert found.pending[0].reason is PendingReason.INCOMPLETE
 
 
 def test_rows_that_a_source_has_lost_are_listed_and_never_loaded() -> None:
-    found = decide_stateful(replace(ASKED, late=(late(0, 1, removed=True), late(4, 4))))
-    assert isinstance(found, Load)
+    found = loads(late=(late(0, 1, removed=True), late(4, 4)))
     assert found.fill == (span(4, 4),)
     assert [(each.interval, each.reason) for each in found.pending] == [
         (span(0, 1), PendingReason.REMOVED)
@@ -177,23 +182,20 @@ def test_rows_that_a_source_has_lost_are_listed_and_never_loaded() -> None:
 
 
 def test_a_change_of_a_source_that_is_not_tracked_is_reported() -> None:
-    found = decide_stateful(replace(ASKED, late=(late(2, 2, tracked=False),)))
-    assert isinstance(found, NothingToLoad)
+    found = loads_nothing(late=(late(2, 2, tracked=False),))
     assert [each.reason for each in found.pending] == [PendingReason.UNTRACKED]
     assert "late_data does not name the source that has changed" in found.reason
 
 
 def test_a_compaction_alone_moves_the_mark() -> None:
     compacted = tracked(A, SourceStatus.CHANGED, SourceOperation.REPLACE)
-    found = decide_stateful(replace(ASKED, sources=(compacted, STILL)))
-    assert isinstance(found, NothingToLoad)
+    found = loads_nothing(sources=(compacted, STILL))
     assert found.has_moved
     assert [each.after for each in found.sources] == [mark(A, 2), mark(B, 1)]
 
 
 def test_without_any_change_no_mark_moves() -> None:
-    found = decide_stateful(replace(ASKED, sources=(tracked(A, SourceStatus.UNCHANGED), STILL)))
-    assert isinstance(found, NothingToLoad)
+    found = loads_nothing(sources=(tracked(A, SourceStatus.UNCHANGED), STILL))
     assert not found.has_moved
 
 
@@ -240,6 +242,5 @@ def test_a_source_without_rows_has_no_mark_yet() -> None:
     empty = TrackedHistory(
         name=A, mark=None, history=SourceHistory(status=SourceStatus.INITIAL, head=None)
     )
-    found = decide_stateful(replace(ASKED, sources=(empty, STILL), missing=(span(5, 5),)))
-    assert isinstance(found, Load)
+    found = loads(sources=(empty, STILL), missing=(span(5, 5),))
     assert [each.name for each in found.sources] == [B]

@@ -117,6 +117,11 @@ def load(
     return Load(sources=(found,), fill=fill, loaded=loaded)
 
 
+def loads(decision: Decision) -> Load:
+    assert isinstance(decision, Load)
+    return decision
+
+
 APPEND = SourceOperation.APPEND
 HELD = (Interval(at(0), at(3)),)
 
@@ -135,16 +140,17 @@ def test_a_late_row_is_appended_to_what_is_loaded() -> None:
 
 
 def test_a_partition_that_received_two_commits_is_evidence_once() -> None:
-    found = decide(
-        SourceStatus.CHANGED,
-        change(APPEND, uri(3, 2), uri(4)),
-        change(SourceOperation.REPLACE, uri(3, 2)),
-        change(APPEND, uri(3, 5)),
-        before=mark(1),
-        head=mark(4),
-        loaded=HELD,
+    found = loads(
+        decide(
+            SourceStatus.CHANGED,
+            change(APPEND, uri(3, 2), uri(4)),
+            change(SourceOperation.REPLACE, uri(3, 2)),
+            change(APPEND, uri(3, 5)),
+            before=mark(1),
+            head=mark(4),
+            loaded=HELD,
+        )
     )
-    assert isinstance(found, Load)
     assert found.evidence == (ProcessingUri(partition=uri(3).partition, files=2, rows=7), uri(4))
 
 
@@ -160,15 +166,13 @@ def test_compaction_alone_is_nothing_to_load() -> None:
 
 
 def test_an_hour_that_became_due_is_filled_though_the_source_did_not_change() -> None:
-    found = decide(SourceStatus.UNCHANGED, before=mark(1), head=mark(1), loaded=HELD, now=5)
-    assert isinstance(found, Load)
+    found = loads(decide(SourceStatus.UNCHANGED, before=mark(1), head=mark(1), loaded=HELD, now=5))
     assert found.fill == (Interval(at(3), at(5)),)
     assert found.only.after == mark(1)
 
 
 def test_nothing_is_filled_beyond_what_the_source_calls_complete() -> None:
-    found = decide(SourceStatus.INITIAL, head=mark(1, 1.99), now=9)
-    assert isinstance(found, Load)
+    found = loads(decide(SourceStatus.INITIAL, head=mark(1, 1.99), now=9))
     assert found.fill == (Interval(at(0), at(1)),)
 
 
@@ -181,16 +185,17 @@ def test_without_a_mark_all_that_is_loaded_is_overwritten_with_all_that_is_due()
 
 
 def test_a_session_overwrites_what_it_cannot_add_rows_to() -> None:
-    found = decide(
-        SourceStatus.CHANGED,
-        change(APPEND, uri(1)),
-        before=mark(1),
-        head=mark(2),
-        loaded=HELD,
-        now=4,
-        outgrown=(Interval(at(1), at(2)),),
+    found = loads(
+        decide(
+            SourceStatus.CHANGED,
+            change(APPEND, uri(1)),
+            before=mark(1),
+            head=mark(2),
+            loaded=HELD,
+            now=4,
+            outgrown=(Interval(at(1), at(2)),),
+        )
     )
-    assert isinstance(found, Load)
     assert found.fill == (Interval(at(1), at(2)), Interval(at(3), at(4)))
     assert found.loaded == (Interval(at(0), at(1)), Interval(at(2), at(3)))
     assert found.evidence == (uri(1),)
@@ -211,8 +216,7 @@ def one_file(**more: Any) -> Decision:
 
 
 def test_rows_are_added_only_where_new_files_have_some() -> None:
-    found = one_file(touched=(Interval(at(1), at(2)), Interval(at(7), at(8))))
-    assert isinstance(found, Load)
+    found = loads(one_file(touched=(Interval(at(1), at(2)), Interval(at(7), at(8)))))
     assert (found.loaded, found.fill) == ((Interval(at(1), at(2)),), ())
     assert added_ranges(found) == (Interval(at(1), at(2)),)
 
@@ -224,8 +228,7 @@ def test_files_with_rows_of_other_hours_move_the_mark_alone() -> None:
 
 
 def test_rows_are_read_in_one_go_for_hours_between_which_all_is_loaded() -> None:
-    found = one_file(touched=(Interval(at(0), at(1)), Interval(at(2), at(3))))
-    assert isinstance(found, Load)
+    found = loads(one_file(touched=(Interval(at(0), at(1)), Interval(at(2), at(3)))))
     assert found.loaded == (Interval(at(0), at(1)), Interval(at(2), at(3)))
     assert added_ranges(found) == HELD
 
@@ -233,25 +236,21 @@ def test_rows_are_read_in_one_go_for_hours_between_which_all_is_loaded() -> None
 def test_rows_are_never_added_to_an_hour_that_is_overwritten_or_not_loaded() -> None:
     gap = (Interval(at(0), at(1)), Interval(at(2), at(3)))
     news = change(APPEND, uri(3))
-    found = decide(SourceStatus.CHANGED, news, before=mark(1), head=mark(2), loaded=gap)
-    assert isinstance(found, Load)
+    found = loads(decide(SourceStatus.CHANGED, news, before=mark(1), head=mark(2), loaded=gap))
     assert (added_ranges(found), found.fill) == (gap, (Interval(at(1), at(2)),))
-    outgrown = one_file(outgrown=(Interval(at(1), at(2)),))
-    assert isinstance(outgrown, Load)
+    outgrown = loads(one_file(outgrown=(Interval(at(1), at(2)),)))
     assert added_ranges(outgrown) == gap
 
 
 def test_rows_beyond_the_threshold_are_pending() -> None:
-    found = one_file(touched=HELD, threshold=1)  # it is hour 3
-    assert isinstance(found, Load)
+    found = loads(one_file(touched=HELD, threshold=1))
     assert found.loaded == (Interval(at(2), at(3)),)
     assert found.pending == (left(0, 2),)
     assert added_ranges(found) == (Interval(at(2), at(3)),)
 
 
 def test_the_threshold_is_counted_in_whole_hours() -> None:
-    found = one_file(touched=HELD, threshold=1.5)  # from 1:30 on: the hour that this is in
-    assert isinstance(found, Load)
+    found = loads(one_file(touched=HELD, threshold=1.5))
     assert (found.loaded, found.pending) == ((Interval(at(1), at(3)),), (left(0, 1),))
 
 
@@ -270,14 +269,12 @@ def test_what_was_pending_stays_so_if_nothing_comes() -> None:
 
 
 def test_a_threshold_holds_nothing_back_that_is_not_loaded() -> None:
-    found = decide(SourceStatus.INITIAL, head=mark(1), threshold=1)
-    assert isinstance(found, Load)
+    found = loads(decide(SourceStatus.INITIAL, head=mark(1), threshold=1))
     assert (found.fill, found.pending) == (HELD, ())
 
 
 def test_what_has_no_mark_is_pending_beyond_the_threshold() -> None:
-    found = decide(SourceStatus.INITIAL, head=mark(1), loaded=HELD, threshold=1)
-    assert isinstance(found, Load)
+    found = loads(decide(SourceStatus.INITIAL, head=mark(1), loaded=HELD, threshold=1))
     assert (found.fill, found.pending) == ((Interval(at(2), at(3)),), (left(0, 2),))
 
 
@@ -374,17 +371,18 @@ REWRITES = [SourceOperation.OVERWRITE, SourceOperation.DELETE]
 def test_r7_a_rewrite_of_loaded_rows_overwrites_what_is_loaded_from_the_new_head(
     operation: SourceOperation,
 ) -> None:
-    found = decide(
-        SourceStatus.CHANGED,
-        change(APPEND, uri(1)),
-        change(operation, uri(1), snapshot=4711),
-        before=mark(1),
-        head=mark(3),
-        loaded=HELD,
-        now=5,
-        policy=OnSourceRewrite.OVERWRITE,
+    found = loads(
+        decide(
+            SourceStatus.CHANGED,
+            change(APPEND, uri(1)),
+            change(operation, uri(1), snapshot=4711),
+            before=mark(1),
+            head=mark(3),
+            loaded=HELD,
+            now=5,
+            policy=OnSourceRewrite.OVERWRITE,
+        )
     )
-    assert isinstance(found, Load)
     assert "4711" in found.rewrite
     assert replace(found, rewrite="") == load(
         before=mark(1), after=mark(3), fill=(Interval(at(0), at(5)),), loaded=(), evidence=()
@@ -398,8 +396,7 @@ def test_r7_where_the_new_rows_cannot_be_named_what_is_loaded_is_overwritten(
     status: SourceStatus, word: str
 ) -> None:
     policy = OnSourceRewrite.OVERWRITE
-    found = decide(status, before=mark(5), head=mark(2), loaded=HELD, policy=policy)
-    assert isinstance(found, Load)
+    found = loads(decide(status, before=mark(5), head=mark(2), loaded=HELD, policy=policy))
     assert (found.only.before, found.only.after, found.fill) == (mark(5), mark(2), HELD)
     assert word in found.rewrite
 

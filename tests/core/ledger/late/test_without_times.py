@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.core.ledger.late.test_stateless import at, change, mark, policy_of, uri
+from tests.core.ledger.late.test_stateless import at, change, loads, mark, policy_of, uri
 from tests.depth import examples
 from vde_dagster.core.ledger.late.deciding import decide
-from vde_dagster.core.ledger.late.decision import Decision, Load, NothingToLoad, Stop
+from vde_dagster.core.ledger.late.decision import Load, NothingToLoad, Stop
 from vde_dagster.core.ledger.late.history import SourceHistory, SourceOperation, SourceStatus
 from vde_dagster.core.ledger.late.question import StatelessQuestion, WithoutTimes
 from vde_dagster.core.ledger.late.stateless import is_rebuilt
@@ -35,11 +35,6 @@ ASKED = StatelessQuestion(
 REWRITTEN = SourceHistory(
     status=SourceStatus.CHANGED, head=mark(2), changes=(change(OVERWRITE, uri(1)),)
 )
-
-
-def loads(decision: Decision) -> Load:
-    assert isinstance(decision, Load)
-    return decision
 
 
 def test_new_rows_are_appended_whatever_their_time() -> None:
