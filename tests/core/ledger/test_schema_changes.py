@@ -25,12 +25,8 @@ def columns(text: str) -> list[Column]:
     "old,new",
     [
         ("int", "bigint"),
-        ("smallint", "bigint"),
-        ("float", "double"),
         ("decimal(10,2)", "decimal(12,2)"),
-        ("decimal(10, 2)", "DECIMAL(38,2)"),
         ("decimal", "decimal(11,0)"),
-        ("array<int>", "array<bigint>"),
         ("struct<a:int>", "struct<a:int,b:int>"),
         ("map<string,array<struct<a:int,c:int>>>", "map<string,array<struct<a:int,b:int,c:int>>>"),
     ],
@@ -44,18 +40,13 @@ def test_types_are_widened_as_iceberg_promotes_them(old: str, new: str) -> None:
     "old,new",
     [
         ("bigint", "int"),
-        ("double", "float"),
         ("int", "double"),
-        ("int", "decimal(10,0)"),
         ("decimal(12,2)", "decimal(10,2)"),
         ("decimal(10,2)", "decimal(12,3)"),
         ("int", "string"),
-        ("date", "timestamp"),
         ("timestamp", "timestamp_ntz"),
         ("map<int,int>", "map<bigint,int>"),
-        ("struct<a:int,b:int>", "struct<a:int>"),
         ("struct<a:int,b:int>", "struct<a:int,c:int>"),
-        ("array<struct<a:int>>", "array<struct<a:string,b:int>>"),
     ],
 )
 def test_other_types_cannot_be_changed_in_place(old: str, new: str) -> None:
@@ -67,15 +58,11 @@ def test_other_types_cannot_be_changed_in_place(old: str, new: str) -> None:
     "old,new",
     [
         ("int", "INT"),
-        ("int", "smallint"),
         ("tinyint", "int"),
         ("varchar(10)", "string"),
-        ("string", "char(3)"),
-        ("decimal(10,2)", "decimal(10, 2)"),
         ("array<int>", "array< int >"),
         ("struct<a:int,b:int>", "struct<B:int,A:int>"),
         ("unknown", "int"),
-        ("int", "unknown"),
     ],
 )
 def test_what_is_stored_alike_or_not_known_is_no_change(old: str, new: str) -> None:
