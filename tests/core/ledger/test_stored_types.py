@@ -24,32 +24,25 @@ WIDENED = [
     ("struct<a:int>", "struct<a:int,b:int>"),
     ("struct<a:int,z:int>", "struct<a:int,b:string,z:int>"),
     ("struct<a:int>", "STRUCT<B: STRING, A: BIGINT>"),
-    ("struct<a:decimal(5,2)>", "struct<a:decimal(9, 2)>"),
     ("struct<s:struct<a:int>>", "struct<s:struct<a:int,b:date>>"),
     ("array<struct<a:int>>", "array<struct<a:int,b:int>>"),
-    ("map<string,struct<a:int>>", "map<string,struct<a:int,b:int>>"),
-    ("struct<`x.y`:int>", "struct<`x.y`:int,`x.z`:int>"),
     ("struct<`b``c`:int>", "struct<`B``C`:int,d:map<int,array<struct<e:date>>>>"),
 ]
 """Pairs of a type and of one that holds its values and others."""
 OTHERS = [
     ("int", "string"),
-    ("bigint", "int"),
     ("struct<a:int,b:int>", "struct<a:int>"),
-    ("struct<a:int>", "struct<b:int>"),
     ("struct<a:int,b:int>", "struct<a:int,c:int>"),
     ("struct<a:int>", "struct<a:string,b:int>"),
     ("struct<`a b`:int>", "struct<ab:int>"),
     ("struct<a:timestamp>", "struct<a:timestamp_ntz,b:int>"),
     ("array<struct<a:int>>", "array<array<struct<a:int>>>"),
-    ("struct<a:int>", "map<string,int>"),
     ("map<int,string>", "map<bigint,string>"),
     ("map<struct<a:int>,int>", "map<struct<a:int,b:int>,int>"),
 ]
 """Pairs of types neither of which the first one becomes."""
 ALIKE = [
     ("struct<a:int,b:string>", "STRUCT<B: VARCHAR(3), A: SMALLINT>"),
-    ("array<int>", "array< INT >"),
     ("struct<`a`:decimal>", "struct<A:decimal(10, 0)>"),
 ]
 
@@ -85,7 +78,6 @@ def test_names_are_compared_without_case_and_fields_without_order(one: str, othe
         ("struct<a:bigint>", "struct<a:int,`x y`:int>", "struct<a:bigint,`x y`:int>"),
         ("array<struct<a:int>>", "array<struct<b:date>>", "array<struct<a:int,b:date>>"),
         ("struct<userId:int>", "struct<USERID:bigint>", "struct<userId:bigint>"),
-        ("map<string,int>", "map<string,bigint>", "map<string,bigint>"),
     ],
 )
 def test_a_column_keeps_its_fields_and_gets_those_that_it_lacks_behind_them(
@@ -100,7 +92,6 @@ def test_a_column_keeps_its_fields_and_gets_those_that_it_lacks_behind_them(
     [
         ("struct<a:int>", "struct<a:string>"),
         ("struct<a:int>", "array<int>"),
-        ("map<int,int>", "map<bigint,int>"),
         ("map<struct<a:int>,int>", "map<struct<a:int,b:int>,int>"),
         ("array<struct<s:struct<a:int>>>", "array<struct<s:struct<a:date>>>"),
     ],
@@ -120,9 +111,7 @@ def test_a_field_has_one_type_and_the_key_of_a_map_stays(stored: str, wanted: st
         ("struct<a:bigint>", "struct<a:int>", "struct<a:bigint>"),
         ("struct<a:int>", "struct<b:int>", "struct<a:int>"),
         ("struct<a:int>", "", "struct<a:int>"),
-        ("struct<a:int>", "string", "struct<a:int>"),
         ("int", "bigint", "bigint"),
-        ("bigint", "int", "bigint"),
     ],
 )
 def test_a_view_shows_the_fields_that_both_have(stored: str, wanted: str, expected: str) -> None:

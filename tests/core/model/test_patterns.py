@@ -30,11 +30,9 @@ def meant(text: str) -> set[str]:
     "text,expected",
     [
         ("mart.revenue", {"mart.revenue"}),
-        (" MART.Revenue ", {"mart.revenue"}),
         ("lake.mart.revenue", {"mart.revenue"}),
         ("other.mart.revenue", set()),
         ("mart.*", {"mart.revenue", "mart.best"}),
-        ("lake.mart.*", {"mart.revenue", "mart.best"}),
         ("*.orders", {"raw_copy.orders"}),
         ("raw?copy.[no]*", {"raw_copy.orders"}),
         ("*", set(MODELS)),

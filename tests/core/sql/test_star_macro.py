@@ -60,12 +60,9 @@ def canonical(query: exp.Query) -> CanonicalQuery:
     rows("""
 SELECT @STAR(raw.t) FROM raw.t | SELECT a, b, c FROM raw.t
 SELECT @STAR(t) FROM raw.t | SELECT a, b, c FROM raw.t
-SELECT @STAR(lake.raw.t) FROM raw.t | SELECT a, b, c FROM raw.t
-SELECT @STAR(T) FROM raw.t | SELECT a, b, c FROM raw.t
 SELECT @STAR(raw.t) FROM raw.t AS x | SELECT a, b, c FROM raw.t AS x
 SELECT @STAR(x) FROM raw.t AS x | SELECT a, b, c FROM raw.t AS x
 SELECT @STAR(raw.t, x) FROM raw.t AS x | SELECT a, b, c FROM raw.t AS x
-SELECT @STAR(raw.t, alias := x) FROM raw.t AS x | SELECT a, b, c FROM raw.t AS x
 SELECT @STAR(raw.t, y) FROM raw.t AS x JOIN raw.t AS y ON x.a = y.a
   | SELECT y.a, y.b, y.c FROM raw.t AS x JOIN raw.t AS y ON x.a = y.a
 SELECT @STAR(raw.t, x) FROM (SELECT a, b, c FROM raw.t) AS x
@@ -73,14 +70,12 @@ SELECT @STAR(raw.t, x) FROM (SELECT a, b, c FROM raw.t) AS x
 SELECT @STAR(raw.t, except := [b]) FROM raw.t | SELECT a, c FROM raw.t
 SELECT @STAR(raw.t, except := [A, 'b']) FROM raw.t | SELECT c FROM raw.t
 SELECT @STAR(raw.t, exclude := (a, b)) FROM raw.t | SELECT c FROM raw.t
-SELECT @STAR(raw.t, except := b) FROM raw.t | SELECT a, c FROM raw.t
 SELECT @STAR(raw.t, prefix := 'p_', suffix := '_s') FROM raw.t
   | SELECT a AS p_a_s, b AS p_b_s, c AS p_c_s FROM raw.t
 SELECT 1 AS x, @STAR(raw.t), @STAR(raw.u, except := [a, c]) FROM raw.t, raw.u
   | SELECT 1 AS x, t.a, t.b, t.c, u.d FROM raw.t, raw.u
 SELECT @STAR(raw.order) FROM raw.order | SELECT `order`, `group` FROM raw.order
 SELECT @STAR(plain) FROM plain | SELECT p, q FROM plain
-SELECT @STAR(plain) FROM default.plain | SELECT p, q FROM default.plain
 WITH w AS (SELECT a AS x, b FROM raw.t) SELECT @STAR(w) FROM w
   | WITH w AS (SELECT a AS x, b FROM raw.t) SELECT x, b FROM w
 WITH w AS (SELECT @STAR(raw.t, prefix := 'p_') FROM raw.t) SELECT @STAR(w) FROM w

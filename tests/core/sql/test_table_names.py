@@ -33,14 +33,12 @@ def query(sql: str, dialect: str = "spark") -> exp.Query:
     "written,stripped",
     rows("""
 SELECT id FROM lake.raw.orders | SELECT id FROM raw.orders
-SELECT id FROM LAKE.raw.orders | SELECT id FROM raw.orders
 SELECT id FROM `lake`.`raw`.orders AS o | SELECT id FROM `raw`.orders AS o
 SELECT id FROM other.raw.orders | SELECT id FROM other.raw.orders
 SELECT id FROM lake.orders | SELECT id FROM lake.orders
 SELECT id FROM lake.raw.orders.snapshots | SELECT id FROM lake.raw.orders.snapshots
 SELECT lake.raw.orders.id FROM lake.raw.orders | SELECT raw.orders.id FROM raw.orders
 SELECT lake.x.y.z FROM raw.t AS lake | SELECT lake.x.y.z FROM raw.t AS lake
-SELECT lake.id FROM raw.t AS lake | SELECT lake.id FROM raw.t AS lake
 WITH a AS (SELECT 1 FROM lake.r.t) SELECT 1 FROM a WHERE x = (SELECT 1 FROM lake.b.u)
   | WITH a AS (SELECT 1 FROM r.t) SELECT 1 FROM a WHERE x = (SELECT 1 FROM b.u)
 """),
@@ -129,18 +127,14 @@ def test_four_parts_are_no_name() -> None:
 @pytest.mark.parametrize(
     "written,named",
     rows("""
-DELETE FROM lake.m.y | DELETE FROM m.y
 DELETE FROM y WHERE id = 1 | DELETE FROM default.y WHERE id = 1
 DELETE FROM other.m.y | DELETE FROM other.m.y
 INSERT INTO y SELECT id FROM z | INSERT INTO default.y SELECT id FROM default.z
 INSERT INTO y WITH y AS (SELECT 1 AS id) SELECT id FROM y
   | WITH y AS (SELECT 1 AS id) INSERT INTO default.y SELECT id FROM y
-UPDATE y SET id = 2 | UPDATE default.y SET id = 2
 TRUNCATE TABLE y | TRUNCATE TABLE default.y
 DROP TABLE IF EXISTS lake.m.y | DROP TABLE IF EXISTS m.y
 CREATE TABLE y AS SELECT id FROM z | CREATE TABLE default.y AS SELECT id FROM default.z
-DROP FUNCTION f | DROP FUNCTION f
-USE lake | USE lake
 SET x.y = 'z' | SET x.y = 'z'
 SELECT COUNT(*) FROM y | SELECT COUNT(*) FROM default.y
 """),

@@ -87,8 +87,6 @@ NOW = START + timedelta(days=3, hours=5)
         (Full(), [days(0, 3)], []),
         (Seed(path="s.csv"), [], [ALWAYS]),
         (Seed(path="s.csv"), [ALWAYS], []),
-        (View(), [], [ALWAYS]),
-        (View(), [ALWAYS], []),
         (External(), [], []),
         (Embedded(), [], []),
         (Managed(), [], [ALWAYS]),
@@ -96,7 +94,6 @@ NOW = START + timedelta(days=3, hours=5)
         (UNIQUE_KEY, [days(0, 2)], [days(2, 3)]),
         (IncrementalByPartition(), [days(0, 2)], [days(2, 3)]),
         (IncrementalUnmanaged(), [days(1, 2)], [days(0, 1), days(2, 3)]),
-        (SCD_BY_TIME, [days(0, 2)], [days(2, 3)]),
         (SCD_BY_COLUMN, [], [days(0, 3)]),
         # Only these two look back.
         (IncrementalByTimeRange(time_column="ts", lookback=1), [days(0, 2)], [days(1, 3)]),
