@@ -1,20 +1,26 @@
 # ruff: noqa: E501 - rows of tables stay on one line
-"""Columns that are added, removed, changed, renamed and reordered, and who reads them how."""
+"""Columns that are added, go, change or move, how far they reach, and what reads them unnamed."""
 
 from __future__ import annotations
 
 from tests.core.planning.changes.case import (
+    ADDED,
+    ALL,
     AT_REST,
     BREAKING,
     EDITED,
     KEPT,
+    METADATA,
     NON_BREAKING,
     REACHED,
     REACHED_ROWS,
+    REBUILT,
     REFACTORED,
     REMOVED,
     ROWS,
+    UNCHANGED,
     UNREAD,
+    Case,
     edit,
     edits,
 )
@@ -151,4 +157,144 @@ REORDERING = [
     edit("different columns stand in another order", "SELECT DISTINCT a, b FROM raw.t", "SELECT DISTINCT b, a FROM raw.t", NON_BREAKING(""), y=("SELECT a FROM m.x", KEPT)),
 ]  # fmt: skip
 
-CASES = [*ADDING, *REMOVING, *CHANGING, *RENAMING, *REORDERING]
+ALL_ROWS, SOME_ROWS = B, "SELECT a, b, c FROM raw.t WHERE a > 1"
+VIEW = "MODEL (kind VIEW);\n"
+EMBEDDED = "MODEL (kind EMBEDDED);\n"
+
+DEEP = [
+    edit("a changed column goes down under other names until it chooses rows", B, LOWER, BREAKING("b", "m.y"), y=("SELECT a, b AS k FROM m.x", REACHED("k")), z=("SELECT a, k AS q FROM m.y", REACHED("q")), w=("SELECT a FROM m.z WHERE q = 'p'", REACHED_ROWS), v=("SELECT a FROM m.z", KEPT)),
+    edit("a changed column is carried down and read by nobody at the end", B, LOWER, BREAKING("b"), y=("SELECT a, b FROM m.x", REACHED("b")), z=("SELECT a, b FROM m.y", REACHED("b")), w=("SELECT a FROM m.z", KEPT), v=("SELECT a, COUNT(*) AS n FROM m.w GROUP BY a", KEPT)),
+    edit("what no longer depends on the changed column keeps all that is downstream", B, LOWER, BREAKING("b"), y=("SELECT a, b FROM m.x", REACHED("b")), z=("SELECT a FROM m.y", KEPT), w=("SELECT a FROM m.z", KEPT), v=("SELECT a FROM m.w WHERE a > 1", KEPT)),
+    edit("one side of a diamond is reached", B, LOWER, BREAKING("b"), y=("SELECT a, b FROM m.x", REACHED("b")), z=("SELECT a, c FROM m.x", KEPT), w=("SELECT y.a, y.b, z.c FROM m.y AS y JOIN m.z AS z ON y.a = z.a", REACHED("b")), v=("SELECT y.a, z.c FROM m.y AS y JOIN m.z AS z ON y.a = z.a", KEPT)),
+    edit("a diamond joins by the changed column", B, LOWER, BREAKING("b"), y=("SELECT a, b FROM m.x", REACHED("b")), z=("SELECT b, c FROM m.x", REACHED("b")), w=("SELECT y.a, z.c FROM m.y AS y JOIN m.z AS z ON y.b = z.b", REACHED_ROWS)),
+    edit("other rows go down over four models", ALL_ROWS, SOME_ROWS, ROWS, y=("SELECT a FROM m.x", REACHED_ROWS), z=("SELECT a FROM m.y", REACHED_ROWS), w=("SELECT COUNT(*) AS n FROM m.z", REACHED("n")), v=("SELECT n FROM m.w", REACHED("n"))),
+    edit("a count over all rows is one row, whatever it counts", ALL_ROWS, SOME_ROWS, ROWS, y=("SELECT COUNT(*) AS n, MAX(a) AS m FROM m.x", REACHED("n m")), z=("SELECT 1 AS one FROM m.y", KEPT), w=("SELECT u.a FROM raw.u AS u CROSS JOIN m.y AS y", KEPT), v=("SELECT a FROM raw.u WHERE a < (SELECT n FROM m.y)", REACHED_ROWS)),
+    edit("a count over all rows may be no row where HAVING chooses", ALL_ROWS, SOME_ROWS, ROWS, y=("SELECT COUNT(*) AS n FROM m.x HAVING COUNT(*) > 1", REACHED_ROWS), z=("SELECT 1 AS one FROM m.y", REACHED_ROWS)),
+    edit("a count over no group is as many rows as there are groups", ALL_ROWS, SOME_ROWS, ROWS, y=("SELECT COUNT(*) AS n FROM m.x GROUP BY a", REACHED_ROWS), z=("SELECT 1 AS one FROM m.y", REACHED_ROWS)),
+    edit("one value of other rows is joined to each row", ALL_ROWS, SOME_ROWS, ROWS, y=("SELECT u.a, s.m FROM raw.u AS u CROSS JOIN (SELECT MAX(c) AS m FROM m.x) AS s", REACHED("m")), z=("SELECT a FROM m.y", KEPT)),
+    edit("one value of other rows is a column", ALL_ROWS, SOME_ROWS, ROWS, y=("SELECT a, (SELECT MAX(c) FROM m.x) AS m FROM raw.u", REACHED("m")), z=("SELECT a FROM m.y", KEPT)),
+    edit("other rows are looked up", ALL_ROWS, SOME_ROWS, ROWS, y=("SELECT a FROM raw.u WHERE a IN (SELECT a FROM m.x)", REACHED_ROWS), z=("SELECT u.a FROM raw.u AS u WHERE NOT EXISTS (SELECT 1 FROM m.x)", REACHED_ROWS)),
+    edit("other rows are joined to the outer side", ALL_ROWS, SOME_ROWS, ROWS, y=("SELECT u.a FROM raw.u AS u LEFT JOIN m.x AS x ON u.a = x.a", REACHED_ROWS)),
+    edit("other rows are one branch of a union", ALL_ROWS, SOME_ROWS, ROWS, y=("SELECT a FROM raw.u UNION ALL SELECT a FROM m.x", REACHED_ROWS)),
+    edit("other rows are counted through a window", ALL_ROWS, SOME_ROWS, ROWS, y=("SELECT a, COUNT(*) OVER () AS n FROM m.x", REACHED_ROWS)),
+    edit("a recursive query starts from the changed column", B, "SELECT a + 1 AS a, b, c FROM raw.t", BREAKING("a"), y=("WITH RECURSIVE r AS (SELECT a, 1 AS n FROM m.x UNION ALL SELECT a + 1, n + 1 FROM r WHERE n < 3) SELECT a, n FROM r", REACHED)),
+    edit("a recursive query starts from another column", B, LOWER, UNREAD("b"), y=("WITH RECURSIVE r AS (SELECT a, 1 AS n FROM m.x UNION ALL SELECT a + 1, n + 1 FROM r WHERE n < 3) SELECT a, n FROM r", KEPT)),
+    edit("a recursive query ends by the changed column", B, "SELECT a, b, c + 1 AS c FROM raw.t", BREAKING("c"), y=("WITH RECURSIVE r AS (SELECT a, c FROM m.x UNION ALL SELECT a + 1, c - 1 FROM r WHERE c > 0 AND a < 9) SELECT a FROM r", REACHED_ROWS)),
+]  # fmt: skip
+
+TWO_EDITS = [
+    edits("trap: a harmless edit in the middle does not hide a breaking one upstream", x=(ALL_ROWS, SOME_ROWS, ROWS), y=("SELECT a FROM m.x", "SELECT a, b FROM m.x", BREAKING("*")), z=("SELECT a FROM m.y", REACHED_ROWS), w=("SELECT a FROM m.z", REACHED_ROWS)),
+    edits("trap: a harmless edit in the middle does not hide a changed column that is read downstream", x=(B, LOWER, BREAKING("b")), y=("SELECT a, b FROM m.x", "SELECT a, b, c FROM m.x", BREAKING("b c", "m.z")), z=("SELECT b FROM m.y", REACHED("b")), w=("SELECT a FROM m.y", KEPT)),
+    edits("trap: an edit of the layout in the middle does not hide a breaking one upstream", x=(ALL_ROWS, SOME_ROWS, ROWS), y=("MODEL (kind FULL); SELECT a FROM m.x", "MODEL (kind FULL, partitioned_by a); SELECT a FROM m.x", BREAKING("*")), z=("SELECT a FROM m.y", REACHED_ROWS)),
+    edits("trap: a harmless edit two models downstream does not hide a breaking one upstream", x=(ALL_ROWS, SOME_ROWS, ROWS), y=("SELECT a FROM m.x", REACHED_ROWS), z=("SELECT a FROM m.y", "SELECT a, 1 AS one FROM m.y", BREAKING("*")), w=("SELECT a FROM m.z", REACHED_ROWS)),
+    edits("a harmless edit in the middle stays harmless where it reads nothing that changed", x=(B, LOWER, UNREAD("b")), y=("SELECT a FROM m.x", "SELECT a, c FROM m.x", NON_BREAKING("c")), z=("SELECT a FROM m.y", KEPT)),
+    edits("a model in the middle carries a changed column that nobody reads downstream", x=(B, LOWER, BREAKING("b")), y=("SELECT a, b FROM m.x", "SELECT a, b, c FROM m.x", NON_BREAKING("b c")), z=("SELECT a FROM m.y", KEPT)),
+    edits("an added column is used by an added column downstream", x=("SELECT a FROM raw.t", "SELECT a, b FROM raw.t", NON_BREAKING("b")), y=("SELECT a FROM m.x", "SELECT a, UPPER(b) AS k FROM m.x", NON_BREAKING("k")), z=("SELECT a FROM m.y", KEPT)),
+    edits("an added column chooses rows downstream", x=("SELECT a FROM raw.t", "SELECT a, b FROM raw.t", NON_BREAKING("b")), y=("SELECT a FROM m.x", "SELECT a FROM m.x WHERE b = 'p'", ROWS), z=("SELECT a FROM m.y", REACHED_ROWS)),
+    edits("a harmless edit upstream of a breaking one reaches nobody else", x=("SELECT a FROM raw.t", "SELECT a, b FROM raw.t", NON_BREAKING("b")), y=("SELECT a FROM m.x", "SELECT DISTINCT a FROM m.x", ROWS), z=("SELECT a FROM m.y", REACHED_ROWS), w=("SELECT a FROM m.x", KEPT)),
+    edits("both sides of a diamond are edited", x=(B, UNCHANGED), y=("SELECT a, b FROM m.x", "SELECT a, LOWER(b) AS b FROM m.x", UNREAD("b")), z=("SELECT a, c FROM m.x", "SELECT a, c * 2 AS c FROM m.x", BREAKING("c", "m.w")), w=("SELECT y.a, z.c FROM m.y AS y JOIN m.z AS z ON y.a = z.a", REACHED("c")), v=("SELECT a FROM m.w", KEPT)),
+    edits("a filter moves from a model to the one upstream", x=(ALL_ROWS, SOME_ROWS, ROWS), y=("SELECT a FROM m.x WHERE a > 1", "SELECT a FROM m.x", EDITED), z=("SELECT a FROM m.x", REACHED_ROWS)),
+    edits("two parents change and each reaches other columns", x=(B, LOWER, BREAKING("b", "m.z")), y=("SELECT a, b, c FROM raw.u", "SELECT a, b, c * 2 AS c FROM raw.u", BREAKING("c", "m.z")), z=("SELECT x.a, x.b, y.c FROM m.x AS x JOIN m.y AS y ON x.a = y.a", REACHED("b c")), w=("SELECT a FROM m.z", KEPT)),
+    edits("a reached model with another owner is reached all the same", x=(ALL_ROWS, SOME_ROWS, ROWS), y=("MODEL (kind FULL, owner me); SELECT a FROM m.x", "MODEL (kind FULL, owner you); SELECT a FROM m.x", REACHED_ROWS)),
+    edits("a kept model with another owner is kept all the same", x=(B, LOWER, UNREAD("b")), y=("MODEL (kind FULL, owner me); SELECT a FROM m.x", "MODEL (kind FULL, owner you); SELECT a FROM m.x", KEPT)),
+]  # fmt: skip
+
+VIEWS = [
+    edit("a view in the middle is looked through by columns", B, LOWER, BREAKING("b"), y=(VIEW + "SELECT a, b FROM m.x", REACHED("b")), z=("SELECT a FROM m.y", KEPT), w=("SELECT b FROM m.y", REACHED("b"))),
+    edit("a view in the middle is looked through by rows", ALL_ROWS, SOME_ROWS, ROWS, y=(VIEW + "SELECT a, b FROM m.x", REACHED_ROWS), z=("SELECT a FROM m.y", REACHED_ROWS)),
+    edit("an embedded model in the middle is looked through by columns", B, LOWER, BREAKING("b"), y=(EMBEDDED + "SELECT a, b FROM m.x", REACHED("b")), z=("SELECT a FROM m.y", KEPT), w=("SELECT b FROM m.y", REACHED("b"))),
+    edit("a column of a view has other values", VIEW + B, VIEW + LOWER, BREAKING("b"), y=("SELECT a FROM m.x", KEPT), z=("SELECT b FROM m.x", REACHED("b"))),
+    edit("a column is added to an embedded model", EMBEDDED + "SELECT a FROM raw.t", EMBEDDED + "SELECT a, b FROM raw.t", NON_BREAKING("b"), y=("SELECT a FROM m.x", KEPT), z=("SELECT * FROM m.x", NON_BREAKING("b"))),
+    edit("an embedded model has other rows", EMBEDDED + ALL_ROWS, EMBEDDED + SOME_ROWS, ROWS, y=("SELECT a FROM m.x", REACHED_ROWS)),
+    edit("a view of a view keeps all downstream where nothing reaches it", B, LOWER, UNREAD("b"), y=(VIEW + "SELECT a FROM m.x", KEPT), z=(VIEW + "SELECT * FROM m.y", KEPT), w=("SELECT a FROM m.z", KEPT)),
+]  # fmt: skip
+
+MODELS = [
+    edits("a model is added that nobody reads", x=(B, UNCHANGED), y=(None, "SELECT a FROM m.x", ADDED)),
+    edits("a model that nobody read is removed", x=(B, UNCHANGED), y=("SELECT a FROM m.x", None, REMOVED)),
+    edits("a model that leaves rows out is put in the middle", x=(B, UNCHANGED), y=("SELECT a FROM m.x", "SELECT a FROM m.n", BREAKING("*")), z=("SELECT a FROM m.y", REACHED_ROWS), n=(None, "SELECT a, b FROM m.x WHERE a > 1", ADDED)),
+    edits("a model that leaves rows out is taken out of the middle", x=(B, UNCHANGED), n=("SELECT a, b FROM m.x WHERE a > 1", None, REMOVED), y=("SELECT a FROM m.n", "SELECT a FROM m.x", BREAKING("*")), z=("SELECT a FROM m.y", REACHED_ROWS)),
+    edits("a model that passes everything on is put in the middle", x=(B, UNCHANGED), y=("SELECT a FROM m.x", "SELECT a FROM m.n", EDITED), n=(None, VIEW + "SELECT * FROM m.x", ADDED)),
+    edits("another table is read in place of one with the same columns", x=(B, UNCHANGED), y=("SELECT a FROM m.x", "SELECT a FROM raw.u", BREAKING("*")), z=("SELECT a FROM m.y", REACHED_ROWS)),
+    Case(
+        name="a model gets another name",
+        before={"m.x": B, "m.y": "SELECT a FROM m.x", "m.z": "SELECT a FROM m.y"},
+        after={"m.n": B, "m.y": "SELECT a FROM m.n", "m.z": "SELECT a FROM m.y"},
+        expected={"m.x": REMOVED, "m.n": ADDED, "m.y": EDITED},
+    ),
+    Case(
+        name="nothing changes",
+        before={"m.x": B, "m.y": "SELECT a FROM m.x", "m.z": "SELECT a FROM m.y"},
+        after={"m.x": "select  A, `b`, t.c from RAW.t as t", "m.y": "SELECT (a) AS a FROM m.x", "m.z": "SELECT a FROM m.y;"},
+        expected={"raw.t": UNCHANGED, "raw.u": UNCHANGED, "m.x": UNCHANGED, "m.y": UNCHANGED, "m.z": UNCHANGED},
+    ),
+    Case(
+        name="a change of another branch reaches nobody",
+        before={"m.x": ALL_ROWS, "m.y": "SELECT a FROM raw.u", "m.z": "SELECT a FROM m.y"},
+        after={"m.x": SOME_ROWS, "m.y": "SELECT a FROM raw.u", "m.z": "SELECT a FROM m.y"},
+        expected={"m.x": ROWS, "m.y": UNCHANGED, "m.z": UNCHANGED, "raw.t": UNCHANGED},
+    ),
+    Case(
+        name="a comment goes down as metadata",
+        before={"m.x": B, "m.y": "SELECT a FROM m.x", "m.z": "SELECT a FROM m.y"},
+        after={"m.x": B + " -- all of them", "m.y": "SELECT a FROM m.x", "m.z": "SELECT a FROM m.y"},
+        expected={"raw.t": UNCHANGED, "m.x": METADATA, "m.y": METADATA, "m.z": METADATA},
+    ),
+    edits("a common table expression that nobody reads is added", x=(B, "WITH s AS (SELECT a FROM raw.t) " + B, UNCHANGED), y=("SELECT a FROM m.x", AT_REST)),
+]  # fmt: skip
+
+FEW, MORE = "SELECT a, c FROM raw.t", "SELECT a, c, b FROM raw.t"
+ADDS_B = NON_BREAKING("b", "adds", "`b`")
+
+STARS = [
+    edit("COUNT(*) counts rows, whatever columns they have", FEW, MORE, ADDS_B, y=("SELECT COUNT(*) AS n FROM m.x", KEPT), z=("SELECT a, COUNT(*) OVER () AS n FROM m.x", KEPT)),
+    edit("different rows are counted by all their columns", FEW, MORE, ADDS_B, y=("SELECT COUNT(DISTINCT *) AS n FROM m.x", REBUILT("n")), z=("SELECT n FROM m.y", REACHED("n"))),
+    edit("rows in which nothing is missing are counted by all their columns", FEW, MORE, ADDS_B, y=("SELECT COUNT(x.*) AS n FROM m.x AS x", REBUILT("n")), z=("SELECT n FROM m.y", REACHED("n"))),
+    edit("a hash of all columns has one more", FEW, MORE, ADDS_B, y=("SELECT a, HASH(*) AS h FROM m.x", REBUILT("h")), z=("SELECT h FROM m.y", REACHED("h")), w=("SELECT a FROM m.y", KEPT)),
+    edit("a struct of all columns has one more", FEW, MORE, ADDS_B, y=("SELECT a, STRUCT(*) AS s FROM m.x", REBUILT("s")), z=("SELECT s FROM m.y", REACHED("s")), w=("SELECT a FROM m.y", KEPT)),
+    edit("a text of all columns of one table has one more", FEW, MORE, ADDS_B, y=("SELECT x.a, TO_JSON(STRUCT(x.*)) AS s FROM m.x AS x JOIN raw.u AS u ON x.a = u.a", REBUILT("s")), z=("SELECT s FROM m.y", REACHED("s"))),
+    edit("a text of all columns of the other table has not", FEW, MORE, ADDS_B, y=("SELECT x.a, TO_JSON(STRUCT(u.*)) AS s FROM m.x AS x JOIN raw.u AS u ON x.a = u.a", KEPT)),
+    edit("a struct of all columns holds the changed one", B, LOWER, BREAKING("b", "m.y"), y=("SELECT a, STRUCT(*) AS s FROM m.x", REACHED("s")), z=("SELECT a FROM m.y", KEPT)),
+    edit("rows are chosen by a hash of all columns", FEW, MORE, ADDS_B, y=("SELECT a FROM m.x WHERE HASH(*) % 10 = 1", REBUILT(ALL))),
+    edit("NATURAL JOIN joins by the added column, too", "SELECT a FROM raw.t", "SELECT a, b FROM raw.t", ADDS_B, y=("SELECT u.c FROM m.x AS x NATURAL JOIN raw.u AS u", REBUILT(ALL)), z=("SELECT COUNT(*) AS n FROM m.y", REACHED("n"))),
+    edit("NATURAL JOIN does not join by a column that the other table lacks", "SELECT a FROM raw.t", "SELECT a, b AS k FROM raw.t", NON_BREAKING("k"), y=("SELECT u.c FROM m.x AS x NATURAL JOIN raw.u AS u", KEPT)),
+    edit("a pivot groups by the added column, too", B, "SELECT a, b, c, day FROM raw.t", NON_BREAKING("day"), y=("SELECT a, p FROM m.x PIVOT (SUM(c) FOR b IN ('p' AS p, 'q' AS q))", REBUILT(ALL)), z=("SELECT COUNT(*) AS n FROM m.y", REACHED("n"))),
+    edit("a pivot of named columns does not group by the added one", B, "SELECT a, b, c, day FROM raw.t", NON_BREAKING("day"), y=("SELECT a, p FROM (SELECT a, b, c FROM m.x) PIVOT (SUM(c) FOR b IN ('p' AS p, 'q' AS q))", KEPT)),
+    edit("different rows of a star have one more column", FEW, MORE, ADDS_B, y=("SELECT DISTINCT * FROM m.x", ROWS), z=("SELECT a FROM m.y", REACHED_ROWS)),
+    edit("a union of different rows of stars has one more column", FEW, MORE, ADDS_B, y=("SELECT * FROM m.x UNION SELECT * FROM m.x", ROWS), z=("SELECT a FROM m.y", REACHED_ROWS)),
+    edit("a union of all rows of stars has one more column", FEW, MORE, ADDS_B, y=("SELECT * FROM m.x UNION ALL SELECT * FROM m.x", NON_BREAKING("b")), z=("SELECT a FROM m.y", KEPT)),
+    edit("a star in a common table expression has one more column that is not returned", FEW, MORE, ADDS_B, y=("WITH s AS (SELECT DISTINCT * FROM m.x) SELECT a FROM s", REBUILT(ALL)), z=("SELECT a FROM m.y", REACHED_ROWS)),
+    edit("groups by all plain columns of a star have one more", FEW, MORE, ADDS_B, y=("SELECT *, COUNT(*) AS n FROM m.x GROUP BY ALL", ROWS), z=("SELECT n FROM m.y", REACHED_ROWS)),
+    edit("positions count the columns of a star", "SELECT a, c FROM raw.t", "SELECT b, a, c FROM raw.t", ADDS_B, y=("SELECT * FROM m.x ORDER BY 1, 2 LIMIT 3", ROWS), z=("SELECT a FROM m.y", REACHED_ROWS)),
+    edit("EXISTS looks at no column of its star", B, LOWER, UNREAD("b"), y=("SELECT u.a FROM raw.u AS u WHERE EXISTS (SELECT * FROM m.x AS x WHERE x.a = u.a)", KEPT)),
+]  # fmt: skip
+
+CHANCE = [
+    edit("a random column has other values when its table is rebuilt", "SELECT a, RAND() AS r FROM raw.t", "SELECT a, b, RAND() AS r FROM raw.t", BREAKING("b r", "`r`", "m.y"), y=("SELECT r FROM m.x", REACHED("r")), z=("SELECT a FROM m.x", KEPT)),
+    edit("a random column that nobody reads harms nobody", "SELECT a, UUID() AS id FROM raw.t", "SELECT a, b, UUID() AS id FROM raw.t", NON_BREAKING("b id"), y=("SELECT a FROM m.x", KEPT)),
+    edit("a column of the moment has other values when its table is rebuilt", "SELECT a, CURRENT_TIMESTAMP() AS loaded FROM raw.t", "SELECT a, b, CURRENT_TIMESTAMP() AS loaded FROM raw.t", BREAKING("b loaded"), y=("SELECT a FROM m.x WHERE loaded > '2024-01-01'", REACHED_ROWS), z=("SELECT a FROM m.x", KEPT)),
+    edit("a nondeterministic number is counted on", "SELECT a, MONOTONICALLY_INCREASING_ID() AS id FROM raw.t", "SELECT a, b, MONOTONICALLY_INCREASING_ID() AS id FROM raw.t", BREAKING("b id"), y=("SELECT MAX(id) AS m FROM m.x", REACHED("m")), z=("SELECT a FROM m.x", KEPT)),
+    edit("rows that a limit takes in no order are others when its table is rebuilt", "SELECT a FROM raw.t LIMIT 3", "SELECT a, b FROM raw.t LIMIT 3", BREAKING(ALL), y=("SELECT a FROM m.x", REACHED_ROWS), z=("SELECT b FROM raw.u WHERE a IN (SELECT a FROM m.x)", REACHED_ROWS)),
+    edit("rows that a limit inside takes in no order are others", "SELECT s.a FROM (SELECT a, b FROM raw.t LIMIT 3) AS s", "SELECT s.a, s.b FROM (SELECT a, b FROM raw.t LIMIT 3) AS s", BREAKING(ALL), y=("SELECT a FROM m.x", REACHED_ROWS)),
+    edit("rows that are chosen at random are others", "SELECT a FROM raw.t WHERE RAND() < 0.5", "SELECT a, b FROM raw.t WHERE RAND() < 0.5", BREAKING(ALL), y=("SELECT a FROM m.x", REACHED_ROWS)),
+    edit("a sample has other rows", "SELECT a FROM raw.t TABLESAMPLE (10 PERCENT)", "SELECT a, b FROM raw.t TABLESAMPLE (10 PERCENT)", BREAKING(ALL), y=("SELECT a FROM m.x", REACHED_ROWS)),
+    edit("a random value in a common table expression stays random", "WITH s AS (SELECT a, b, RAND() AS r FROM raw.t) SELECT a FROM s WHERE r < 0.5", "WITH s AS (SELECT a, b, RAND() AS r FROM raw.t) SELECT a, b FROM s WHERE r < 0.5", BREAKING(ALL), y=("SELECT a FROM m.x", REACHED_ROWS)),
+    edit("a downstream model that is rebuilt has other random values", B, LOWER, BREAKING("b"), y=("SELECT a, b, UUID() AS id FROM m.x", REACHED("b id")), z=("SELECT id FROM m.y", REACHED("id")), w=("SELECT a FROM m.y", KEPT)),
+    edit("a downstream model that is kept has the same random values", B, LOWER, UNREAD("b"), y=("SELECT a, UUID() AS id FROM m.x", KEPT), z=("SELECT id FROM m.y", KEPT)),
+    edits("another layout gives other random values", x=("MODEL (kind FULL); SELECT a, RAND() AS r FROM raw.t", "MODEL (kind FULL, stamp 'again'); SELECT a, RAND() AS r FROM raw.t", BREAKING("r")), y=("SELECT r FROM m.x", REACHED("r")), z=("SELECT a FROM m.x", KEPT)),
+    edits("another owner leaves the random values", x=("MODEL (kind FULL); SELECT a, RAND() AS r FROM raw.t", "MODEL (kind FULL, owner me); SELECT a, RAND() AS r FROM raw.t", METADATA), y=("SELECT r FROM m.x", METADATA)),
+]  # fmt: skip
+
+CASES = [
+    *ADDING,
+    *REMOVING,
+    *CHANGING,
+    *RENAMING,
+    *REORDERING,
+    *DEEP,
+    *TWO_EDITS,
+    *VIEWS,
+    *MODELS,
+    *STARS,
+    *CHANCE,
+]

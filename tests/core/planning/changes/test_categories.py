@@ -14,13 +14,9 @@ import pytest
 
 from tests.core.planning.changes import (
     cases_columns,
-    cases_corners,
-    cases_inputs,
-    cases_lineage,
     cases_models,
     cases_rows,
     cases_rules,
-    cases_stars,
 )
 from tests.core.planning.changes.case import Case, graph_of
 from vde_dagster.core.graph.graph import Graph
@@ -33,11 +29,7 @@ from vde_dagster.core.planning.changes.reason_values import sentences
 CASES = [
     *cases_columns.CASES,
     *cases_rows.CASES,
-    *cases_lineage.CASES,
-    *cases_stars.CASES,
-    *cases_corners.CASES,
     *cases_models.CASES,
-    *cases_inputs.CASES,
     *cases_rules.CASES,
 ]
 KEEPING = (Category.INDIRECT_NON_BREAKING, Category.METADATA, Category.FORWARD_ONLY)
