@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.app.memory_world import graph_of
+from tests.core.tables import rows
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.model.row_identity import Property
 from vde_dagster.core.names import ModelName
@@ -26,90 +27,66 @@ def project(mart: str, staging: str | None = None, **columns: str) -> Graph:
     return graph_of(texts, files=None, **columns)
 
 
-SAME = {
-    "another column": (PLAIN, PLAIN.replace("amount AS", "amount * 2 AS")),
-    "an added column": (PLAIN, PLAIN.replace(" FROM", ", 1 AS one FROM")),
-    "a filter": (PLAIN, f"{PLAIN} WHERE amount > 3"),
-    "a join": (
-        PLAIN,
-        (
-            "SELECT e.id AS id, e.at AS at, f.amount AS amount FROM raw.events AS e "
-            "LEFT JOIN raw.events AS f ON f.id = e.id + 1"
-        ),
-    ),
-    "a CTE": (PLAIN, f"WITH e AS ({PLAIN}) SELECT id AS id, at AS at, amount AS amount FROM e"),
-    "a sub-query": (PLAIN, f"SELECT s.id AS id, s.at AS at, 1 AS amount FROM ({PLAIN}) AS s"),
-    "a row of each key": (
-        PLAIN,
-        (
-            "SELECT id AS id, at AS at, amount AS amount FROM (SELECT id, at, amount, "
-            "ROW_NUMBER() OVER (PARTITION BY id ORDER BY at DESC) AS nth FROM raw.events) "
-            "WHERE nth = 1"
-        ),
-    ),
-    "groups": (
-        PLAIN,
-        "SELECT id AS id, MAX(at) AS at, SUM(amount) AS amount FROM raw.events GROUP BY id",
-    ),
-    "a branch more": (PLAIN, f"{PLAIN} UNION ALL SELECT id + 1000, at, amount FROM raw.events"),
-    "a branch less": (f"{PLAIN} UNION ALL SELECT id + 1000, at, amount FROM raw.events", PLAIN),
-    "a wider type": (PLAIN, PLAIN.replace("id AS", "CAST(id AS DECIMAL(38, 0)) AS")),
-    "wider than a cast": (
-        PLAIN.replace("id AS", "CAST(id AS INT) AS"),
-        PLAIN.replace("id AS", "CAST(id AS BIGINT) AS"),
-    ),
-    "other writing": (
-        PLAIN.replace("id AS", "NVL(id, 0) AS"),
-        PLAIN.replace("id AS", "coalesce(id, 0) as"),
-    ),
-    "CASE for IF": (
-        PLAIN.replace("id AS", "IF(id > 3, id, 0) AS"),
-        PLAIN.replace("id AS", "CASE WHEN id > 3 THEN id ELSE 0 END AS"),
-    ),
-}
-OTHER = {
-    "an expression": (PLAIN, PLAIN.replace("id AS", "id + 1 AS")),
-    "in a CTE": (
-        f"WITH e AS ({PLAIN}) SELECT id AS id, at AS at FROM e",
-        f"WITH e AS ({PLAIN.replace('id AS', 'id + 1 AS')}) SELECT id AS id, at AS at FROM e",
-    ),
-    "in a sub-query": (
-        f"SELECT s.id AS id, s.at AS at FROM ({PLAIN}) AS s",
-        f"SELECT s.id AS id, s.at AS at FROM ({PLAIN.replace('id AS', '-id AS')}) AS s",
-    ),
-    "with a join": (
-        PLAIN,
-        (
-            "SELECT -e.id AS id, e.at AS at, f.amount AS amount FROM raw.events AS e "
-            "LEFT JOIN raw.events AS f ON f.id = e.id"
-        ),
-    ),
-    "of the other side": (
-        "SELECT e.id AS id, f.at AS at FROM raw.events AS e JOIN raw.events AS f ON e.at = f.at",
-        "SELECT f.id AS id, f.at AS at FROM raw.events AS e JOIN raw.events AS f ON e.at = f.at",
-    ),
-    "another column's": (PLAIN, PLAIN.replace("id AS", "amount AS")),
-    "in every branch": (
-        f"{PLAIN} UNION ALL SELECT id, at, 1 FROM raw.events",
-        (
-            "SELECT id + 1 AS id, at AS at, amount AS amount FROM raw.events "
-            "UNION ALL SELECT id + 1, at, 1 FROM raw.events"
-        ),
-    ),
-    "in one branch": (
-        f"{PLAIN} UNION ALL SELECT id * 2, at, 1 FROM raw.events",
-        f"{PLAIN} UNION ALL SELECT id * 3, at, 1 FROM raw.events",
-    ),
-    "in a window": (
-        PLAIN.replace("id AS", "ROW_NUMBER() OVER (ORDER BY at) AS"),
-        PLAIN.replace("id AS", "ROW_NUMBER() OVER (ORDER BY amount) AS"),
-    ),
-    "unfolded": (
-        "SELECT t.x AS id, at AS at FROM raw.events LATERAL VIEW EXPLODE(ARRAY(id)) t AS x",
-        "SELECT t.x AS id, at AS at FROM raw.events LATERAL VIEW EXPLODE(ARRAY(id + 1)) t AS x",
-    ),
-    "a constant": (PLAIN.replace("id AS", "1 AS"), PLAIN.replace("id AS", "2 AS")),
-}
+def edits(table: str) -> dict[str, tuple[str, str]]:
+    """What is edited, with the query before and after; PLAIN stands for the plain one."""
+    return {
+        what: (before.replace("PLAIN", PLAIN), after.replace("PLAIN", PLAIN))
+        for what, before, after in rows(table)
+    }
+
+
+SAME = edits("""
+another column | PLAIN | SELECT id AS id, at AS at, amount * 2 AS amount FROM raw.events
+an added column | PLAIN | SELECT id AS id, at AS at, amount AS amount, 1 AS one FROM raw.events
+a filter | PLAIN | PLAIN WHERE amount > 3
+a join | PLAIN
+  | SELECT e.id AS id, e.at AS at, f.amount AS amount FROM raw.events AS e LEFT JOIN raw.events AS
+    f ON f.id = e.id + 1
+a CTE | PLAIN | WITH e AS (PLAIN) SELECT id AS id, at AS at, amount AS amount FROM e
+a sub-query | PLAIN | SELECT s.id AS id, s.at AS at, 1 AS amount FROM (PLAIN) AS s
+a row of each key | PLAIN
+  | SELECT id AS id, at AS at, amount AS amount FROM (SELECT id, at, amount, ROW_NUMBER() OVER
+    (PARTITION BY id ORDER BY at DESC) AS nth FROM raw.events) WHERE nth = 1
+groups | PLAIN | SELECT id AS id, MAX(at) AS at, SUM(amount) AS amount FROM raw.events GROUP BY id
+a branch more | PLAIN | PLAIN UNION ALL SELECT id + 1000, at, amount FROM raw.events
+a branch less | PLAIN UNION ALL SELECT id + 1000, at, amount FROM raw.events | PLAIN
+a wider type | PLAIN
+  | SELECT CAST(id AS DECIMAL(38, 0)) AS id, at AS at, amount AS amount FROM raw.events
+wider than a cast | SELECT CAST(id AS INT) AS id, at AS at, amount AS amount FROM raw.events
+  | SELECT CAST(id AS BIGINT) AS id, at AS at, amount AS amount FROM raw.events
+other writing | SELECT NVL(id, 0) AS id, at AS at, amount AS amount FROM raw.events
+  | SELECT coalesce(id, 0) as id, at AS at, amount AS amount FROM raw.events
+CASE for IF | SELECT IF(id > 3, id, 0) AS id, at AS at, amount AS amount FROM raw.events
+  | SELECT CASE WHEN id > 3 THEN id ELSE 0 END AS id, at AS at, amount AS amount FROM raw.events
+""")
+OTHER = edits("""
+an expression | PLAIN | SELECT id + 1 AS id, at AS at, amount AS amount FROM raw.events
+in a CTE | WITH e AS (PLAIN) SELECT id AS id, at AS at FROM e
+  | WITH e AS (SELECT id + 1 AS id, at AS at, amount AS amount FROM raw.events) SELECT id AS id, at
+    AS at FROM e
+in a sub-query | SELECT s.id AS id, s.at AS at FROM (PLAIN) AS s
+  | SELECT s.id AS id, s.at AS at FROM (SELECT -id AS id, at AS at, amount AS amount FROM
+    raw.events) AS s
+with a join | PLAIN
+  | SELECT -e.id AS id, e.at AS at, f.amount AS amount FROM raw.events AS e LEFT JOIN raw.events AS
+    f ON f.id = e.id
+of the other side
+  | SELECT e.id AS id, f.at AS at FROM raw.events AS e JOIN raw.events AS f ON e.at = f.at
+  | SELECT f.id AS id, f.at AS at FROM raw.events AS e JOIN raw.events AS f ON e.at = f.at
+another column's | PLAIN | SELECT amount AS id, at AS at, amount AS amount FROM raw.events
+in every branch | PLAIN UNION ALL SELECT id, at, 1 FROM raw.events
+  | SELECT id + 1 AS id, at AS at, amount AS amount FROM raw.events UNION ALL SELECT id + 1, at, 1
+    FROM raw.events
+in one branch | PLAIN UNION ALL SELECT id * 2, at, 1 FROM raw.events
+  | PLAIN UNION ALL SELECT id * 3, at, 1 FROM raw.events
+in a window
+  | SELECT ROW_NUMBER() OVER (ORDER BY at) AS id, at AS at, amount AS amount FROM raw.events
+  | SELECT ROW_NUMBER() OVER (ORDER BY amount) AS id, at AS at, amount AS amount FROM raw.events
+unfolded | SELECT t.x AS id, at AS at FROM raw.events LATERAL VIEW EXPLODE(ARRAY(id)) t AS x
+  | SELECT t.x AS id, at AS at FROM raw.events LATERAL VIEW EXPLODE(ARRAY(id + 1)) t AS x
+a constant | SELECT 1 AS id, at AS at, amount AS amount FROM raw.events
+  | SELECT 2 AS id, at AS at, amount AS amount FROM raw.events
+""")
 
 
 def found(before: Graph, after: Graph) -> list[str]:
