@@ -118,8 +118,3 @@ def test_what_runs_by_itself_is_listed_and_what_failed_is_named(
     result = judge_instigators("sensors", [location])
     assert result.outcome is outcome
     assert text in result.message
-
-
-def test_many_names_are_cut() -> None:
-    location = LocationFacts(name="prod", switched_on=tuple("abcdefgh"))
-    assert judge_instigators("x", [location]).message == "switched on: a, b, c, d, e and 3 more"

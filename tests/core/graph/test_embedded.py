@@ -60,13 +60,3 @@ def test_what_is_read_is_what_the_rendered_query_names(name: str) -> None:
         graph, ModelName.parse(name), times, target=lambda _: None, inline_views=False
     ).query
     assert query.tables == set(stored_parents(graph, ModelName.parse(name)))
-
-
-def test_a_long_chain_is_followed_to_its_end() -> None:
-    chain = {"m.e0": model("EMBEDDED", "SELECT a FROM raw.t")}
-    for index in range(1, 30):
-        chain[f"m.e{index}"] = model("EMBEDDED", f"SELECT a FROM m.e{index - 1}")
-    chain["m.x"] = model("FULL", "SELECT a FROM m.e29")
-    graph = build(chain)
-    assert len(embedded_upstream(graph, ModelName("m", "x"))) == 30
-    assert stored_parents(graph, ModelName("m", "x")) == (ModelName("raw", "t"),)

@@ -76,11 +76,6 @@ def test_the_token_of_a_range_is_the_dsha_of_its_rows(first: int, last: int) -> 
     assert LedgerTokens(DAYS).of((day(first, last),)) == expected
 
 
-def test_the_token_of_several_ranges_is_the_dsha_of_all_their_rows() -> None:
-    rows = total(DAYS[number].rows for number in (1, 2, 5))
-    assert LedgerTokens(DAYS).of((day(1, 2), day(5))) == dsha(rows, COLUMNS)
-
-
 def test_the_token_of_a_whole_table_is_its_dsha_however_it_is_cut() -> None:
     rows = total(each.rows for each in DAYS)
     whole = replace(DAYS[0], interval=day(0, 40), rows=rows)

@@ -30,10 +30,6 @@ def value_of(texts: Mapping[str, str]) -> object:
         return importlib.import_module("vde_one").VALUE
 
 
-def test_a_module_is_run_from_its_text_with_the_packages_that_it_lies_in() -> None:
-    assert value_of(TEXTS) == 3
-
-
 def test_two_versions_of_a_module_never_meet() -> None:
     assert value_of(TEXTS) == 3
     assert value_of({**TEXTS, "vde_shop/deep/inner.py": "DEEP = 5\n"}) == 6

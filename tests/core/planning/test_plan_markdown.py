@@ -106,11 +106,3 @@ def test_nothing_is_called_up_to_date_that_waits() -> None:
         assert f"\n- {first}" in text
         assert f"\n- {waits[0]}\n" in text
         assert "up to date" not in text
-
-
-def test_of_many_that_wait_the_rest_is_counted() -> None:
-    waits = [f"Waits: m.m{number}: m.other is not built yet" for number in range(23)]
-    text = plan_markdown(plan(landed().services(), graph_of(PROJECT)), waits)
-    assert "m.m19:" in text
-    assert "m.m20:" not in text
-    assert "\n- and 3 more wait.\n" in text

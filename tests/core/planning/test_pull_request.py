@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
 import pytest
@@ -12,13 +11,11 @@ from tests.app.memory_world import PROJECT, MemoryWorld, build, graph_of
 from vde_dagster.app.promote.taking import plan_promotion
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.planning.plan_markdown import plan_markdown
-from vde_dagster.core.planning.plan_text import MOST
 from vde_dagster.core.planning.pull_request import (
     BuiltRows,
     ComparedRows,
     PullRequest,
     read_request,
-    request_environment,
     request_markdown,
     write_request,
 )
@@ -50,10 +47,6 @@ def test_what_is_no_record_is_refused_with_its_name(content: Any) -> None:
         read_request(content, name="pr_42.json", environment="pr_42")
 
 
-def test_the_environment_has_the_name_of_the_request() -> None:
-    assert request_environment("42") == "pr_42"
-
-
 def test_the_summary_says_what_was_tested_built_and_compared() -> None:
     assert request_markdown(BUILT, None, [DAILY]) == (
         "## pr\\_42 is built and can be promoted to prod\n\n"
@@ -64,11 +57,6 @@ def test_the_summary_says_what_was_tested_built_and_compared() -> None:
         "| --- | ---: | ---: | --- |\n"
         "| `mart.daily` | 1,000 | 1,200 | other rows in 2 days |\n"
     )
-
-
-def test_names_of_environments_are_no_marks_of_markdown() -> None:
-    request = PullRequest(environment="pr_42", target="pre_prod_")
-    assert "| model | in pre\\_prod\\_ | in pr\\_42 | |" in request_markdown(request, None, [DAILY])
 
 
 def test_the_summary_has_the_plan_that_is_approved() -> None:
@@ -90,13 +78,3 @@ def test_a_failure_is_shown_as_it_is() -> None:
     assert text == ("## pr\\_42 is not built\n\n````\nno ``` table\n| a |\n````\n"), (
         "a fence has more backticks than the text in it"
     )
-
-
-def test_a_long_list_of_models_is_counted() -> None:
-    rows = [
-        ComparedRows(model=f"m.m{number}", before=None, after=1, said="new")
-        for number in range(MOST + 3)
-    ]
-    text = request_markdown(BUILT, None, rows)
-    assert len(re.findall(r"^\| `m\.m", text, flags=re.MULTILINE)) == MOST
-    assert "| and 3 more | | | |" in text

@@ -162,12 +162,6 @@ def test_grouping_is_plain_where_each_key_has_one_value(
     assert (group.is_plain, group.is_all) == (is_plain, is_all)
 
 
-def test_distinct_on_has_its_keys() -> None:
-    found = select("SELECT DISTINCT ON (a) a, b FROM t ORDER BY a, b", "postgres").distinct_on
-    assert found is not None
-    assert [each.name for each in found.find_all(exp.Column)] == ["a"]
-
-
 @pytest.mark.parametrize(
     "sql, dialect, union_all, others",
     [

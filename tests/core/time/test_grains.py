@@ -147,13 +147,6 @@ def test_no_interval_is_shorter_or_longer_than_its_unit_may_be(
     assert unit.grain.floor(border) == border
 
 
-def test_units_stand_from_the_finest_to_the_coarsest() -> None:
-    for units in (list(Grain), list(IntervalUnit)):
-        lengths = [each.shortest for each in units]
-        assert lengths == sorted(lengths)
-        assert len(set(lengths)) == len(lengths)
-
-
 @given(st.timedeltas(timedelta(0), timedelta(days=99_999)))
 def test_a_length_that_is_written_is_read_back(length: timedelta) -> None:
     seconds = timedelta(seconds=length // timedelta(seconds=1))

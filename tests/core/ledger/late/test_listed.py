@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import timedelta
 
 from tests.state.builders import KEY, RAW, START, change, day, intent, mark, publication, session
 from vde_dagster.core.ledger.late.listed import (
@@ -103,7 +103,3 @@ def test_a_mark_is_listed_with_the_one_before() -> None:
     assert (first.latest_sequence_number, first.previous_sequence_number) == (2, 1)
     assert (first.session_id, first.moved_at) == ("w1", START)
     assert (second.session_id, second.previous_snapshot_id) == (None, None)
-
-
-def test_the_date_of_an_hour_is_that_of_utc() -> None:
-    assert listed_session(DONE).from_event_date == date(2024, 1, 1)
