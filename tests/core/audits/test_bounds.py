@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from vde_dagster.core.errors import Problem, ProjectInvalid
-from vde_dagster.project.loading import load_project
+from tests.core.written_project import problems_in, write_project
+from vde_dagster.core.errors import Problem
 
 SOURCES = """
 - name: raw.t
@@ -20,17 +20,10 @@ BY_TIME = "INCREMENTAL_BY_TIME_RANGE (time_column ts)"
 
 
 def problems(folder: Path, query: str, calls: str = "own", kind: str = BY_TIME) -> list[Problem]:
-    for name in ("models/m", "audits"):
-        (folder / name).mkdir(parents=True)
-    (folder / "vde.yaml").write_text("name: p\ndefaults:\n  start: 2024-01-01\n")
-    (folder / "external_models.yaml").write_text(SOURCES)
-    (folder / "models/m/x.sql").write_text(MODEL.format(kind=kind, calls=calls))
-    (folder / "audits/own.sql").write_text(f"AUDIT (name own);\nSELECT *\n{query}")
-    try:
-        load_project(folder)
-    except ProjectInvalid as error:
-        return list(error.problems)
-    return []
+    model = MODEL.format(kind=kind, calls=calls)
+    audit = f"AUDIT (name own);\nSELECT *\n{query}"
+    write_project(folder, SOURCES, {"models/m/x.sql": model, "audits/own.sql": audit})
+    return problems_in(folder)
 
 
 MISSING = [

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.core.written_project import write_project
 from vde_dagster.core.errors import ProjectInvalid
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.graph.render_model import reads_of
@@ -36,24 +37,21 @@ LENGTHS = {"3 days": 72, "2 hours": 2, "1 day": 24}
 
 
 def loaded(folder: Path, time: str, cron: str, window: object) -> Graph:
-    (folder / "models/m").mkdir(parents=True)
-    (folder / "vde.yaml").write_text("name: p\ndefaults:\n  start: 2024-01-01\n")
-    (folder / "external_models.yaml").write_text(
-        "- name: raw.t\n  columns: {id: int, ts: timestamp}\n"
-    )
     written, pattern = TIMES[time]
     column = f'(at, "{pattern}")' if pattern else "at"
-    (folder / "models/m/p.sql").write_text(
+    parent = (
         f"MODEL (name m.p, kind INCREMENTAL_BY_TIME_RANGE (time_column {column}), "
         f"cron '{OF_PARENT.get(time, '@daily')}');\nSELECT id, {written} AS at FROM raw.t "
         "WHERE ts BETWEEN @start_dt AND @end_dt"
     )
-    (folder / "models/m/x.py").write_text(
+    model = (
         "from vde_dagster import model\n\n\n"
         '@model(name="m.x", kind={"name": "INCREMENTAL_BY_TIME_RANGE", "time_column": "at"}, '
         f'cron="{cron}", columns={{"at": "timestamp"}}, depends_on={{"m.p": {window!r}}})\n'
         'def run(context):\n    return context.table("m.p")\n'
     )
+    source = "- name: raw.t\n  columns: {id: int, ts: timestamp}\n"
+    write_project(folder, source, {"models/m/p.sql": parent, "models/m/x.py": model})
     return load_project(folder).graph
 
 

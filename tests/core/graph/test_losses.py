@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from vde_dagster.core.errors import Problem, ProjectInvalid
-from vde_dagster.project.loading import load_project
+from tests.core.written_project import problems_in, write_project
+from vde_dagster.core.errors import Problem
 
 BY_TIME = "INCREMENTAL_BY_TIME_RANGE (time_column at)"
 BY_KEY = "INCREMENTAL_BY_UNIQUE_KEY (unique_key id)"
@@ -31,17 +31,10 @@ SOURCES = """
 def problems(
     folder: Path, query: str, kind: str = BY_TIME, cron: str = "@daily", **others: str
 ) -> list[Problem]:
-    (folder / "models/m").mkdir(parents=True)
-    (folder / "vde.yaml").write_text("name: p\ndefaults:\n  start: 2024-01-01\n")
-    (folder / "external_models.yaml").write_text(SOURCES)
-    written = {"x": f"MODEL (name m.x, kind {kind}, cron '{cron}');\n{query}", **others}
-    for name, text in written.items():
-        (folder / f"models/m/{name}.sql").write_text(text)
-    try:
-        load_project(folder)
-    except ProjectInvalid as error:
-        return list(error.problems)
-    return []
+    models = {"x": f"MODEL (name m.x, kind {kind}, cron '{cron}');\n{query}", **others}
+    files = {f"models/m/{name}.sql": text for name, text in models.items()}
+    write_project(folder, SOURCES, files)
+    return problems_in(folder)
 
 
 def where(condition: str) -> str:

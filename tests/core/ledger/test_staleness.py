@@ -9,9 +9,9 @@ import pytest
 
 from tests.app.memory_world import SOURCE, graph_of, hour_of
 from tests.app.shop_world import SALES, SHOP, day
+from tests.core.ledger.ledger_entries import entry_of
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.graph.render_model import reads_of
-from vde_dagster.core.ledger.dsha import RowSum
 from vde_dagster.core.ledger.entries import EntryStatus, LedgerEntry
 from vde_dagster.core.ledger.staleness import (
     LatestChanges,
@@ -39,12 +39,6 @@ class Changed:
         return LatestChanges.of([self.times.get(name, ())]).within(read) == 0
 
 
-def entry(interval: Interval) -> LedgerEntry:
-    return LedgerEntry(
-        interval=interval, rows=RowSum(), columns=(), digest="", work_id="w", iceberg_snapshot_id=1
-    )
-
-
 def stale(
     name: ModelName,
     times: Times,
@@ -55,7 +49,7 @@ def stale(
     is_sequential: bool = False,
     goes_on: bool = False,
 ) -> list[Interval]:
-    looked_at = [entry(each) for each in DAYS] if entries is None else entries
+    looked_at = [entry_of(each) for each in DAYS] if entries is None else entries
     found = list(
         stale_entries(
             looked_at,
@@ -110,15 +104,15 @@ def test_a_source_that_is_read_without_bounds_makes_every_interval_stale(conditi
 
 def test_a_model_that_moved_is_found_through_a_view() -> None:
     assert stale(TRIPLE_NAME, (day(2),), of=SALES_NAME) == [day(2)]
-    whole = [entry(day(1, 3))]
+    whole = [entry_of(day(1, 3))]
     assert stale(TOTAL_NAME, (day(2),), of=TRIPLE_NAME, entries=whole) == [day(1, 3)]
 
 
 def test_what_counts_as_missing_is_not_stale_besides() -> None:
     marked = [
-        replace(entry(day(1)), status=EntryStatus.OUTDATED),
-        replace(entry(day(2)), status=EntryStatus.EMPTY),
-        entry(day(3)),
+        replace(entry_of(day(1)), status=EntryStatus.OUTDATED),
+        replace(entry_of(day(2)), status=EntryStatus.EMPTY),
+        entry_of(day(3)),
     ]
     assert stale(SALES_NAME, None, entries=marked) == [day(3)]
 

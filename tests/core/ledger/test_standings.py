@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.core.ledger.ledger_entries import entry_of
 from tests.core.time.scheduled_models import model, spans
 from vde_dagster.core.columns import Column
 from vde_dagster.core.ledger.dsha import RowSum
@@ -32,15 +33,8 @@ def hour(number: int, length: int = 1) -> Interval:
 
 
 def entry(number: int, status: EntryStatus = EntryStatus.COMPUTED) -> LedgerEntry:
-    return LedgerEntry(
-        interval=hour(number),
-        rows=RowSum(rows=number),
-        columns=COLUMNS,
-        digest="d",
-        work_id="w",
-        iceberg_snapshot_id=1,
-        status=status,
-    )
+    rows = RowSum(rows=number)
+    return entry_of(hour(number), rows, columns=COLUMNS, digest="d", status=status)
 
 
 ENTRIES = (entry(0), entry(1, EntryStatus.OUTDATED), entry(2, EntryStatus.EMPTY), entry(3))

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.core.ledger.ledger_entries import entry_of
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Place
 from vde_dagster.core.graph.graph import Graph, build_graph
@@ -56,14 +57,7 @@ def entry(
     number: int, rows: RowSum | None = None, *, columns: tuple[Column, ...] = COLUMNS
 ) -> LedgerEntry:
     loaded = RowSum(rows=number + 1, sum=number**40 % 2**128) if rows is None else rows
-    return LedgerEntry(
-        interval=day(number),
-        rows=loaded,
-        columns=columns,
-        digest=dsha(loaded, columns),
-        work_id="w",
-        iceberg_snapshot_id=1,
-    )
+    return entry_of(day(number), loaded, columns=columns, digest=dsha(loaded, columns))
 
 
 # Tokens

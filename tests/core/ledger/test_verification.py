@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
+from tests.core.ledger.ledger_entries import entry_of
 from vde_dagster.core.columns import Column
 from vde_dagster.core.ledger.dsha import DEFAULT_ALGORITHM, MURMUR3_128, RowSum, total
 from vde_dagster.core.ledger.entries import LedgerEntry
@@ -25,22 +27,8 @@ def day(number: int) -> Interval:
     return Interval(start, start + timedelta(days=1))
 
 
-def entry(
-    number: int,
-    rows: RowSum,
-    *,
-    columns: tuple[Column, ...] = ID,
-    algorithm: str = DEFAULT_ALGORITHM,
-) -> LedgerEntry:
-    return LedgerEntry(
-        interval=day(number),
-        rows=rows,
-        columns=columns,
-        digest="",
-        work_id="w",
-        iceberg_snapshot_id=1,
-        algorithm=algorithm,
-    )
+def entry(number: int, rows: RowSum, columns: tuple[Column, ...] = ID, **more: Any) -> LedgerEntry:
+    return entry_of(day(number), rows, columns=columns, **more)
 
 
 ENTRIES = (entry(0, RowSum(rows=2, sum=20)), entry(1, RowSum(rows=1, sum=7)))

@@ -10,6 +10,7 @@ import duckdb
 import pytest
 from sqlglot import parse_one
 
+from tests.core.written_project import problems_in, write_project
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Finding, ProjectInvalid
 from vde_dagster.core.names import ModelName
@@ -17,7 +18,7 @@ from vde_dagster.core.sql.canonical import CanonicalQuery, canonicalize
 from vde_dagster.core.sql.interval_ends import Reader, cut_off
 from vde_dagster.core.sql.macros import TimeRange, resolve_time_macros
 from vde_dagster.core.time.intervals import Interval
-from vde_dagster.project.loading import load_for_comparison, load_project
+from vde_dagster.project.loading import load_for_comparison
 
 TABLE = ModelName("raw", "t")
 TYPES = {
@@ -167,18 +168,13 @@ def test_advice_for_an_instant_names_the_macro_of_its_type() -> None:
 def test_what_would_be_left_out_is_reported_with_its_line_when_a_project_is_loaded(
     tmp_path: Path,
 ) -> None:
-    (tmp_path / "models/m").mkdir(parents=True)
-    (tmp_path / "vde.yaml").write_text("name: p\ndefaults:\n  start: 2024-01-01\n")
-    (tmp_path / "external_models.yaml").write_text(
-        "- name: raw.t\n  columns: {id: int, f: double}\n"
-    )
-    (tmp_path / "models/m/x.sql").write_text(
+    model = (
         "MODEL (name m.x, kind INCREMENTAL_UNMANAGED);\nWITH q AS (SELECT id, f AS at FROM raw.t)\n"
         "SELECT id, at FROM q\nWHERE at BETWEEN @start_epoch AND @end_epoch"
     )
-    with pytest.raises(ProjectInvalid) as caught:
-        load_project(tmp_path)
-    (problem,) = caught.value.problems
+    source = "- name: raw.t\n  columns: {id: int, f: double}\n"
+    write_project(tmp_path, source, {"models/m/x.sql": model})
+    (problem,) = problems_in(tmp_path)
     assert (str(problem.place.path), problem.place.line) == ("models/m/x.sql", 4)
     assert "@end_epoch is the last whole second of the interval" in problem.message
     assert problem.advice.endswith("`value >= @start_epoch AND value < @end_epoch + 1`.")
