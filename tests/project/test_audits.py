@@ -18,10 +18,8 @@ from vde_dagster.core.audits.values import Check, EachRow, FailingRows, Total, U
 from vde_dagster.core.errors import Problem, ProjectInvalid
 from vde_dagster.core.model.fingerprint import metadata_parts
 from vde_dagster.core.model.model import Model
-from vde_dagster.project.cache.models import ModelCache
-from vde_dagster.project.configuration import Configuration, find_configuration
 from vde_dagster.project.formatting.models import format_model
-from vde_dagster.project.loading import load_files, load_project
+from vde_dagster.project.loading import load_project
 from vde_dagster.project.model_files import read_model
 
 SOURCES = "- name: raw.rows\n  columns: {id: int, shop: string, at: timestamp}\n- name: raw.known\n  columns: {id: int}\n"
@@ -295,17 +293,6 @@ def test_the_text_of_an_audit_is_part_of_the_metadata_and_its_layout_is_not(tmp_
     )
 
 
-def test_models_with_audits_are_known_again(tmp_path: Path) -> None:
-    loaded(tmp_path, "above (column := id), not_null (columns := (id))", a=ABOVE)
-    configuration: Configuration = find_configuration(tmp_path)[0]
-    cache = ModelCache(path=tmp_path / "kept.sqlite")
-    first = load_files(configuration, cache).graph[CHECKED].model
-    again = load_files(configuration, cache).graph[CHECKED].model
-    assert again == first
-    assert [each.place for each in again.audits] == [each.place for each in first.audits]
-    assert spark(again) == ["SELECT * FROM this_model WHERE id > 5"]
-
-
 def test_python_models_call_audits_of_the_project(tmp_path: Path) -> None:
     code = (
         "from vde_dagster import model\n\n"
@@ -391,44 +378,29 @@ def check_text(check: Check) -> str:
 
 
 @pytest.mark.parametrize(
-    "arguments,words",
-    [
-        ({"column": "id", "bound": "cost"}, """Write {"sql": 'cost'} for the SQL, or {"sql": "'cost'"} for the text."""),
-        ({"column": "id", "bound": "COST + 1"}, "'COST + 1' is a text in Python"),
-        ({"column": "id", "bound": "current_date()"}, "would be something else in SQL"),
-        ({"column": "id", "bound": "@start_ds"}, "would be something else in SQL"),
-        ({"column": "id", "bound": ["a", "cost"]}, "'cost' is a text in Python"),
-        ({"column": "id", "bound": {"sql": "cost +"}}, "'cost +' is no SQL expression"),
-    ],
-)  # fmt: skip
-def test_a_text_that_may_be_sql_is_refused_for_an_audit_of_the_project(
-    tmp_path: Path, arguments: Mapping[str, object], words: str
-) -> None:
-    text = python_text([("above", arguments)])
-    written(tmp_path, {"models/m/x.py": text, "audits/a.sql": ABOVE})
-    with pytest.raises(ProjectInvalid) as found:
-        load_project(tmp_path)
-    (problem,) = found.value.problems
-    assert words in str(problem)
-    assert problem.place.line == 4
-
-
-@pytest.mark.parametrize(
     "audit,arguments,words",
     [
+        ("above", {"column": "id", "bound": "cost"}, """Write {"sql": 'cost'} for the SQL, or {"sql": "'cost'"} for the text."""),
+        ("above", {"column": "id", "bound": "COST + 1"}, "'COST + 1' is a text in Python"),
+        ("above", {"column": "id", "bound": "current_date()"}, "would be something else in SQL"),
+        ("above", {"column": "id", "bound": "@start_ds"}, "would be something else in SQL"),
+        ("above", {"column": "id", "bound": ["a", "cost"]}, "'cost' is a text in Python"),
+        ("above", {"column": "id", "bound": {"sql": "cost +"}}, "'cost +' is no SQL expression"),
         ("accepted_range", {"column": "id", "min_v": "cost"}, "'cost' is a text in Python"),
         ("accepted_values", {"column": "shop", "is_in": ["a", "'b'"]}, """"'b'" is a text"""),
         ("not_accepted_values", {"column": "shop", "is_in": '"b"'}, "is a text in Python"),
         ("match_regex_pattern_list", {"column": "shop", "patterns": ["'^a$'"]}, "is a text"),
     ],
-)
-def test_a_bound_or_word_that_may_be_sql_is_refused(
+)  # fmt: skip
+def test_a_text_that_may_be_sql_is_refused(
     tmp_path: Path, audit: str, arguments: Mapping[str, object], words: str
 ) -> None:
-    written(tmp_path, {"models/m/x.py": python_text([(audit, arguments)])})
+    text = python_text([(audit, arguments)])
     with pytest.raises(ProjectInvalid) as found:
-        load_project(tmp_path)
-    assert words in str(found.value)
+        load_project(written(tmp_path, {"models/m/x.py": text, "audits/a.sql": ABOVE}))
+    (problem,) = found.value.problems
+    assert words in str(problem)
+    assert problem.place.line == 4
 
 
 def test_seeds_call_audits_of_the_project(tmp_path: Path) -> None:

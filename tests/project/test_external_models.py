@@ -122,12 +122,6 @@ def test_only_the_lines_of_columns_that_differ_change(
     assert list(found.updated) == [ModelName("raw", "orders")]
 
 
-def test_the_projects_own_catalog_may_stand_in_a_name() -> None:
-    found = refreshed("- name: LAKE.raw.t\n  columns: {a: int}\n", t=table("a bigint"))
-    assert found.text == "- name: LAKE.raw.t\n  columns: {a: bigint}\n"
-    assert found.added == ()
-
-
 def test_what_differs_is_named_column_by_column() -> None:
     found = refreshed(WRITTEN, orders=table("id int", "at timestamp", "note string"))
     assert found.updated[ModelName("raw", "orders")] == (

@@ -66,11 +66,6 @@ def test_a_section_that_the_file_does_not_have_is_taken_as_it_is_given(tmp_path:
     assert found.spark.master == "yarn"
 
 
-def test_without_settings_nothing_is_given(folder: Path) -> None:
-    assert read(folder).given == {}
-    assert read_configuration(folder).given == {}
-
-
 def test_values_from_the_environment_are_kept_by_name_and_hidden(folder: Path) -> None:
     url = "postgresql://vde:${OUR_PASSWORD}@db/vde"
     given = {"state": {"url": url}, "spark": {"conf": {KEY: "${OUR_KEY}"}}}

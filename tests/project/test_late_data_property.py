@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import timedelta
+from itertools import product
 
 import pytest
 
@@ -103,10 +104,6 @@ def test_what_decides_nothing_in_stateless_mode_is_refused(option: str, sources:
     assert "mode stateful" in problem.advice
 
 
-def test_stateful_mode_is_no_stateless_policy() -> None:
-    assert sql_model(f"{RANGE}, late_data (mode stateful, sources raw.orders)").stateless is None
-
-
 # Bad input. Each part of the property stands on a line of its own: `late_data (` on line 3.
 WRONG: list[tuple[str, int, str, str]] = [
     ("()", 3, "late_data needs mode and sources", "late_data (mode stateless, sources (raw.orders))"),
@@ -181,20 +178,22 @@ def test_a_wrong_policy_of_a_python_model_is_reported_at_its_argument(
     assert text.splitlines()[problem.place.line - 1].startswith("    late_data=")
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [
-        "FULL",
-        "VIEW",
-        "EMBEDDED",
-        "MANAGED",
-        "INCREMENTAL_BY_UNIQUE_KEY (unique_key id)",
-        "INCREMENTAL_BY_PARTITION",
-        "SCD_TYPE_2_BY_TIME (unique_key id, updated_at_name ts)",
-        "SCD_TYPE_2_BY_COLUMN (unique_key id, columns shop)",
-    ],
+OTHER_KINDS = (
+    "FULL",
+    "VIEW",
+    "EMBEDDED",
+    "MANAGED",
+    "INCREMENTAL_BY_UNIQUE_KEY (unique_key id)",
+    "INCREMENTAL_BY_PARTITION",
+    "SCD_TYPE_2_BY_TIME (unique_key id, updated_at_name ts)",
+    "SCD_TYPE_2_BY_COLUMN (unique_key id, columns shop)",
 )
-@pytest.mark.parametrize("mode", ["stateful", "stateless"])
+
+
+@pytest.mark.parametrize(
+    "kind,mode",
+    [*product(OTHER_KINDS, ("stateful", "stateless")), ("INCREMENTAL_UNMANAGED", "stateful")],
+)
 def test_other_kinds_have_no_policy(kind: str, mode: str) -> None:
     partitioned = "partitioned_by (id), " if "PARTITION" in kind else ""
     (problem,) = refused(
@@ -222,15 +221,6 @@ def test_an_append_only_model_reads_the_interval_to_bound_a_column_and_for_nothi
     (problem,) = refused(UNMANAGED + query)
     assert "appends each new row of the source once, but @end_ds does more" in problem.message
     assert "BETWEEN @start_ts AND @end_ts" in problem.advice
-    assert problem.place.line == 2
-
-
-def test_an_unmanaged_model_has_no_stateful_policy() -> None:
-    (problem,) = refused(
-        "MODEL (name m.x, kind INCREMENTAL_UNMANAGED,\n"
-        "late_data (mode stateful, sources raw.orders));\nSELECT id FROM raw.orders"
-    )
-    assert "late_data needs the kind INCREMENTAL_BY_TIME_RANGE" in problem.message
     assert problem.place.line == 2
 
 

@@ -67,6 +67,7 @@ def test_a_commit_is_named_by_its_hash_whole_or_short(repository: Path, length: 
         assert (found.commit, found.root) == (first, f"{first[:length]}:")
         assert found.title == f"{first[:length]} ({first[:8]})"
         assert contents(found.folder) == encoded(ONE)
+    assert not found.folder.exists()
 
 
 def test_what_is_not_committed_is_in_no_revision_and_stays_as_it_is(repository: Path) -> None:
@@ -81,12 +82,6 @@ def test_what_is_not_committed_is_in_no_revision_and_stays_as_it_is(repository: 
     }
     assert contents(repository) == before  # also .git, with its index
     assert git(repository, "status", "--porcelain") == status
-
-
-def test_the_files_of_a_revision_are_gone_afterwards(repository: Path) -> None:
-    with project_at("v1", repository) as found:
-        assert found.folder.is_dir()
-    assert not found.folder.exists()
 
 
 def test_a_project_may_be_a_folder_of_a_repository(tmp_path: Path) -> None:
@@ -148,14 +143,6 @@ def test_a_name_that_is_both_is_the_folder(
     assert revision("git:models", repository) == encoded(ONE)
 
 
-def test_a_folder_needs_neither_git_nor_a_repository(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with project_at(str(tmp_path), tmp_path / "nowhere") as found:
-        assert (found.folder, found.root) == (tmp_path, f"{tmp_path}/")
-
-
 @pytest.mark.parametrize(
     "named,reported",
     [
@@ -174,15 +161,6 @@ def test_a_name_that_is_nothing_is_refused_with_advice(
     repository: Path, named: str, reported: str
 ) -> None:
     assert reported in refusal(named, repository)
-
-
-def test_a_tag_of_something_else_than_a_commit_is_no_revision(repository: Path) -> None:
-    git(repository, "tag", "file", "HEAD:vde.yaml")
-    assert "neither a folder nor a git revision" in refusal("file", repository)
-
-
-def test_a_repository_without_commits_has_no_revision(tmp_path: Path) -> None:
-    assert "'HEAD' is neither" in refusal("HEAD", new_repository(tmp_path / "new"))
 
 
 def test_a_shallow_clone_says_what_brings_its_history(repository: Path, tmp_path: Path) -> None:

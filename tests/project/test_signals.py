@@ -10,18 +10,16 @@ from pathlib import Path
 
 import pytest
 
-import vde_dagster
 from tests.project.headers import QUERY, python_text
 from tests.project.test_loading import write
-from vde_dagster.core.errors import EvaluationFailed, Place, Problem, ProjectInvalid, Refused
+from vde_dagster.core.errors import EvaluationFailed, Problem, ProjectInvalid, Refused
 from vde_dagster.core.model.model import Model, ModelSource
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import Interval
 from vde_dagster.project.defaults import Defaults
 from vde_dagster.project.loading import ProjectFiles, load_project
 from vde_dagster.project.model_files import read_model
-from vde_dagster.project.problems import Problems
-from vde_dagster.project.signals import load_signals, ready_intervals, signal, value_of
+from vde_dagster.project.signals import load_signals, ready_intervals, value_of
 
 DOCUMENT = Path(__file__).parents[2] / "docs/models.md"
 START = datetime(2024, 1, 1, tzinfo=UTC)
@@ -148,20 +146,6 @@ def test_a_signal_gets_the_execution_time_where_it_asks_for_it_and_aware_instant
     assert asked("s (hours := 7)", code) == (days(0, 3),)
 
 
-def test_a_file_may_have_dataclasses_and_functions_of_its_own() -> None:
-    code = (
-        "from __future__ import annotations\nfrom dataclasses import dataclass\n"
-        "from vde_dagster import signal\n"
-        "@dataclass\nclass Rule:\n    first: int\n"
-        "def rule():\n    return Rule(2)\n"
-        "@signal()\ndef s(batch):\n    return [x for x in batch if x[0].day >= rule().first]\n"
-    )
-    model = model_with("s")
-    files = {"signals/s.py": code}
-    source = ModelSource(path=model.source.path, text=model.source.text, defaults=model.source.defaults, attachments=files)  # fmt: skip
-    assert ready_intervals(read_model(source), UNITS, execution_time=NOW) == (days(1, 4),)
-
-
 FAILING: list[tuple[str, str, str]] = [
     ("s", "@signal()\ndef s(batch):\n    return 1 / 0\n", "s failed at signals/s.py:6: ZeroDivisionError: division by zero"),
     ("s", "@signal()\ndef s(batch):\n    raise SystemExit(3)\n", "s failed at signals/s.py:6: SystemExit: 3"),
@@ -229,21 +213,6 @@ def test_a_signal_of_two_files_is_reported() -> None:
     (problem,) = problems_of({"a": code, "b": code})
     assert str(problem.place) == "signals/b.py:4"
     assert "also at signals/a.py:4" in problem.message
-
-
-def test_only_files_of_signals_count() -> None:
-    assert not load_signals({"macros/a.py": "raise ValueError"}).problems
-
-
-def test_unknown_signals_are_reported_unless_their_file_is_broken() -> None:
-    place = Place(path=Path("models/m/x.sql"), line=7)
-    calls = model_with("s, other").signals
-    declaring = HEAD + "@signal()\ndef s(batch): ..."
-    both = "@signal('Other')\ndef s(batch): ..."
-    for code, count in ((declaring, 1), (declaring + "\n1 / 0", 1), ("1 / 0", 2), (both, 0)):
-        problems = Problems()
-        load_signals({"signals/a.py": code}).files_of(calls, place, problems)
-        assert [str(each.place) for each in problems.found] == ["models/m/x.sql:7"] * count
 
 
 # In a project
@@ -314,8 +283,3 @@ def test_another_predicate_is_metadata_and_how_it_is_written_is_nothing(tmp_path
     assert first.data == other.data
     assert first.metadata != other.metadata
     assert first == same
-
-
-def test_the_decorator_is_public() -> None:
-    assert vde_dagster.signal is signal
-    assert "signal" in vde_dagster.__all__

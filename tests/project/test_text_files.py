@@ -107,22 +107,6 @@ def test_a_yaml_text_of_too_many_entries_is_not_composed_to_its_end(
     assert composed <= 2 * 100
 
 
-@pytest.mark.parametrize("ends", ["sys.exit(3)", "os._exit(3)", "exit()"])
-def test_a_macro_that_ends_the_process_is_told_with_its_place(tmp_path: Path, ends: str) -> None:
-    folder = tmp_path / "shop"
-    assert call("init", folder).exit_code == 0
-    (folder / "macros").mkdir(exist_ok=True)
-    text = "import os\nimport sys\nfrom vde_dagster import macro\n\n\n@macro()\ndef ends():\n    "
-    (folder / "macros" / "ends.py").write_text(f"{text}{ends}\n", encoding="utf-8")
-    (folder / "models" / "ends.sql").write_text(
-        "MODEL (name a.ends, kind FULL);\nSELECT @ends() AS id\n", encoding="utf-8"
-    )
-    done = call("plan", "--project", folder)
-    assert done.exit_code == 1
-    assert "models/ends.sql:2: the macro @ends failed at macros/ends.py:8: " in done.stderr
-    assert "which would end the whole process" in done.stderr
-
-
 def test_what_a_macro_prints_does_not_break_json(tmp_path: Path) -> None:
     folder = tmp_path / "shop"
     assert call("init", folder).exit_code == 0

@@ -116,36 +116,13 @@ def test_what_is_so_anyway_is_accepted(header: str, tmp_path: Path) -> None:
     assert NAME in load_project(project(tmp_path, f"MODEL (name m.x, {header});\n{TIMED}")).graph
 
 
-@pytest.mark.parametrize("kind", ["VIEW", "EMBEDDED"])
+@pytest.mark.parametrize("kind", ["VIEW", "EMBEDDED", "SEED (path '../../seeds/x.csv')"])
 def test_what_has_no_intervals_may_allow_partial_ones(kind: str, tmp_path: Path) -> None:
-    text = f"MODEL (name m.x, kind {kind}, allow_partials true);\nSELECT id FROM raw.t"
-    assert NAME in load_project(project(tmp_path, text)).graph
-
-
-def test_a_seed_has_no_intervals_that_could_be_partial(tmp_path: Path) -> None:
     (tmp_path / "seeds").mkdir()
     (tmp_path / "seeds/x.csv").write_text("id\n1\n")
-    text = "MODEL (name m.x, kind SEED (path '../../seeds/x.csv'), allow_partials true)"
+    query = "" if "SEED" in kind else ";\nSELECT id FROM raw.t"
+    text = f"MODEL (name m.x, kind {kind}, allow_partials true){query}"
     assert NAME in load_project(project(tmp_path, text)).graph
-
-
-SESSIONS = f"MODEL (name m.above, kind {RANGE});\n{TIMED}"
-
-
-@pytest.mark.parametrize("source", ["m.above", "'M.Above|ts'", "(m.above (tracked_by ts))"])
-def test_a_session_follows_no_model_of_the_project(source: str, tmp_path: Path) -> None:
-    query = TIMED.replace("raw.t", "m.above")
-    text = (
-        f"MODEL (name m.x, kind {RANGE},\nlate_data (mode stateless,\nsources {source}));\n{query}"
-    )
-    folder = project(tmp_path, text)
-    (folder / "models/m/above.sql").write_text(SESSIONS)
-    (problem,) = problems_of(folder)
-    assert (str(problem.place.path), problem.place.line) == ("models/m/x.sql", 3)
-    assert "m.above is a model of this project" in problem.message
-    assert "leave late_data out" in problem.advice
-    with pytest.raises(ProjectInvalid, match="model of this project"):
-        load_for_comparison(folder)
 
 
 def test_a_table_whose_name_is_made_when_it_runs_is_refused() -> None:

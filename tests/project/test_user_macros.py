@@ -8,7 +8,7 @@ import pytest
 import sqlglot
 
 from vde_dagster.core.errors import Place
-from vde_dagster.project.macros.files import UserMacro, load_user_macros, macro
+from vde_dagster.project.macros.files import UserMacro, load_user_macros
 from vde_dagster.project.macros.language import MacroScope, Statements, read_statements
 from vde_dagster.project.problems import Problems
 
@@ -209,11 +209,6 @@ def test_a_call_that_cannot_be_is_reported_with_the_place_of_the_model(
     assert "Traceback" not in problem
 
 
-def test_a_name_without_a_macro_is_answered_with_one_like_it() -> None:
-    _, (problem,) = read("SELECT @with_sufix(a)")
-    assert "Did you mean with_suffix?" in problem
-
-
 def test_only_the_files_that_were_called_are_used() -> None:
     files = {
         "macros/a.py": HEAD + "@macro()\ndef one():\n    return '@two()'\n",
@@ -271,21 +266,6 @@ def test_a_file_is_run_once_for_each_text(tmp_path: Path) -> None:
     assert log.read_text() == "x"
     load_user_macros({PATH: text + "# another\n"})
     assert log.read_text() == "xx"
-
-
-def test_other_names_of_a_file_are_no_macros() -> None:
-    macros, problems = load_user_macros({PATH: LIBRARY})
-    assert problems == ()
-    assert "helper" not in macros
-    assert {"add", "renamed", "text"} <= set(macros)
-
-
-def test_the_decorator_leaves_the_function_as_it_was() -> None:
-    @macro("named")
-    def double(x: int) -> int:
-        return 2 * x
-
-    assert double(4) == 8
 
 
 ASKING = (

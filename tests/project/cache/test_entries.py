@@ -185,39 +185,6 @@ def test_a_folder_in_its_place_is_left_alone(folder: Path, cache: ModelCache) ->
     assert (cache.path / "inside").is_dir()
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is read-only for root")
-def test_a_folder_that_cannot_be_written_is_read_or_not_used(
-    folder: Path, cache: ModelCache
-) -> None:
-    plain = reported(folder)
-    load(folder, cache)
-    (folder / "models/m/new.sql").write_text("SELECT 1 AS one")
-    cache.path.chmod(0o444)
-    cache.path.parent.chmod(0o555)
-    try:
-        assert reported(folder, cache) == reported(folder) != plain
-    finally:
-        cache.path.parent.chmod(0o755)
-
-
-@pytest.mark.full
-@pytest.mark.usefixtures("impatient")
-@pytest.mark.parametrize("lock", ["BEGIN IMMEDIATE", "BEGIN EXCLUSIVE"])
-def test_a_locked_file_is_not_waited_for(folder: Path, cache: ModelCache, lock: str) -> None:
-    load(folder, cache)
-    before = rows(cache.path)
-    (folder / "models/m/new.sql").write_text("SELECT 1 AS one")
-    plain = reported(folder)
-    with closing(sqlite3.connect(cache.path, isolation_level=None)) as other:
-        other.execute(lock)
-        assert reported(folder, cache) == plain
-        other.execute("ROLLBACK")
-    assert rows(cache.path) == before
-    assert reported(folder, cache) == plain
-    of_the_model = ("it", "what is derived from it", "which bounds lose rows")
-    assert len(rows(cache.path)) == len(before) + len(of_the_model)
-
-
 @pytest.mark.usefixtures("impatient")
 def test_a_file_that_is_locked_against_readers_too_is_a_miss(
     folder: Path, cache: ModelCache
@@ -253,19 +220,6 @@ def test_processes_that_load_at_once_find_the_same(folder: Path, cache: ModelCac
     assert len(found_again(load(folder, cache).graph)) == 2 * (len(EVERY.split()) + MODELS)
 
 
-def test_a_reader_in_the_middle_of_a_write_sees_what_was_there(tmp_path: Path) -> None:
-    path = tmp_path / "kept.sqlite"
-    with opened(path) as first:
-        first.put("a", [b"1"])
-    with opened(path) as reader, opened(path) as writer:
-        writer.put("a", [b"2"])
-        writer.put("b", [b"", b"3"])
-        assert reader.get("a") == [b"1"]
-        assert reader.get("b") is None
-    with opened(path) as last:
-        assert (last.get("a"), last.get("b")) == ([b"2"], [b"", b"3"])
-
-
 # How large it becomes
 def test_what_was_not_used_for_longest_goes_first(tmp_path: Path) -> None:
     path = tmp_path / "kept.sqlite"
@@ -286,16 +240,6 @@ def test_what_one_look_needs_is_kept_however_large_it_is(tmp_path: Path) -> None
             file.put(name, [os.urandom(5000)])
     with opened(path, most_bytes=1000) as file:
         assert all(file.get(name) is not None for name in "abc")
-
-
-def test_the_file_stays_small_over_many_edits(folder: Path, cache: ModelCache) -> None:
-    sizes = []
-    for number in range(60):
-        (folder / "models/m/edited.sql").write_text(f"SELECT id + {number} AS id FROM m.top")
-        with opened(cache.path, most_bytes=60_000) as file:
-            file.put(str(number), [os.urandom(3000)])
-        sizes.append(cache.path.stat().st_size)
-    assert max(sizes) < 150_000
 
 
 # What it is used for

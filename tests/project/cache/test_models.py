@@ -18,7 +18,6 @@ from tests.project.test_fuzz import PROJECTS, write
 from vde_dagster.core.deferred import Deferred
 from vde_dagster.core.errors import ProjectInvalid
 from vde_dagster.core.graph.graph import Graph, Node
-from vde_dagster.core.model.fingerprint import follows_from_range, statement_parts
 from vde_dagster.core.model.model import Query
 from vde_dagster.core.names import ModelName
 from vde_dagster.project.cache.models import ModelCache
@@ -240,32 +239,6 @@ def test_after_an_edit_what_depends_on_it_is_read_again_and_nothing_else(
     assert reported(folder, cache) == before
 
 
-def test_a_model_that_starts_with_its_parents_follows_their_start(
-    tmp_path: Path, cache: ModelCache
-) -> None:
-    files = {
-        "vde.yaml": "name: shop\n",
-        "models/m/early.sql": "MODEL (name m.early, kind FULL, start '2023-01-01'); SELECT 1 AS one",
-        "models/m/late.sql": "MODEL (name m.late, kind FULL); SELECT one, @start_ds AS day FROM m.early",
-    }
-    folder = put(tmp_path / "p", files)
-    starts = []
-    for year in ("2023", "2022", "2023"):
-        early = files["models/m/early.sql"].replace("2023", year)
-        put(folder, {**files, "models/m/early.sql": early})
-        graph = load(folder, cache).graph
-        starts.append(graph[ModelName("m", "late")].model.start.year)
-        assert reported(folder, cache) == reported(folder)
-    assert starts == [2023, 2022, 2023]
-
-
-def test_a_file_that_is_moved_is_another_source(tmp_path: Path, cache: ModelCache) -> None:
-    folder = put(tmp_path / "p", {"vde.yaml": "name: x\n", "models/m/a.sql": "SELECT 1 AS one"})
-    load(folder, cache)
-    (folder / "models" / "m" / "a.sql").rename(folder / "models" / "m" / "b.sql")
-    assert [str(node.name) for node in load(folder, cache).graph] == ["m.b"]
-
-
 # What is never kept
 @pytest.mark.full
 def test_what_is_wrong_with_a_model_is_reported_each_time(
@@ -346,26 +319,6 @@ def test_a_macro_that_reads_the_environment_sees_it_as_it_is(
         assert body.expression.sql() == f"SELECT {value} AS one"
 
 
-@pytest.mark.full
-def test_a_query_with_an_embedded_one_that_may_change_by_itself_is_looked_at_each_time(
-    tmp_path: Path, cache: ModelCache, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    macro = "import os\nfrom vde_dagster import macro\n\n@macro()\ndef bound():\n    return os.environ['VDE_TEST_VALUE']\n"
-    files = {
-        **BASE,
-        "macros/m.py": macro,
-        "models/m/top.sql": "SELECT 1 AS id",
-        "models/m/embed.sql": "MODEL (name m.embed, kind EMBEDDED); SELECT id, ts FROM raw.t WHERE @bound()",
-    }
-    folder = put(tmp_path / "p", files)
-    monkeypatch.setenv("VDE_TEST_VALUE", "ts <= @end_dt")
-    assert reported(folder, cache) == reported(folder, cache) == reported(folder)
-    monkeypatch.setenv("VDE_TEST_VALUE", "id < 3")
-    with pytest.raises(ProjectInvalid, match="needs a filter on the time"):
-        load(folder)
-    assert reported(folder, cache) == reported(folder)
-
-
 def test_a_python_model_is_run_each_time(
     tmp_path: Path, cache: ModelCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -402,47 +355,3 @@ def test_what_other_code_has_read_is_not_found(tmp_path: Path, cache: ModelCache
     assert found_again(load(folder, other).graph) == set()
     assert found_again(load(folder, other).graph) == both(EVERY)
     assert found_again(load(folder, cache).graph) == both(EVERY), "nor is it lost"
-
-
-# What stays packed
-def test_a_query_without_other_statements_stays_packed_when_these_are_asked_for(
-    tmp_path: Path, cache: ModelCache
-) -> None:
-    files = {
-        "vde.yaml": "name: x\n",
-        "models/m/alone.sql": "MODEL (name m.alone, kind FULL); SELECT 1 AS one",
-        "models/m/after.sql": "MODEL (name m.after, kind FULL); SET a = 1; SELECT 1 AS one",
-    }
-    folder = put(tmp_path / "p", files)
-    plain = {node.name.name: statement_parts(node.model) for node in load(folder, cache).graph}
-    assert [len(plain[name]) for name in ("alone", "after")] == [0, 1]
-    found = load(folder, cache).graph
-    assert {node.name.name: statement_parts(node.model) for node in found} == plain
-    alone = found[ModelName("m", "alone")].model.body
-    assert isinstance(alone, Query)
-    assert alone.text is not None  # what runs: it has no macro whose tree is needed
-    assert alone.text.query == "SELECT 1 AS one"
-    assert is_packed(alone, "expression")
-
-
-def test_whether_rows_follow_from_time_macros_is_known_without_a_tree(
-    tmp_path: Path, cache: ModelCache
-) -> None:
-    queries = {
-        "never": "SELECT 1 AS one",
-        "in_query": "SELECT @start_ds AS one",
-        "before": "SET a = @end_ds; SELECT 1 AS one",
-        "after": "SELECT 1 AS one; INSERT INTO log SELECT @execution_ds",
-    }
-    files = {"vde.yaml": "name: x\n"} | {
-        f"models/m/{name}.sql": f"MODEL (name m.{name}, kind FULL); {query}"
-        for name, query in queries.items()
-    }
-    folder = put(tmp_path / "p", files)
-    load(folder, cache)
-    found = {node.name.name: node.model for node in load(folder, cache).graph}
-    timed = {name: follows_from_range(model) for name, model in found.items()}
-    assert timed == {"never": False, "in_query": True, "before": True, "after": True}
-    for model in found.values():
-        assert isinstance(model.body, Query)
-        assert is_packed(model.body, "expression")

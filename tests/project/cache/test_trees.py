@@ -55,15 +55,6 @@ def test_types_of_parts_are_there_again(dialect: str, sql: str) -> None:
     assert [(type(node), node.type and node.type.sql()) for node in again.walk()] == types
 
 
-def test_several_trees_are_one_text_and_new_ones_each_time() -> None:
-    trees = [sqlglot.parse_one(sql) for sql in ("SELECT 1", "SELECT 2", "DELETE FROM x")]
-    packed = pack_trees(trees)
-    first, second = unpack_trees(packed), unpack_trees(packed)
-    assert first == second == trees
-    first[0].set("expressions", [])
-    assert unpack_trees(packed) == trees
-
-
 @pytest.mark.parametrize(
     "tree",
     [

@@ -12,7 +12,7 @@ import sqlglot
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Place, Problem
 from vde_dagster.core.json_forms import NotPlain
-from vde_dagster.core.model.kinds import Full, IncrementalByTimeRange, IncrementalByUniqueKey, Kind
+from vde_dagster.core.model.kinds import IncrementalByTimeRange, IncrementalByUniqueKey, Kind
 from vde_dagster.core.model.late_data import LateDataMode, LateDataPolicy, TrackedSource
 from vde_dagster.core.model.model import AuthorsText, Call, Model, ModelSource, OwnAudit
 from vde_dagster.core.model.storage import PartitionField, Storage, Transform
@@ -69,13 +69,6 @@ def test_a_model_comes_back_with_what_does_not_count_when_compared() -> None:
     assert found.audits[0].written == CALL.written
     assert found.audits[0].place == PLACE
     assert found.warnings == MODEL.warnings
-
-
-def test_what_is_a_default_takes_no_space() -> None:
-    plain = Model(name=NAME, kind=Full(), body=None, source=SOURCE, place=PLACE, start=MODEL.start)
-    written = CODEC.write(Model, plain)
-    assert isinstance(written, dict)
-    assert set(written) == {"name", "kind", "place", "start"}
 
 
 def test_trees_among_the_options_of_a_kind_come_back() -> None:
