@@ -12,6 +12,7 @@ import pytest
 from sqlglot import exp
 
 from tests.core.audits.audit_cases import CHECKED, TIMES
+from tests.project.repositories import write
 from vde_dagster.core.audits.binding import audits_of
 from vde_dagster.core.audits.builtins import BUILTINS
 from vde_dagster.core.audits.values import Check, EachRow, FailingRows, Total, Unique
@@ -30,11 +31,7 @@ ABOVE = (
 
 
 def written(folder: Path, files: Mapping[str, str]) -> Path:
-    every = {"vde.yaml": "name: audited\n", "external_models.yaml": SOURCES, **files}
-    for path, text in every.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(text, "utf-8")
-    return folder
+    return write(folder, {"vde.yaml": "name: audited\n", "external_models.yaml": SOURCES, **files})
 
 
 def model_text(audits: str, behind: str = "", query: str = QUERY, more: str = "") -> str:

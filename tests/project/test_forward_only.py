@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.project.headers import QUERY, python_model, read, sql_model
+from tests.project.repositories import write
 from vde_dagster.core.errors import Problem, ProjectInvalid
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.model.metadata_parts import described_parts
@@ -25,15 +26,12 @@ def defaults(*patterns: str) -> Defaults:
 
 
 def project(folder: Path, patterns: str, **models: str) -> Path:
-    files = {
+    files: dict[str, str | bytes | None] = {
         "vde.yaml": f"name: shop\nforward_only:{patterns}\n",
         "external_models.yaml": "- name: raw.orders\n  columns: {id: int, ts: timestamp}\n",
         **{f"models/m/{name}.sql": text for name, text in models.items()},
     }
-    for name, text in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
-    return folder
+    return write(folder, files)
 
 
 def loaded(folder: Path) -> tuple[Graph, tuple[Problem, ...]]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.project.repositories import write
 from vde_dagster.core.errors import Problem, ProjectInvalid
 from vde_dagster.project.from_sqlmesh import ignored_files
 from vde_dagster.project.loading import load_project
@@ -19,16 +20,13 @@ PROJECT = {
 DECORATED = "from sqlmesh import macro\n\n@macro()\ndef x(evaluator): ...\n"
 
 
-def write(folder: Path, files: dict[str, str]) -> Path:
-    for path, text in {**PROJECT, **files}.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(text)
-    return folder
+def written(folder: Path, files: dict[str, str]) -> Path:
+    return write(folder, {**PROJECT, **files})
 
 
 def problems(folder: Path, files: dict[str, str]) -> list[Problem]:
     with pytest.raises(ProjectInvalid) as caught:
-        load_project(write(folder, files))
+        load_project(written(folder, files))
     return list(caught.value.problems)
 
 
@@ -51,7 +49,7 @@ def problems(folder: Path, files: dict[str, str]) -> list[Problem]:
 def test_a_file_that_nothing_reads_is_named_once(
     path: str, text: str, advice: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    write(tmp_path, {path: text})
+    written(tmp_path, {path: text})
     with caplog.at_level(logging.WARNING):
         load_project(tmp_path)
     (warning,) = ignored_files(tmp_path)
@@ -70,7 +68,7 @@ def test_a_file_that_nothing_reads_is_named_once(
     ],
 )
 def test_files_without_a_meaning_are_not_named(path: str, text: str, tmp_path: Path) -> None:
-    assert list(ignored_files(write(tmp_path, {path: text}))) == []
+    assert list(ignored_files(written(tmp_path, {path: text}))) == []
 
 
 def test_they_are_named_too_where_the_project_has_problems(
@@ -104,7 +102,7 @@ def test_an_import_of_sqlmesh_says_what_to_import(
 
 def test_an_import_that_is_not_run_is_none(tmp_path: Path) -> None:
     text = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import sqlmesh\n"
-    assert len(list(load_project(write(tmp_path, {"signals/s.py": text})).graph)) == 2
+    assert len(list(load_project(written(tmp_path, {"signals/s.py": text})).graph)) == 2
 
 
 IS_SQL = """from vde_dagster import model
@@ -153,4 +151,4 @@ def test_a_helper_is_told_where_to_stand(tmp_path: Path) -> None:
 
 def test_is_sql_false_means_nothing(tmp_path: Path) -> None:
     files = {"models/m/b.py": IS_SQL.format(False)}
-    assert len(list(load_project(write(tmp_path, files)).graph)) == 3
+    assert len(list(load_project(written(tmp_path, files)).graph)) == 3

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - rows of tables stay on one line
 """Sources that ``late_data`` names and no session could follow are refused when they are loaded."""
 
 from __future__ import annotations
@@ -6,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.project.repositories import write
 from vde_dagster.core.errors import ProjectInvalid
 from vde_dagster.project.loading import load_project
 
@@ -19,57 +21,34 @@ FACT = """MODEL (name a.fact, kind INCREMENTAL_BY_TIME_RANGE (time_column at));
 SELECT id, at FROM raw.events WHERE at BETWEEN @start_ts AND @end_ts
 """
 SEEN = "MODEL (name a.seen, kind VIEW);\nSELECT id, at FROM a.fact\n"
-JOINED = "SELECT f.id, CAST(@start_ts AS TIMESTAMP) AS at FROM a.fact AS f"
+TIMED = "SELECT id, at FROM {} WHERE at BETWEEN @start_ts AND @end_ts"
+WHOLE = "SELECT t.id, CAST(@start_ts AS TIMESTAMP) AS at FROM {} AS t"
 
 
 def project(folder: Path, late: str, query: str) -> Path:
-    (folder / "models").mkdir()
-    (folder / "vde.yaml").write_text("name: p\ndefaults: {start: 2024-01-01, cron: '@hourly'}\n")
-    (folder / "external_models.yaml").write_text(SOURCES)
-    (folder / "models/fact.sql").write_text(FACT)
-    (folder / "models/seen.sql").write_text(SEEN)
     kind = "INCREMENTAL_BY_TIME_RANGE (time_column at)"
-    header = f"MODEL (name a.m, kind {kind},\nlate_data ({late}));"
-    (folder / "models/m.sql").write_text(f"{header}\n{query}\n")
-    return folder
+    files = {
+        "vde.yaml": "name: p\ndefaults: {start: 2024-01-01, cron: '@hourly'}\n",
+        "external_models.yaml": SOURCES,
+        "models/fact.sql": FACT,
+        "models/seen.sql": SEEN,
+        "models/m.sql": f"MODEL (name a.m, kind {kind},\nlate_data ({late}));\n{query}\n",
+    }
+    return write(folder, files)
 
 
 @pytest.mark.parametrize(
     "late,query,said",
     [
-        (
-            "mode stateless, sources (a.fact)",
-            "SELECT id, at FROM a.fact WHERE at BETWEEN @start_ts AND @end_ts",
-            "follows a table that others write, but a.fact is a model of this project",
-        ),
-        ("mode stateful, sources (raw.others)", JOINED, "raw.others, which is not read"),
-        (
-            "mode stateful, sources (a.seen)",
-            "SELECT s.id, CAST(@start_ts AS TIMESTAMP) AS at FROM a.seen AS s",
-            "a.seen, which is a view of this project",
-        ),
-        (
-            "mode stateful, sources (a.fact (offset '1 hour'))",
-            JOINED,
-            "a.fact is a model of this project, so that it is known how far it is complete",
-        ),
-        (
-            "mode stateful, sources (a.fact (idle_after '1 hour'))",
-            JOINED,
-            "a.fact is a model of this project",
-        ),
-        (
-            "mode stateful, sources ('raw.others|day')",
-            "SELECT o.id, CAST(@start_ts AS TIMESTAMP) AS at FROM raw.others AS o",
-            "tracks raw.others by day, a string: which of its values are in an interval",
-        ),
-        (
-            "mode stateful, sources (raw.events)",
-            "SELECT e.id, CAST(@start_ts AS TIMESTAMP) AS at FROM raw.events AS e",
-            "tracks raw.events by event_landing_ts, which is none of its columns",
-        ),
+        ("mode stateless, sources (a.fact)", TIMED.format("a.fact"), "follows a table that others write, but a.fact is a model of this project"),
+        ("mode stateful, sources (raw.others)", WHOLE.format("a.fact"), "raw.others, which is not read"),
+        ("mode stateful, sources (a.seen)", WHOLE.format("a.seen"), "a.seen, which is a view of this project"),
+        ("mode stateful, sources (a.fact (offset '1 hour'))", WHOLE.format("a.fact"), "a.fact is a model of this project, so that it is known how far it is complete"),
+        ("mode stateful, sources (a.fact (idle_after '1 hour'))", WHOLE.format("a.fact"), "a.fact is a model of this project"),
+        ("mode stateful, sources ('raw.others|day')", WHOLE.format("raw.others"), "tracks raw.others by day, a string: which of its values are in an interval"),
+        ("mode stateful, sources (raw.events)", WHOLE.format("raw.events"), "tracks raw.events by event_landing_ts, which is none of its columns"),
     ],
-)
+)  # fmt: skip
 def test_it_is_refused_with_its_line(tmp_path: Path, late: str, query: str, said: str) -> None:
     with pytest.raises(ProjectInvalid) as refused:
         load_project(project(tmp_path, late, query))
@@ -82,15 +61,9 @@ def test_it_is_refused_with_its_line(tmp_path: Path, late: str, query: str, said
 @pytest.mark.parametrize(
     "late,query",
     [
-        ("mode stateful, sources (a.fact)", JOINED),
-        (
-            "mode stateful, sources ('raw.events|at')",
-            "SELECT e.id, CAST(@start_ts AS TIMESTAMP) AS at FROM raw.events AS e",
-        ),
-        (
-            "mode stateful, sources (raw.events)",
-            "SELECT id, at FROM raw.events WHERE at BETWEEN @start_ts AND @end_ts",
-        ),
+        ("mode stateful, sources (a.fact)", WHOLE.format("a.fact")),
+        ("mode stateful, sources ('raw.events|at')", WHOLE.format("raw.events")),
+        ("mode stateful, sources (raw.events)", TIMED.format("raw.events")),
     ],
 )
 def test_what_a_session_can_follow_is_taken(tmp_path: Path, late: str, query: str) -> None:
@@ -114,7 +87,7 @@ def m(context):
 
 def with_function(folder: Path, source: str, reads: object) -> Path:
     """The project with a Python model in place of the query."""
-    made = project(folder, "mode stateful, sources (a.fact)", JOINED)
+    made = project(folder, "mode stateful, sources (a.fact)", WHOLE.format("a.fact"))
     (made / "models/m.sql").unlink()
     (made / "models/m.py").write_text(FUNCTION.format(source=source, reads=reads))
     return made

@@ -11,6 +11,7 @@ from typing import Final
 
 import pytest
 
+from tests.project.repositories import write
 from vde_dagster.core.errors import ProjectInvalid
 from vde_dagster.core.model.fingerprint import fingerprint
 from vde_dagster.core.model.model import Model, ModelSource, PythonFunction
@@ -45,10 +46,7 @@ FILES: Final = {
 @pytest.fixture
 def beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder on Python's path, such as that of the project."""
-    for name, text in FILES.items():
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+    write(tmp_path, FILES)
     monkeypatch.syspath_prepend(str(tmp_path))
     yield tmp_path
     for name in [each for each in sys.modules if each.startswith(("vde_shop", "vde_plain"))]:
@@ -178,17 +176,11 @@ def project(tmp_path: Path) -> Path:
         "vde.yaml": "name: shop\ndefaults:\n  start: 2024-01-01\n",
         "external_models.yaml": "- name: raw.t\n  columns: {a: int}\n",
     }
-    for name, text in files.items():
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    return tmp_path
+    return write(tmp_path, files)
 
 
 def loaded(project: Path, *, top: str = "", inside: str = "pass") -> Model:
-    path = project / "models/m/x.py"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(MODEL.format(top=top, inside=inside))
+    write(project, {"models/m/x.py": MODEL.format(top=top, inside=inside)})
     return load_project(project).graph[ModelName("m", "x")].model
 
 

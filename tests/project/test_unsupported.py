@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.project.repositories import write
 from vde_dagster.core.errors import Problem, ProjectInvalid
 from vde_dagster.core.model.model import ModelSource
 from vde_dagster.core.names import ModelName
@@ -67,10 +68,7 @@ def source_of(text: str) -> ModelSource:
 
 
 def project(folder: Path, text: str) -> Path:
-    for name, each in {**FILES, str(source_of(text).path): text}.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(each)
-    return folder
+    return write(folder, {**FILES, str(source_of(text).path): text})
 
 
 def problems_of(folder: Path) -> tuple[Problem, ...]:

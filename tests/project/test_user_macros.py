@@ -107,12 +107,17 @@ def endless():
 )
 
 
-def read(text: str, files: dict[str, str] | None = None) -> tuple[Statements | None, list[str]]:
+VARIABLES = {"number": 7, "numbers": [1, 2], "word": "a"}
+
+
+def read(
+    text: str, files: dict[str, str] | None = None, dialect: str = "spark"
+) -> tuple[Statements | None, list[str]]:
     functions, wrong = load_user_macros(files or {PATH: LIBRARY})
     assert wrong == ()
     problems = Problems()
-    scope = MacroScope(variables={"number": 7}, functions=functions)
-    found = read_statements(text, dialect="spark", place=PLACE, scope=scope, problems=problems)
+    scope = MacroScope(variables=VARIABLES, functions=functions)
+    found = read_statements(text, dialect=dialect, place=PLACE, scope=scope, problems=problems)
     return found, [str(each) for each in problems.found]
 
 
@@ -328,16 +333,10 @@ def plain(column, evaluator):
     return column + evaluator
 """
 )
-MIXED = {"number": 7, "numbers": [1, 2], "word": "a"}
 
 
 def ask(text: str, dialect: str = "spark") -> tuple[Statements | None, list[str]]:
-    functions, wrong = load_user_macros({PATH: ASKING})
-    assert wrong == ()
-    problems = Problems()
-    scope = MacroScope(variables=MIXED, functions=functions)
-    found = read_statements(text, dialect=dialect, place=PLACE, scope=scope, problems=problems)
-    return found, [str(each) for each in problems.found]
+    return read(text, {PATH: ASKING}, dialect)
 
 
 @pytest.mark.parametrize(

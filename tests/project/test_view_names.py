@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.project.repositories import write
 from vde_dagster.core.errors import Problem, ProjectInvalid
 from vde_dagster.project.loading import load_project
 
@@ -15,7 +16,7 @@ def model(name: str) -> str:
     return f"MODEL (name {name}, kind FULL);\nSELECT COUNT(id) AS rows FROM raw.events"
 
 
-SOURCES = ("raw.events", "s.m__dev")
+SOURCES = "".join(f"- name: {n}\n  columns: {{id: bigint}}\n" for n in ("raw.events", "s.m__dev"))
 
 
 @pytest.fixture
@@ -23,12 +24,8 @@ def project(tmp_path: Path) -> Callable[..., list[Problem]]:
     """Write a project; the problems that reading it reports."""
 
     def problems(setting: str, **models: str) -> list[Problem]:
-        (tmp_path / "vde.yaml").write_text(f"name: p\n{setting}\n")
-        declared = (f"- name: {name}\n  columns: {{id: bigint}}\n" for name in SOURCES)
-        (tmp_path / "external_models.yaml").write_text("".join(declared))
-        (tmp_path / "models").mkdir(exist_ok=True)
-        for name, text in models.items():
-            (tmp_path / "models" / f"{name}.sql").write_text(text)
+        files = {"vde.yaml": f"name: p\n{setting}\n", "external_models.yaml": SOURCES}
+        write(tmp_path, files | {f"models/{name}.sql": text for name, text in models.items()})
         try:
             load_project(tmp_path)
         except ProjectInvalid as error:

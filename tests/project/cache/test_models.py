@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from sqlglot.serde import dump
 
 from tests.depth import examples, is_full
+from tests.project import repositories
 from tests.project.fuzzed_files import GOOD_MODELS, MACROS, PROJECT, SEED, SQL, Files, mutations
 from tests.project.test_fuzz import PROJECTS, write
 from vde_dagster.core.deferred import Deferred
@@ -148,10 +149,7 @@ EVERY = "top below embed around early late warned"
 
 def put(folder: Path, files: Mapping[str, str]) -> Path:
     shutil.rmtree(folder, ignore_errors=True)
-    for name, text in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
-    return folder
+    return repositories.write(folder, files)
 
 
 @pytest.mark.full

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.app.unit_tests.shop import engines
+from tests.project.repositories import write
 from vde_dagster.app.unit_tests.column_types import ColumnTypes
 from vde_dagster.core.errors import ProjectInvalid
 from vde_dagster.core.model.model import Query
@@ -44,11 +45,7 @@ SELECT COUNT(*) AS days FROM mart.people
 def loaded(folder: Path, **tests: str) -> tuple[LoadedTest, ...]:
     """The tests of a project with these files of tests."""
     written = FILES | {f"tests/{name}.yaml": text for name, text in tests.items()}
-    for name, text in written.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    files = load_project(folder)
+    files = load_project(write(folder, written))
     columns = ColumnTypes(engines=engines()).columns
     return load_unit_tests(files.configuration, files.graph, columns)
 
