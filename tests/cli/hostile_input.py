@@ -67,6 +67,11 @@ READING: Final = (
     "test", "environments --format json", "diff dev prod", "ci status", "state check", "late",
     "janitor --dry-run", "create-external-models",
 )  # fmt: skip
+SETTINGS: Final = (
+    "state.url", "catalog.properties.uri", "catalog.properties.warehouse", "catalog.name", "catalog.properties.type",
+    "spark.remote", "spark.master", "name", "default_environment", "clock.valid_to", "environments.dev", "defaults.start",
+    "defaults.cron",
+)  # fmt: skip
 _NOT_TRIED: Final = ("ui", "jars", "doctor", "init")
 """Commands that serve, download, start processes, or write elsewhere than in the project."""
 VALUES: Final[tuple[object, ...]] = (
@@ -134,25 +139,9 @@ def _names(folder: Path) -> Iterator[str]:
 def _address(random: Random, folder: Path) -> Hostile:
     found = yaml.safe_load((folder / "vde.yaml").read_text())
     value = random.choice((*ADDRESSES, *VALUES))
-    keys = random.choice(
-        (
-            ("state", "url"),
-            ("catalog", "properties", "uri"),
-            ("catalog", "properties", "warehouse"),
-            ("catalog", "name"),
-            ("catalog", "properties", "type"),
-            ("spark", "remote"),
-            ("spark", "master"),
-            ("name",),
-            ("default_environment",),
-            ("clock", "valid_to"),
-            ("environments", "dev"),
-            ("defaults", "start"),
-            ("defaults", "cron"),
-        )
-    )
+    keys = random.choice(SETTINGS).split(".")
     _put(found, keys, value)
-    if keys[:2] == ("catalog", "properties"):
+    if keys[:2] == ["catalog", "properties"]:
         found["catalog"]["properties"].setdefault(
             "type", random.choice(("sql", "sql", "in-memory"))
         )

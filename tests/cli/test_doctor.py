@@ -9,7 +9,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import uuid
 from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
@@ -304,45 +303,6 @@ def test_no_secret_is_shown(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None
     found = checked(shop, "--no-spark")
     assert found["state"]["outcome"] == found["catalog"]["outcome"] == "broken"
     assert found["clock"]["outcome"] == "warning"
-
-
-@pytest.fixture
-def on_spark(project: Path) -> Path:
-    """A project with a catalog of its own on the shared session."""
-    name_catalog(project)
-    (project / "workspace.yaml").write_text(NOTHING_SERVED)
-    return project
-
-
-def name_catalog(project: Path, *conf: str) -> str:
-    """Give a project a catalog that the shared session does not have yet, and Spark's settings."""
-    name = f"x_{uuid.uuid4().hex[:8]}"
-    lines = [f"name: shop\ncatalog: {{name: {name}}}\n"]
-    if conf:
-        lines += ["spark:\n  conf:\n", *(f"    {each.replace('NAME', name)}\n" for each in conf)]
-    (project / "vde.yaml").write_text("".join(lines))
-    return name
-
-
-@pytest.mark.full
-@pytest.mark.spark
-@pytest.mark.usefixtures("spark")
-def test_spark_is_tried_on_the_same_table_and_another_catalog_is_found_out(
-    on_spark: Path, tmp_path: Path
-) -> None:
-    found = checked(on_spark)
-    for each in ("Java", "jars", "Spark", "Python in Spark", "catalog in Spark", "clock"):
-        assert found[each]["outcome"] == "ok", found[each]
-    assert "Spark" in found["clock"]["message"]
-    assert list((on_spark / ".vde" / "warehouse").iterdir()) == []
-
-    name_catalog(on_spark, f"spark.sql.catalog.NAME.uri: jdbc:sqlite:file:{tmp_path / 'other.db'}")
-    wrong = checked(on_spark)
-    assert wrong["catalog in Spark"]["outcome"] == "broken"
-    assert "spark.sql.catalog.<name>" in wrong["catalog in Spark"]["advice"]
-    assert wrong["clean-up"]["outcome"] == "ok"
-    name_catalog(on_spark)  # as it advises: one and the same
-    assert checked(on_spark)["catalog in Spark"]["outcome"] == "ok"
 
 
 @pytest.mark.full  # each starts a Spark of its own, and the code servers of the project

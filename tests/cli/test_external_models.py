@@ -158,17 +158,3 @@ def test_models_that_cannot_be_read_are_reported_and_nothing_is_written(undeclar
     assert "broken.sql:1" in done.stderr
     assert "odd.sql:1" in done.stderr
     assert not file_of(undeclared).exists()
-
-
-ANCHORED = "- name: raw.events\n  columns: &c {id: int}\n- name: raw.x\n  columns: *c\n"
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("text", ["a: b\n", "- [\n", ANCHORED])
-def test_a_file_that_cannot_be_edited_stays_as_it_is(undeclared: Path, text: str) -> None:
-    file_of(undeclared).write_text(text)
-    done = call("create-external-models", "--project", undeclared)
-    assert (done.exit_code, done.stdout) == (1, "")
-    assert "external_models.yaml" in done.stderr
-    assert "unexpected" not in done.stderr
-    assert file_of(undeclared).read_text() == text

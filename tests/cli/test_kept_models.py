@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -113,19 +112,6 @@ def test_what_one_command_has_read_no_other_reads_again(shop: Path) -> None:
     with noting_what_is_read() as noted:
         call("compare", shop, "--project", shop)
     assert noted == []
-
-
-@pytest.mark.full
-def test_folders_keep_their_own_models_and_revisions_those_of_the_project(
-    shop: Path, tmp_path: Path
-) -> None:
-    other = shutil.copytree(shop, tmp_path / "other", ignore=shutil.ignore_patterns(".git"))
-    shown(tmp_path, "compare", shop, other)
-    assert (shop / KEPT).is_file()
-    assert (other / KEPT).is_file()
-    shutil.rmtree(shop / ".vde")
-    shown(shop, "compare", "HEAD~1", "HEAD")
-    assert (shop / KEPT).is_file()
 
 
 @pytest.mark.full

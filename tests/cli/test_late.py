@@ -85,15 +85,6 @@ def test_each_model_with_late_data_has_its_marks_what_is_pending_and_a_decision(
     assert state["commands"] == [None]
 
 
-@pytest.mark.full
-def test_a_person_reads_the_same(life: Path) -> None:
-    done = call("late", "status", "lifecycle.account_state", "--project", life)
-    assert done.exit_code == 0
-    assert "lifecycle.account_state (stateful)" in done.stdout
-    assert "mark: lifecycle.signups at Iceberg snapshot 4711, complete to 2023-09-14" in done.stdout
-    assert "not all sources are complete up to there" in done.stdout
-
-
 def test_sessions_of_a_model_that_had_none_are_none(life: Path) -> None:
     found = asked("sessions", "lifecycle.signups", "--project", life)
     assert (found["model"], found["sessions"]) == ("lifecycle.signups", [])

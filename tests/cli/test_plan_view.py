@@ -410,32 +410,6 @@ def test_what_was_found_in_the_catalog_and_the_state_is_said() -> None:
     assert closing.models == (one,)
 
 
-def test_the_json_of_a_change_says_what_is_reused_and_who_decided() -> None:
-    made = replace(
-        change("a.one", Change.DIRECT, Category.NON_BREAKING, "adds column `x`"),
-        decided_by=DecidedBy.PERSON,
-        undecidable=True,
-        columns_changed=("x",),
-        restated=(WHOLE,),
-        reuse=ExistingVersion(loaded=(WHOLE,), owner="dev", shown_by=("prod",)),
-        schema_changes=(ColumnWidened(column="x", before="int", after="bigint"),),
-    )
-    (found,) = json.loads(json.dumps(plan_facts(plan_of(graph_of({"a.one": ""}), [made]))))[
-        "changes"
-    ]
-    assert (found["category"], found["decided_by"], found["undecidable"]) == (
-        "non_breaking",
-        "person",
-        True,
-    )
-    assert (found["columns_changed"], found["restated"]) == (["x"], [ALWAYS])
-    assert (found["kind"], found["intervals"]) == ("FULL", 1)
-    assert found["reuse"] == {"loaded": [ALWAYS], "owner": "dev", "shown_by": ["prod"]}
-    assert found["schema_changes"] == [
-        {"is": "ColumnWidened", "column": "x", "before": "int", "after": "bigint"}
-    ]
-
-
 def test_the_json_of_a_change_says_what_it_does_to_rows_that_stay() -> None:
     graph = graph_of({"a.one": ""})
     base = change("a.one", Change.DIRECT, Category.FORWARD_ONLY)

@@ -52,33 +52,6 @@ def broken(tested: Path) -> Path:
 
 
 @pytest.mark.full
-def test_a_test_runs_without_java(tested: Path, without_java: WithoutJava) -> None:
-    done = without_java("test", "--project", tested)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == [
-        "PASSED  tests/revenue.yaml::orders_of_a_day_are_added_up_by_customer  (mart.revenue)",
-        "1 unit test: 1 passed (1 on DuckDB).",
-    ]
-
-
-@pytest.mark.full
-def test_the_tests_of_the_example_pass_and_only_the_python_model_needs_spark(
-    flights: Path, without_java: WithoutJava
-) -> None:
-    done = without_java("test", "--engine", "duckdb", "--project", flights, "--format", "json")
-    assert done.returncode == 0, done.stdout
-    found = json.loads(done.stdout)
-    assert found["outcomes"] == {"passed": 3, "not run": 1}
-    engines = {each["test"]["model"]: each["answered_by"] for each in found["tests"]}
-    assert engines == {
-        "mart.carrier_delays": "duckdb",
-        "mart.delays_by_airline": "duckdb",
-        "core.flights": "duckdb",
-        "mart.punctuality": "none",
-    }
-
-
-@pytest.mark.full
 def test_the_page_shows_what_the_command_prints(flights: Path, without_java: WithoutJava) -> None:
     (written,) = re.findall(r"```yaml\n(.*?)```", PAGE, flags=re.DOTALL)
     (shown,) = re.findall(r"```\n(FAILED.*?)```", PAGE, flags=re.DOTALL)

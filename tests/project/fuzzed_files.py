@@ -422,19 +422,21 @@ _ATOMS: Final = st.sampled_from(
 def _called(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     several = st.lists(inner, max_size=3).map(", ".join)
     names = (
-        "IF",
-        "EACH",
-        "STAR",
-        "UNION",
-        "DEF",
-        "VAR",
-        "twice",
-        "typed",
-        "nothing",
-        "given",
-        "x",
-        "nope",
         "",
+        *[
+            "IF",
+            "EACH",
+            "STAR",
+            "UNION",
+            "DEF",
+            "VAR",
+            "twice",
+            "typed",
+            "nothing",
+            "given",
+            "x",
+            "nope",
+        ],
     )
     relations = st.sampled_from(("raw.orders", "o", "raw.other", "c", "raw.@{name}"))
     return st.one_of(

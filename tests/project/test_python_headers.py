@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-import vde_dagster
 from tests.project.headers import PYTHON, python_model, python_text, read, refused
 from tests.project.test_loading import write
 from vde_dagster.core.errors import ProjectInvalid
@@ -26,7 +25,7 @@ from vde_dagster.core.sql.macros import TimeRange
 from vde_dagster.project.loading import load_project
 from vde_dagster.project.model_files import read_model
 from vde_dagster.project.properties.known_properties import PROPERTIES
-from vde_dagster.project.python_models import HEADER, Header, model
+from vde_dagster.project.python_models import model
 from vde_dagster.project.signals import value_of
 from vde_dagster.state.codec import decode_source, encode_source
 
@@ -37,21 +36,6 @@ X = ModelName("m", "x")
 def test_the_decorator_has_every_property_as_an_argument() -> None:
     parameters = set(inspect.signature(model).parameters)
     assert parameters == {*PROPERTIES, "others"}
-
-
-def test_the_decorator_returns_the_function_itself_with_what_was_given() -> None:
-    def x(context: object) -> None: ...
-
-    assert model("m.x", columns={"id": "int"}, tags=["a"])(x) is x
-    header = getattr(x, HEADER)
-    assert isinstance(header, Header)
-    assert header.properties == {
-        "name": "m.x",
-        "columns": {"id": "int"},
-        "kind": "FULL",
-        "tags": ["a"],
-    }
-    assert vde_dagster.model is model
 
 
 def test_what_is_none_or_empty_is_as_if_it_were_not_given() -> None:
@@ -174,15 +158,6 @@ def test_a_model_is_a_function_that_can_be_called_with_the_context_alone(
     (problem,) = refused(text, PYTHON)
     assert words in problem.message
     assert "start, end and execution_time are attributes of the context" in problem.advice
-
-
-def test_a_text_that_looks_like_a_header_stays_a_text() -> None:
-    words = "a), owner 'you', description ('b'"
-    found = python_model({"owner": words, "tags": [words], "column_descriptions": {"id": words}})
-    assert found.owner == words
-    assert found.tags == (words,)
-    assert found.column_descriptions == {"id": words}
-    assert found.description == ""
 
 
 @pytest.mark.parametrize(
@@ -337,15 +312,6 @@ def test_statements_of_a_function_are_those_that_a_sql_model_with_them_has() -> 
     assert isinstance(sql.body, Query)
     assert (python.body.before, python.body.after) == (sql.body.before, sql.body.after)
     assert read_model(decode_source(encode_source(python.source))) == python
-
-
-def test_statements_of_a_function_are_in_the_models_dialect() -> None:
-    model = python_model(
-        {"dialect": "duckdb", "pre_statements": ["DELETE FROM a.b WHERE c::INT = 1"]}
-    )
-    assert isinstance(model.body, PythonFunction)
-    (found,) = model.body.before
-    assert found.sql("spark") == "DELETE FROM `a`.`b` WHERE CAST(`c` AS INT) = 1"
 
 
 def prints(arguments: Mapping[str, object]) -> tuple[tuple[str, ...], tuple[str, ...]]:

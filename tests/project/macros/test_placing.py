@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from vde_dagster.core.errors import Place
+from vde_dagster.core.errors import Place, Problem
 from vde_dagster.project.macros.language import MacroScope, read_statements
 from vde_dagster.project.problems import Problems
 
@@ -155,24 +155,22 @@ NEEDED = [
 ]
 
 
-@pytest.mark.parametrize("text", NEEDED)
-def test_where_something_is_needed_nothing_is_refused(text: str) -> None:
-    problems = Problems()
-    scope = MacroScope(variables={}, functions={})
-    place = Place(path=Path("models/m.sql"), line=3)
-    assert (
-        read_statements(text, dialect="spark", place=place, scope=scope, problems=problems) is None
-    )
-    assert [each.place.line for each in problems.found] == [3]
-
-
-def refused(text: str) -> str:
+def problems_of(text: str) -> list[Problem]:
     problems = Problems()
     scope = MacroScope(variables=VARIABLES, functions={})
     place = Place(path=Path("models/m.sql"), line=3)
     read_statements(text, dialect="spark", place=place, scope=scope, problems=problems)
-    (problem,) = problems.found
+    return problems.found
+
+
+def refused(text: str) -> str:
+    (problem,) = problems_of(text)
     return problem.message
+
+
+@pytest.mark.parametrize("text", NEEDED)
+def test_where_something_is_needed_nothing_is_refused(text: str) -> None:
+    assert [each.place.line for each in problems_of(text)] == [3]
 
 
 def test_a_comment_at_the_end_of_what_is_wrapped_closes_no_parenthesis() -> None:
@@ -224,12 +222,8 @@ def test_a_name_is_needed_where_one_stands(text: str) -> None:
 
 
 def test_what_does_not_parse_in_a_condition_has_its_line() -> None:
-    problems = Problems()
-    place = Place(path=Path("models/m.sql"), line=3)
-    scope = MacroScope(variables={}, functions={})
-    text = "SELECT a,\n@IF(1 + , b)\nFROM t"
-    read_statements(text, dialect="spark", place=place, scope=scope, problems=problems)
-    assert [each.place.line for each in problems.found] == [4]
+    found = problems_of("SELECT a,\n@IF(1 + , b)\nFROM t")
+    assert [each.place.line for each in found] == [4]
 
 
 def test_a_from_in_a_call_is_no_table() -> None:
