@@ -258,11 +258,3 @@ def test_in_the_end_the_files_are_what_prod_shows(demo: Demo, story: dict[str, A
     assert (done.returncode, done.stdout) == (0, "Nothing to be done: prod is up to date.\n")
     assert SCHEDULED_HOUR.before in (demo.folder / SCHEDULED_HOUR.file).read_text("utf-8")
     assert EARLY_IS_NO_DELAY.after in (demo.folder / EARLY_IS_NO_DELAY.file).read_text("utf-8")
-
-
-@pytest.mark.full
-def test_told_again_the_story_computes_nothing(demo: Demo, story: dict[str, Any]) -> None:
-    again, _ = told(demo.folder)
-    assert len(again["chapters"]) == len(story["chapters"])
-    rows = [sum(each["rows"] or 0 for each in one["computed"]) for one in again["chapters"]]
-    assert rows == [0] * 6

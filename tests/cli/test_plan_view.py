@@ -280,59 +280,35 @@ def test_a_terminal_without_unicode_gets_a_tree_of_ascii() -> None:
     assert "`- 1 downstream keeps its version" in text
 
 
+IS_BEHIND = Behind(intervals=(days(3, 1),), reason="raw.t has changed", lost=(), why_lost="")
+IS_LOST = Behind(reason="r", lost=(days(3, 1),), why_lost="it is over")
+IN_DEV = ExistingVersion(loaded=(days(3, 1),), owner="dev", shown_by=())
+ADDS = ColumnAdded(column="x", type="bigint")
+WIDENS = ColumnWidened(column="x", before="int", after="bigint")
+DROPS = ColumnDropped(column="x", type="int")
+ENDS = IdentityChange(changed=Property.END, before="none", after="2024-01-02")
+FOUR = tuple(days(n, n - 1) for n in (9, 7, 5, 3))
+TWO_DAYS = "2 days, 2024-01-02 to 2024-01-04"
+
+
 @pytest.mark.parametrize(
     "fields, text",
     [
         ({"decided_by": DecidedBy.PERSON}, "changed, breaking (decided by a person)"),
         ({"undecidable": True}, "changed, breaking (undecidable)"),
-        ({"restated": (days(3, 1),)}, "again: 2 days, 2024-01-02 to 2024-01-04"),
-        (
-            {
-                "behind": Behind(
-                    intervals=(days(3, 1),), reason="raw.t has changed", lost=(), why_lost=""
-                )
-            },
-            "behind: raw.t has changed",
-        ),
-        (
-            {
-                "missing": (),
-                "behind": Behind(reason="r", lost=(days(3, 1),), why_lost="it is over"),
-            },
-            "as it was: 2 days, 2024-01-02 to 2024-01-04, since it is over",
-        ),
+        ({"restated": (days(3, 1),)}, f"again: {TWO_DAYS}"),
+        ({"behind": IS_BEHIND}, "behind: raw.t has changed"),
+        ({"missing": (), "behind": IS_LOST}, f"as it was: {TWO_DAYS}, since it is over"),
         ({"skipped": (days(2, 1),)}, "left out: 1 day, 2024-01-03 to 2024-01-04"),
-        ({"missing": (days(3, 1),)}, "00000000 -> 11111111  2 days, 2024-01-02 to 2024-01-04"),
-        (
-            {"missing": tuple(days(n, n - 1) for n in (9, 7, 5, 3))},
-            "4 intervals in 4 ranges, 2023-12-27 to 2024-01-03",
-        ),
-        (
-            {"reuse": ExistingVersion(loaded=(days(3, 1),), owner="dev", shown_by=())},
-            "reuses 2 days, 2024-01-02 to 2024-01-04 of dev",
-        ),
+        ({"missing": (days(3, 1),)}, f"00000000 -> 11111111  {TWO_DAYS}"),
+        ({"missing": FOUR}, "4 intervals in 4 ranges, 2023-12-27 to 2024-01-03"),
+        ({"reuse": IN_DEV}, f"reuses {TWO_DAYS} of dev"),
         ({"may_adopt": True}, "at most, since the rows upstream may turn out to be equal"),
         ({"missing": (), "complete_to": None}, "waits: what it reads has no data yet"),
-        (
-            {"version": OLD, "schema_changes": (ColumnAdded(column="x", type="bigint"),)},
-            "in place: adds x (bigint)",
-        ),
-        (
-            {"schema_changes": (ColumnWidened(column="x", before="int", after="bigint"),)},
-            "in place: widens x from int to bigint",
-        ),
-        (
-            {"schema_changes": (ColumnDropped(column="x", type="int"),)},
-            "in place: drops x (int)",
-        ),
-        (
-            {
-                "identity_changes": (
-                    IdentityChange(changed=Property.END, before="none", after="2024-01-02"),
-                )
-            },
-            "on rows that stay: another `end` (none to 2024-01-02)",
-        ),
+        ({"version": OLD, "schema_changes": (ADDS,)}, "in place: adds x (bigint)"),
+        ({"schema_changes": (WIDENS,)}, "in place: widens x from int to bigint"),
+        ({"schema_changes": (DROPS,)}, "in place: drops x (int)"),
+        ({"identity_changes": (ENDS,)}, "on rows that stay: another `end` (none to 2024-01-02)"),
         ({"version": OLD, "missing": ()}, "00000000 stays"),
         ({"reasons": tuple(reason(f"clause {n}") for n in range(8))}, "... and 3 more reasons"),
     ],

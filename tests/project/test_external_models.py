@@ -81,36 +81,22 @@ def test_a_file_that_says_what_the_catalog_does_stays_as_it_is() -> None:
     assert same.declared == (ModelName("other", "unread"), ModelName("raw", "orders"))
 
 
+ID, AMOUNT, AT = "id bigint", "amount decimal(10,2)", "at timestamp"
+ID_LINES = "    # the key\n    id: BIGINT   # unique\n"
+AMOUNT_LINE = "    amount: decimal(10, 2) # in euros\n"
+AT_LINE = "    at: timestamp\n"
+
+
 @pytest.mark.parametrize(
     "columns, old, new",
     [
-        (["id bigint", "amount double", "at timestamp"], "decimal(10, 2) #", "double #"),
-        (
-            ["id bigint", "amount decimal(10,2)", "at timestamp", "note string # Free text"],
-            "    at: timestamp\n",
-            "    at: timestamp\n    note: string  # Free text\n",
-        ),
-        (
-            ["first int", "id bigint", "amount decimal(10,2)", "at timestamp"],
-            "    # the key\n",
-            "    first: int\n    # the key\n",
-        ),
-        (["id bigint", "at timestamp"], "    amount: decimal(10, 2) # in euros\n", ""),
-        (
-            ["Id bigint", "amount decimal(10,2)", "at timestamp"],
-            "    id: BIGINT ",
-            "    Id: BIGINT ",
-        ),
-        (
-            ["id bigint", "AMOUNT double", "at timestamp"],
-            "amount: decimal(10, 2) #",
-            "AMOUNT: double #",
-        ),
-        (
-            ["amount decimal(10,2)", "id bigint", "at timestamp"],
-            "    # the key\n    id: BIGINT   # unique\n    amount: decimal(10, 2) # in euros\n",
-            "    amount: decimal(10, 2) # in euros\n    # the key\n    id: BIGINT   # unique\n",
-        ),
+        ([ID, "amount double", AT], "decimal(10, 2) #", "double #"),
+        ([ID, AMOUNT, AT, "note string # Free"], AT_LINE, f"{AT_LINE}    note: string  # Free\n"),
+        (["first int", ID, AMOUNT, AT], ID_LINES, f"    first: int\n{ID_LINES}"),
+        ([ID, AT], AMOUNT_LINE, ""),
+        (["Id bigint", AMOUNT, AT], "    id: BIGINT ", "    Id: BIGINT "),
+        ([ID, "AMOUNT double", AT], "amount: decimal(10, 2) #", "AMOUNT: double #"),
+        ([AMOUNT, ID, AT], ID_LINES + AMOUNT_LINE, AMOUNT_LINE + ID_LINES),
     ],
 )
 def test_only_the_lines_of_columns_that_differ_change(
@@ -158,19 +144,19 @@ def test_every_way_to_write_an_entry_is_kept(text: str, expected: str) -> None:
     assert refreshed(text, t=table("a bigint", "b string")).text == expected
 
 
+T = "- name: raw.t\n  columns:\n    a: bigint\n"
+
+
 @pytest.mark.parametrize(
     "text, expected",
     [
-        ("[]\n", "- name: raw.t\n  columns:\n    a: bigint\n"),
-        ("# later\n", "# later\n- name: raw.t\n  columns:\n    a: bigint\n"),
-        ("---\n", "---\n- name: raw.t\n  columns:\n    a: bigint\n"),
-        ("- name: raw.s", "- name: raw.s\n- name: raw.t\n  columns:\n    a: bigint\n"),
+        ("[]\n", T),
+        ("# later\n", f"# later\n{T}"),
+        ("---\n", f"---\n{T}"),
+        ("- name: raw.s", f"- name: raw.s\n{T}"),
         ("  - name: raw.s\n", "  - name: raw.s\n  - name: raw.t\n    columns:\n      a: bigint\n"),
         ("[{name: raw.s}]", "[{name: raw.s}, {name: raw.t, columns: {a: bigint}}]"),
-        (
-            "- name: raw.s\r\n",
-            "- name: raw.s\r\n- name: raw.t\r\n  columns:\r\n    a: bigint\r\n",
-        ),
+        ("- name: raw.s\r\n", f"- name: raw.s\n{T}".replace("\n", "\r\n")),
     ],
 )
 def test_a_new_source_comes_last(text: str, expected: str) -> None:

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from sqlglot.serde import dump
 
-from tests.depth import examples, is_full
+from tests.depth import is_full
 from tests.project import repositories
-from tests.project.fuzzed_files import GOOD_MODELS, MACROS, PROJECT, SEED, SQL, Files, mutations
+from tests.project.fuzzed_files import MACROS, PROJECT, SEED, Files
 from tests.project.test_fuzz import PROJECTS, write
 from vde_dagster.core.deferred import Deferred
 from vde_dagster.core.errors import ProjectInvalid
@@ -102,28 +102,6 @@ def test_a_project_is_the_same_with_what_was_read_before(tmp_path: Path, project
         plain = reported(folder)
         assert reported(folder, cache) == plain  # of the examples before, and itself
         assert reported(folder, cache) == plain
-
-    holds()
-
-
-@pytest.mark.full
-def test_many_edits_of_one_project_in_a_row_are_never_mixed_up(tmp_path: Path) -> None:
-    """One cache for all, each file now and then as it was before."""
-    cache = ModelCache(path=tmp_path / CACHE)
-    folder = tmp_path / "project"
-    seen: dict[bytes, object] = {}
-
-    @settings(
-        max_examples=examples(60),
-        derandomize=True,
-        deadline=None,
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(mutations(GOOD_MODELS))
-    def holds(model: bytes) -> None:
-        write(folder, {**PROJECT, SQL: model})
-        seen.setdefault(model, reported(folder, cache))
-        assert reported(folder, cache) == seen[model]
 
     holds()
 
