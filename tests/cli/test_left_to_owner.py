@@ -82,16 +82,6 @@ def test_what_production_is_behind_with_keeps_no_request_back(changing: InMemory
 
 
 @pytest.mark.full
-def test_production_fills_what_a_request_waits_for(changing: InMemory) -> None:
-    refused = vde(changing, "ci", "plan", "7").stderr
-    carried_out(changing, refused, ["plan", "prod"])
-    assert shares(changing) == [60, 120]
-    assert ["ci", "plan", "7"] in advised(refused)
-    planned = document(changing, "ci", "plan", "7")
-    assert (planned["failure"], planned["waits"]) == ("", [])
-
-
-@pytest.mark.full
 def test_a_stamp_gives_a_request_a_version_of_its_own(changing: InMemory) -> None:
     refused = vde(changing, "ci", "plan", "7").stderr
     assert "write another `stamp` in mart.daily, which" in refused

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 from typing import Any, Final
@@ -154,14 +153,6 @@ def test_sources_are_not_counted_among_the_models_of_an_environment(up_to_date: 
     shown = call("environments", "--project", up_to_date).stdout.splitlines()
     (row,) = (line.split() for line in shown if "prod" in line)
     assert row[-2:] == ["0", "never"], "how many models it shows, and when it expires"
-
-
-def test_environments_lists_what_was_promoted(up_to_date: Path) -> None:
-    done = call("environments", "--project", up_to_date, "--format", "json")
-    (shown,) = json.loads(done.stdout)["environments"]
-    assert (shown["name"], shown["revision"], shown["promoting"]) == ("prod", 1, False)
-    assert list(shown["models"]) == ["raw.orders"]
-    assert "prod" in call("environments", "--project", up_to_date).stdout
 
 
 def test_a_project_without_late_data_has_no_sessions(up_to_date: Path) -> None:

@@ -14,8 +14,6 @@ from tests.cli.promoted import edit, promote
 from tests.cli.terminal import Said, on_terminal
 from tests.kept_folder import KeptFolder
 from vde_dagster.composition import VdeProject
-from vde_dagster.core.model.snapshot import Category, DecidedBy
-from vde_dagster.core.names import ModelName
 
 PYTHON = '''"""A table in Python."""
 
@@ -191,34 +189,6 @@ def test_the_setting_asks_and_the_option_wins(shop: Path) -> None:
 def test_an_unchanged_project_asks_nothing(project: Path) -> None:
     promote(project)
     assert facts(project, "--categorize", "always")["undecided"] == []
-
-
-# What is stored
-def store(shop: Path, *arguments: str) -> None:
-    """Store the snapshots of a plan, as applying it does first."""
-    from vde_dagster.app.apply.saved_plans import load_plan
-
-    saved = shop / "p.json"
-    done = call("plan", "dev", *arguments, "--save", saved, "--project", shop)
-    assert done.exit_code == 0, done.stderr
-    project = VdeProject.load(shop)
-    snapshots = tuple(load_plan(project.configuration, saved).snapshots.values())
-    project.services.state.store_snapshots(snapshots, environment="dev")
-
-
-@pytest.mark.full
-def test_what_is_decided_for_one_environment_holds_for_the_next_and_is_not_asked_again(
-    shop: Path,
-) -> None:
-    store(shop, "--decide", "mart.scores=non_breaking")
-    found = facts(shop, "--categorize", "always")
-    assert categories(found)["mart.scores"] == ("non_breaking", "person")
-    assert found["undecided"] == []
-    assert "(decided by a person)" in call("plan", "--project", shop).stdout
-    node = VdeProject.load(shop).files.graph[ModelName("mart", "scores")]
-    services = VdeProject.load(shop).services
-    (stored,) = services.state.snapshots([(node.name, node.fingerprint)]).values()
-    assert (stored.category, stored.decided_by) == (Category.NON_BREAKING, DecidedBy.PERSON)
 
 
 # On a terminal

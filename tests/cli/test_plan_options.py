@@ -11,7 +11,6 @@ from tests.cli.calling import call
 from tests.cli.calling import facts as document
 from tests.cli.promoted import edit, promote
 
-REVENUE = Path("models", "mart", "revenue.sql")
 BEST = Path("models", "mart", "best_customers.sql")
 
 

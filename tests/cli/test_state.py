@@ -121,17 +121,3 @@ def test_a_project_goes_on_with_what_was_imported(built: Path, tmp_path: Path) -
     again = call("state", "import", file, "--project", built)
     assert again.exit_code == 1
     assert "is not empty" in again.stderr
-
-
-@pytest.mark.full
-def test_an_empty_file_in_place_of_the_state_is_refused_by_every_command(built: Path) -> None:
-    moved = elsewhere(built) / "moved.db"
-    moved.write_bytes(b"")
-    for command in (("status",), ("plan",), ("state", "check"), ("environments",)):
-        done = call(*command, "--project", built)
-        assert done.exit_code == 1
-        assert f"the state {moved} is an empty file" in done.stderr
-        assert "Traceback" not in done.stderr
-    assert moved.read_bytes() == b""
-    moved.unlink()  # as it advises
-    assert call("plan", "--project", built).exit_code == 0

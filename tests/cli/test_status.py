@@ -169,31 +169,6 @@ def test_rows_that_an_audit_refused_are_reported_with_work_and_audit(night: Nigh
     assert night.facts()["failed"] == []
 
 
-def test_rows_that_an_audit_refused_are_published_by_the_command_that_is_named(
-    night: Night,
-) -> None:
-    night.land((10.5, 100), until=11)
-    night.run()
-    _, anyway, _ = advised(group(night.text(), "Refused by an audit"))
-    carry_out([anyway])
-    assert night.facts()["failed"] == []
-    assert [row[-1] for row in night.world.rows("mart.small")].count(100) == 1
-
-
-def test_late_rows_that_wait_are_loaded_by_the_command_that_is_named(late: Night) -> None:
-    before = [row[-1] for row in late.world.rows("staging.events")]
-    late.land((2.2, 77), until=10)
-    services = late.world.services()
-    catch_up(services, bound(services), ModelName("staging", "events"))
-    assert [row[-1] for row in late.world.rows("staging.events")] == before
-    said = call("late", "status", "--project", late.folder).stdout
-    (command,) = re.findall(r"to load it: vde (.*)", said)
-    carry_out([[*shlex.split(command), "--auto-apply", "--project", str(late.folder)]])
-    assert late.facts()["pending"] == []
-    after = [row[-1] for row in late.world.rows("staging.events")]
-    assert Counter(after) == Counter([*before, 77])
-
-
 def test_late_rows_that_wait_and_that_no_session_can_load_are_two_things(late: Night) -> None:
     late.land((2.2, 1), until=10)
     services = late.world.services()

@@ -89,29 +89,6 @@ def test_all_problems_are_reported_at_once_with_file_line_and_advice(project: Pa
     assert not (project / ".vde").exists()
 
 
-def test_graph_problems_are_reported_together(project: Path) -> None:
-    models = project / "models"
-    (models / "loop_a.sql").write_text("SELECT x FROM default.loop_b")
-    (models / "loop_b.sql").write_text("SELECT x FROM default.loop_a")
-    (models / "twice.sql").write_text("MODEL (name mart.revenue, kind FULL);\nSELECT 1 AS x")
-    (models / "orphan.sql").write_text("SELECT x FROM nowhere.at_all")
-    done = call("plan", "--project", project)
-    assert done.exit_code == 1
-    for word in ("loop_a", "mart.revenue", "nowhere.at_all"):
-        assert word in done.stderr
-    assert not (project / ".vde").exists()
-
-
-def test_an_unknown_key_of_the_configuration_names_its_line(project: Path) -> None:
-    with (project / "vde.yaml").open("a") as file:
-        file.write("sparks:\n  master: local\n")
-    line = (project / "vde.yaml").read_text().splitlines().index("sparks:") + 1
-    done = call("plan", "--project", project)
-    assert done.exit_code == 1
-    assert f"{project / 'vde.yaml'}:{line}: " in done.stderr
-    assert "spark" in done.stderr
-
-
 def test_a_bug_is_one_message_and_a_traceback_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
     broken = ModuleType("broken")
 

@@ -155,7 +155,6 @@ def test_a_property_means_the_same_in_sql_and_in_python(
     assert header_of(replace(in_sql, columns=columns)) == header_of(in_python)
 
 
-SCD = "unique_key id"
 WHENS = "WHEN MATCHED AND source.amount > 0 THEN UPDATE SET target.amount = source.amount"
 
 

@@ -16,12 +16,10 @@ import pytest
 from tests.project.headers import PYTHON, python_model, python_text, read, refused
 from tests.project.test_loading import write
 from vde_dagster.core.errors import ProjectInvalid
-from vde_dagster.core.graph.graph import Graph, build_graph
-from vde_dagster.core.graph.render_model import render_model, render_statements
+from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.model.fingerprint import data_parts, metadata_parts
 from vde_dagster.core.model.model import Model, PythonFunction, Query
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.sql.macros import TimeRange
 from vde_dagster.project.loading import load_project
 from vde_dagster.project.model_files import read_model
 from vde_dagster.project.properties.known_properties import PROPERTIES
@@ -331,23 +329,3 @@ def test_statements_of_a_function_count_in_its_data_only_if_there_are_some() -> 
     noted = prints({"pre_statements": [f"{statement} -- why"]})
     assert noted[0] == first[0]
     assert noted[1] != first[1]
-
-
-def test_statements_of_a_function_are_rendered_as_those_of_a_query_are(
-    tmp_path: Path,
-) -> None:
-    text = module("pass").replace(
-        "depends_on=",
-        "pre_statements=['DELETE FROM m.a WHERE d < @start_ds AND e = @VAR(\\'b\\')'], depends_on=",
-    )
-    graph = graph_with(tmp_path, text, "{a: 1, b: 2}")
-    model = graph[X].model
-    assert json.loads(model.source.defaults["variables"]) == {"b": 2}
-    assert variables_of(model) == {}
-    start, end = datetime(2024, 1, 31, tzinfo=UTC), datetime(2024, 2, 1, tzinfo=UTC)
-    times = TimeRange(start=start, end=end, execution_time=end)
-    (before,), after = render_statements(graph, X, times, target=lambda _: None)
-    sql = read("MODEL (name m.x, kind FULL); DELETE FROM m.a WHERE d < '2024-01-31' AND e = 2; SELECT 1 AS id")  # fmt: skip
-    same = render_model(build_graph([sql]), X, times, target=lambda _: None)
-    assert [before.text] == [each.text for each in same.before]
-    assert after == ()

@@ -15,14 +15,6 @@ from vde_dagster.project import yaml_document
 from vde_dagster.project.text_files import LARGEST_BYTES, NotReadable, project_text
 
 
-def test_a_pipe_is_no_model_and_nobody_waits_for_it(tmp_path: Path) -> None:
-    assert call("init", tmp_path / "shop").exit_code == 0
-    os.mkfifo(tmp_path / "shop" / "models" / "pipe.sql")
-    done = call("plan", "--project", tmp_path / "shop")
-    assert done.exit_code == 1
-    assert "models/pipe.sql:1: this is no regular file" in done.stderr
-
-
 def _pipe(path: Path) -> None:
     os.mkfifo(path)
 

@@ -11,7 +11,6 @@ from vde_dagster.core.errors import Place
 from vde_dagster.project.macros.expansion import Expander
 from vde_dagster.project.macros.files import load_user_macros
 from vde_dagster.project.macros.language import MacroScope, read_statements
-from vde_dagster.project.macros.scope import Budget
 from vde_dagster.project.macros.tokens import MOST_PARTS
 from vde_dagster.project.problems import Problems
 
@@ -117,10 +116,3 @@ def test_a_large_model_is_within_the_bound() -> None:
     assert found is not None
     assert len(found.expressions[0].sql("spark")) > 20_000
     assert len(sqlglot.tokenize(text)) * 10 < MOST_PARTS
-
-
-def test_what_is_spent_is_gone() -> None:
-    budget = Budget(most=10)
-    budget.spend(4)
-    budget.spend(6)
-    assert budget.spent == budget.most
