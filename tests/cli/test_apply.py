@@ -91,12 +91,6 @@ def test_a_place_that_cannot_be_written_is_refused(sources: Path, place: str) ->
     assert "Traceback" not in done.stderr
 
 
-def test_saving_and_applying_at_once_is_wrong_usage(sources: Path) -> None:
-    done = call("plan", "--save", "p.json", "--auto-apply", "--project", sources)
-    assert done.exit_code == 2
-    assert "--auto-apply and --save exclude each other" in done.stderr
-
-
 def test_on_a_terminal_nobody_is_asked_whether_to_apply_what_is_saved(sources: Path) -> None:
     path = sources.parent / "plan.json"
     said = on_terminal("plan", "--save", path, "--project", sources, answers=())

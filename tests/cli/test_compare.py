@@ -236,13 +236,6 @@ def test_a_side_without_a_project_is_reported(
     assert "git:models" in done.stderr
 
 
-def test_an_unknown_revision_is_refused_with_advice(project: Path) -> None:
-    commit(new_repository(project))
-    done = call("compare", "mian", "--project", project)
-    assert (done.exit_code, done.stdout) == (1, "")
-    assert "Did you mean main?" in done.stderr
-
-
 def test_without_git_folders_can_be_compared_and_revisions_not(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

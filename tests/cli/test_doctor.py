@@ -121,21 +121,6 @@ def test_what_works_is_said_in_a_line_each_and_leaves_nothing_behind(shop: Path)
     assert "Nothing is broken" in done.stderr
 
 
-@pytest.mark.full
-def test_a_missing_java_is_broken_and_spark_needs_it(
-    shop: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("JAVA_HOME", "/there/is/no/java")
-    found = checked(shop)
-    assert found["Java"]["outcome"] == "broken"
-    assert "JAVA_HOME is /there/is/no/java" in found["Java"]["message"]
-    assert "or unset it" in found["Java"]["advice"]
-    assert found["Spark"]["message"] == "needs Java"
-    assert found["catalog"]["outcome"] == "ok"
-    monkeypatch.delenv("JAVA_HOME")
-    assert outcome(shop, "Java") == "ok"
-
-
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache with a small file for each jar, as it was downloaded."""
@@ -199,27 +184,6 @@ def test_what_cannot_be_written_is_broken_and_nothing_is_left(
     assert (found[check]["outcome"], found["clean-up"]["outcome"]) == ("broken", "ok")
     assert content(shop) == before
     assert outcome(shop, check) == "ok"
-
-
-def catalog_of(shop: Path, kind: str) -> str:
-    return (
-        f"catalog: {{name: lake, properties: {{type: {kind}, uri: 'sqlite:///{shop / 'c.db'}', "
-        f"warehouse: 'file://{shop / 'w'}'}}}}\n"
-    )
-
-
-@pytest.mark.full
-def test_a_catalog_that_cannot_be_opened_is_broken_and_so_named(shop: Path) -> None:
-    settings = (shop / "vde.yaml").read_text("utf-8")
-    (shop / "vde.yaml").write_text(settings + catalog_of(shop, "sqll"))
-    found = checked(shop, "--no-spark")
-    assert found["project"]["outcome"] == "broken"
-    assert "vde.yaml:" in found["project"]["message"]
-    assert "there is no type of catalog named 'sqll'" in found["project"]["message"]
-    assert "sql." in str(found["project"])  # the types that there are
-    assert found["catalog"]["message"] == "needs project"
-    (shop / "vde.yaml").write_text(settings + catalog_of(shop, "sql"))
-    assert outcome(shop, "catalog") == outcome(shop, "views") == "ok"
 
 
 @pytest.mark.full

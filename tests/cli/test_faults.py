@@ -143,14 +143,6 @@ def test_a_catalog_that_does_not_answer_is_said_with_its_host_and_port(project: 
     assert no_traceback(done.stderr)
 
 
-def test_the_traceback_of_a_fault_is_shown_where_it_is_asked_for(project: Path) -> None:
-    uri = f"http://127.0.0.1:{closed_port()}"
-    settings(project, f"catalog: {{name: lake, properties: {{type: rest, uri: '{uri}'}}}}")
-    done = call("plan", "--debug", "--project", project)
-    assert "Traceback" in done.stderr
-    assert "a service does not answer" in done.stderr
-
-
 @contextmanager
 def small_disk(folder: Path, size: str = "300k") -> Iterator[None]:
     """A file system of so many bytes, as far as this user may mount one."""

@@ -118,19 +118,15 @@ WRONG: Final = {
     "a port that is none": "state: {url: 'postgresql://me:${CANARY_STATE}@host:port/vde'}",
     "an address that is none": "state: {url: 'postgresql:/me:${CANARY_STATE}@host/vde'}",
     "a password with an @ and a slash": "state: {url: 'postgresql://me:x@y/${CANARY_STATE}@h/vde'}",
-    "a database that is not supported": "state: {url: 'oracle://me:${CANARY_STATE}@host/vde'}",
     "a server that is away": "state: {url: 'postgresql://me:${CANARY_STATE}@127.0.0.1:1/vde'}",
     "a password as a parameter": "state: {url: 'postgresql://127.0.0.1:1/x?password=${CANARY_STATE}'}",
     "a parameter that is none": "state: {url: 'postgresql://127.0.0.1:1/x?token=${CANARY_STATE}'}",
     "a catalog's server that is away": "catalog: {properties: {type: sql, uri: "
     "'postgresql+psycopg2://me:${CANARY_CATALOG}@127.0.0.1:1/c', warehouse: 'file:///tmp/none'}}",
-    "a catalog's address that is none": "catalog: {properties: {type: sql, uri: "
-    "'postgresql://me:${CANARY_CATALOG}@h:port/c', warehouse: 'file:///tmp/none'}}",
     "a catalog of an unknown type": "catalog: {properties: {type: '${CANARY_CATALOG}', "
     "token: '${CANARY_TOKEN}'}}",
     "a REST catalog that is away": "catalog: {properties: {type: rest, uri: 'http://127.0.0.1:1', "
     "token: '${CANARY_TOKEN}', s3.secret-access-key: '${CANARY_S3}'}}",
-    "a value where a mapping belongs": "state: 'postgresql://me:${CANARY_STATE}@host/vde'",
     "a word that is no mode": "categorize: ask\nspark: {conf: '${CANARY_SPARK}'}",
 }
 """Settings with which nothing can be opened."""

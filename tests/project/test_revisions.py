@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.project.repositories import AS_SOMEBODY, commit, git, new_repository, write
-from vde_dagster.core.errors import Place, Problem, ProjectInvalid, Refused, SetupError
+from vde_dagster.core.errors import Place, Problem, ProjectInvalid, Refused
 from vde_dagster.project.revisions import project_at
 
 ONE = {"vde.yaml": "name: one\n", "models/a.sql": "SELECT 1 AS a\n"}
@@ -176,22 +176,8 @@ def test_a_branch_of_a_remote_is_offered(repository: Path, tmp_path: Path) -> No
     assert revision("origin/feature/first", clone) == encoded(ONE)
 
 
-def test_a_folder_in_no_repository_has_no_revisions(tmp_path: Path) -> None:
-    reported = refusal("main", tmp_path)
-    assert "'main' is no folder" in reported
-    assert "no git repository" in reported
-
-
 def test_a_project_that_is_not_there_has_no_revisions(tmp_path: Path) -> None:
     assert "--project" in refusal("main", tmp_path / "nowhere")
-
-
-def test_without_git_it_is_said_what_to_install(
-    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(SetupError, match="Install git"), project_at("main", repository):
-        pass
 
 
 def test_what_git_sets_for_a_hook_does_not_mean_another_repository(

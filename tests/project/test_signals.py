@@ -204,10 +204,6 @@ def test_a_wrong_file_of_signals_is_a_problem_at_its_line(code: str, line: int, 
     assert problem.advice
 
 
-def test_a_second_name_for_a_signal_is_no_second_signal() -> None:
-    assert problems_of({"a": "@signal()\ndef s(batch): ...\nalias = s"}) == ()
-
-
 def test_a_signal_of_two_files_is_reported() -> None:
     code = "@signal()\ndef s(batch): ..."
     (problem,) = problems_of({"a": code, "b": code})
