@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Engine, delete, update
+from sqlalchemy import Connection, Engine, delete, update
 
 from tests.postgres_server import new_database
+from tests.state.builders import KEY, MINUTE
 from tests.worlds.clock import ManualClock
 from tests.worlds.state import memory_state
 from vde_dagster.ports.clock import Clock
-from vde_dagster.ports.state import State
+from vde_dagster.ports.state import Lease, State, environment_resource, version_resource
 from vde_dagster.project.machine import SystemClock
 from vde_dagster.state import schema
 from vde_dagster.state.database import now, open_engine
@@ -107,3 +109,38 @@ def store(request: pytest.FixtureRequest, kept_states: dict[str, _Kept]) -> Stor
     if request.param not in kept_states:
         kept_states[request.param] = _Kept.at(request.getfixturevalue(f"{request.param}_url"))
     return kept_states[request.param].emptied()
+
+
+@pytest.fixture
+def state(store: Store) -> State:
+    """The same for tests that need nothing else of it."""
+    return store.state
+
+
+@pytest.fixture
+def lease(state: State) -> Lease:
+    """What writing the version needs, for a minute."""
+    return state.acquire_lease(version_resource(KEY), holder="me", ttl=MINUTE)
+
+
+@pytest.fixture
+def environment(state: State) -> Lease:
+    """What a plan of production holds, for a minute."""
+    return state.acquire_lease(environment_resource("prod"), holder="plan p", ttl=MINUTE)
+
+
+@pytest.fixture
+def sql_state(sql_url: str) -> Iterator[SqlState]:
+    """A new state in a database of its own."""
+    state = SqlState.open(sql_url)
+    yield state
+    state.close()
+
+
+@contextmanager
+def connected(url: str) -> Iterator[Connection]:
+    """A transaction of somebody who knows no state."""
+    engine = open_engine(url)
+    with engine.begin() as connection:
+        yield connection
+    engine.dispose()

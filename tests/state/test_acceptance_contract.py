@@ -6,9 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from tests.state.builders import KEY, MINUTE, SALES, START, change, day, intent, mark, publication
+from tests.state.builders import KEY, SALES, START, change, day, intent, mark, publication
 from tests.state.builders import session as late
-from tests.state.conftest import Store
 from vde_dagster.core.audits.values import AuditResult
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.ledger.unit_of_work import Acceptance, Intent, UnitOfWorkState
@@ -19,16 +18,6 @@ RESULTS = (AuditResult(name="z_score", failing=2, message="2 rows fail"),)
 SAID = Acceptance(
     work_id="w1", audits=("z_score",), reason="näher", author="ann", accepted_at=START
 )
-
-
-@pytest.fixture
-def state(store: Store) -> State:
-    return store.state
-
-
-@pytest.fixture
-def lease(state: State) -> Lease:
-    return state.acquire_lease("version", holder="me", ttl=MINUTE)
 
 
 def accepting(work_id: str = "w2", **more: object) -> Intent:

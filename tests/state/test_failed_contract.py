@@ -7,8 +7,7 @@ import sqlite3
 import pytest
 from sqlalchemy import event
 
-from tests.state.builders import KEY, MINUTE, SALES, intent, publication, session
-from tests.state.conftest import Store
+from tests.state.builders import KEY, MINUTE, OTHER, SALES, intent, publication, publish, session
 from vde_dagster.core.ledger.late.decision import Load
 from vde_dagster.core.ledger.unit_of_work import UnitOfWorkState
 from vde_dagster.core.model.snapshot import VersionKey
@@ -16,28 +15,10 @@ from vde_dagster.core.names import ModelName
 from vde_dagster.ports.state import Lease, State
 from vde_dagster.state.sql_state import SqlState
 
-OTHER = VersionKey(ModelName("shop", "orders"), "b" * 32)
-
-
-@pytest.fixture
-def state(store: Store) -> State:
-    return store.state
-
-
-@pytest.fixture
-def lease(state: State) -> Lease:
-    return state.acquire_lease("r", holder="me", ttl=MINUTE)
-
 
 def give_up(state: State, lease: Lease, work_id: str, *, key: VersionKey = KEY) -> None:
     state.record_intent(intent(work_id, key=key), lease=lease)
     state.abandon(work_id, reason=f"{work_id} failed", lease=lease)
-
-
-def do(state: State, lease: Lease, work_id: str, *, late: Load | None = None) -> None:
-    state.record_intent(intent(work_id, late=late), lease=lease)
-    state.record_staged(work_id, publication(), lease=lease)
-    state.finalize(work_id, lease=lease)
 
 
 def failed(state: State) -> dict[VersionKey, str]:
@@ -60,7 +41,7 @@ def test_the_newest_work_counts_of_each_version_for_itself(state: State, lease: 
 @pytest.mark.parametrize("late", [None, session()], ids=["by a run", "by a session"])
 def test_what_was_done_since_has_not_failed(state: State, lease: Lease, late: Load | None) -> None:
     give_up(state, lease, "w1")
-    do(state, lease, "w2", late=late)
+    publish(state, lease, intent("w2", late=late), publication())
     assert failed(state) == {}
     give_up(state, lease, "w3")
     assert failed(state) == {KEY: "w3 failed"}

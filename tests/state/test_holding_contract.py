@@ -8,8 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.state.builders import COLUMNS, KEY, MINUTE, SALES, change, day, intent, publication
-from tests.state.conftest import Store
+from tests.state.builders import COLUMNS, KEY, MINUTE, OTHER, SALES, change, day, record
 from vde_dagster.core.columns import Column
 from vde_dagster.core.ledger.dsha import RowSum
 from vde_dagster.core.ledger.entries import (
@@ -21,37 +20,9 @@ from vde_dagster.core.ledger.entries import (
 )
 from vde_dagster.core.ledger.holdings import Holding
 from vde_dagster.core.ledger.staleness import LastLook, SeenInput
-from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import Interval
 from vde_dagster.ports.state import Lease, State, version_resource
-
-OTHER = VersionKey(ModelName("shop", "orders"), "b" * 32)
-
-
-@pytest.fixture
-def state(store: Store) -> State:
-    return store.state
-
-
-@pytest.fixture
-def environment(state: State) -> Lease:
-    return state.acquire_lease("environment:prod", holder="plan p", ttl=MINUTE)
-
-
-def record(
-    state: State,
-    work_id: str,
-    *changes: LedgerChange,
-    key: VersionKey = KEY,
-    columns: tuple[Column, ...] = COLUMNS,
-) -> None:
-    lease = state.acquire_lease(version_resource(key), holder=work_id, ttl=MINUTE)
-    state.record_intent(intent(work_id, key=key), lease=lease)
-    staged = replace(publication(*changes), columns=columns)
-    state.record_staged(work_id, staged, lease=lease)
-    state.finalize(work_id, lease=lease)
-    state.release_lease(lease)
 
 
 def days(first: int, after: int) -> Interval:

@@ -7,8 +7,19 @@ from datetime import timedelta
 
 import pytest
 
-from tests.state.builders import KEY, RAW, START, change, day, intent, mark, publication, session
-from tests.state.conftest import Store
+from tests.state.builders import (
+    KEY,
+    RAW,
+    START,
+    change,
+    day,
+    intent,
+    mark,
+    publication,
+    publish,
+    session,
+    stage,
+)
 from vde_dagster.core.ledger.late.history import (
     ProcessingUri,
     SourceChange,
@@ -26,7 +37,7 @@ from vde_dagster.core.ledger.late.question import (
 )
 from vde_dagster.core.model.late_data import LateDataMode, LateDataPolicy, TrackedSource
 from vde_dagster.core.time.intervals import IntervalUnit
-from vde_dagster.ports.state import Lease, State, version_resource
+from vde_dagster.ports.state import Lease, State
 
 ADDED = SourceChange(
     iceberg_snapshot_id=2**62 + 2,
@@ -68,21 +79,9 @@ STATEFUL = StatefulQuestion(
 )
 
 
-@pytest.fixture
-def state(store: Store) -> State:
-    return store.state
-
-
-@pytest.fixture
-def lease(state: State) -> Lease:
-    return state.acquire_lease(version_resource(KEY), holder="me", ttl=timedelta(minutes=1))
-
-
 def run_session(state: State, lease: Lease, work_id: str, number: int) -> None:
     """A recorded session that moves the mark to a number."""
-    state.record_intent(intent(work_id, late=session()), lease=lease)
-    state.record_staged(work_id, publication(moves=mark(number)), lease=lease)
-    state.finalize(work_id, lease=lease)
+    publish(state, lease, intent(work_id, late=session()), publication(moves=mark(number)))
 
 
 def noted(state: State) -> list[str | None]:
@@ -142,8 +141,7 @@ def test_a_look_that_found_nothing_to_load_moves_a_mark_without_a_session(
 
 
 def test_a_session_is_to_be_listed_once_it_has_ended(state: State, lease: Lease) -> None:
-    state.record_intent(intent("w1", late=session()), lease=lease)
-    state.record_staged("w1", publication(moves=mark(2)), lease=lease)
+    stage(state, lease, intent("w1", late=session()), publication(moves=mark(2)))
     assert noted(state) == []
     state.finalize("w1", lease=lease)
     state.finalize("w1", lease=lease)  # again, as after a lost answer
@@ -160,15 +158,11 @@ def test_a_session_that_is_given_up_is_to_be_listed_too(state: State, lease: Lea
 def test_other_work_is_not_listed_but_marks_that_it_takes_away_are(
     state: State, lease: Lease
 ) -> None:
-    state.record_intent(intent("w1"), lease=lease)
-    state.record_staged("w1", publication(), lease=lease)
-    state.finalize("w1", lease=lease)
+    publish(state, lease, intent("w1"), publication())
     assert noted(state) == []
     run_session(state, lease, "w2", 2)
     state.record_listed([each.number for each in state.unlisted(limit=99)])
-    state.record_intent(intent("w3"), lease=lease)
-    state.record_staged("w3", publication(change(0)), lease=lease)  # read the source at 7
-    state.finalize("w3", lease=lease)
+    publish(state, lease, intent("w3"), publication(change(0)))  # read the source at 7
     assert (noted(state), state.marks(KEY)) == ([None], {})
 
 

@@ -7,8 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from tests.state.builders import KEY, MINUTE, change, intent, mark, publication, session
-from tests.state.conftest import Store
+from tests.state.builders import KEY, MINUTE, change, intent, mark, publication, publish, session
 from tests.state.test_listing_contract import STATELESS
 from vde_dagster.core.clean_up.pinning import Named
 from vde_dagster.core.errors import Refused
@@ -18,19 +17,12 @@ from vde_dagster.state import old_detail
 NOW = timedelta(0)
 
 
-@pytest.fixture
-def state(store: Store) -> State:
-    return store.state
-
-
 def load(state: State, work_id: str, number: int, *, late: bool = False) -> None:
     """One unit of work that wrote a day; a session moves the mark, too."""
     lease = state.acquire_lease(version_resource(KEY), holder="w", ttl=MINUTE)
-    asked = replace(session(), question=STATELESS)
-    state.record_intent(intent(work_id, late=asked if late else None), lease=lease)
+    work = intent(work_id, late=replace(session(), question=STATELESS) if late else None)
     moved = mark(number) if late else None
-    state.record_staged(work_id, publication(change(number), moves=moved), lease=lease)
-    state.finalize(work_id, lease=lease)
+    publish(state, lease, work, publication(change(number), moves=moved))
     state.release_lease(lease)
 
 

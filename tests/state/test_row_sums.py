@@ -4,45 +4,26 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
 from sqlalchemy import update
 
-from tests.state.builders import COLUMNS, KEY, MINUTE, ROWS, change, intent, publication
-from tests.state.conftest import Store
+from tests.state.builders import COLUMNS, KEY, OTHER, ROWS, change, record
 from vde_dagster.core.ledger.dsha import MODULUS, MURMUR3_128, RowSum
 from vde_dagster.core.ledger.entries import (
     EntryStatus,
-    LedgerChange,
     LedgerDigests,
     loaded_dsha,
 )
-from vde_dagster.core.model.snapshot import VersionKey
-from vde_dagster.ports.state import State, version_resource
+from vde_dagster.ports.state import State
 from vde_dagster.state import schema
 from vde_dagster.state.sql_state import SqlState
 
-OTHER = VersionKey(KEY.model, "b" * 32)
 SUMS = [0, 1, 999_999_999, 10**9, 2**63, 2**64 - 1, 2**64, 10**18 << 64, MODULUS - 1, ROWS.sum]
-
-
-@pytest.fixture
-def state(store: Store) -> State:
-    return store.state
-
-
-def write(state: State, work_id: str, *changes: LedgerChange, columns: int = 2) -> None:
-    lease = state.acquire_lease(version_resource(KEY), holder="w", ttl=MINUTE)
-    state.record_intent(intent(work_id), lease=lease)
-    published = replace(publication(*changes), columns=COLUMNS[:columns])
-    state.record_staged(work_id, published, lease=lease)
-    state.finalize(work_id, lease=lease)
-    state.release_lease(lease)
 
 
 def test_the_database_sums_up_what_reading_all_entries_gives(state: State) -> None:
     rows = [RowSum(rows=2**40 + each, sum=sum_) for each, sum_ in enumerate(SUMS)]
-    write(state, "w1", *(change(each, rows=found) for each, found in enumerate(rows)))
-    write(state, "w2", change(len(rows)), columns=1)
+    record(state, "w1", *(change(each, rows=found) for each, found in enumerate(rows)))
+    record(state, "w2", change(len(rows)), columns=COLUMNS[:1])
     entries = state.ledger([KEY])[KEY]
     (found,) = state.sums([KEY, OTHER]).values()
     assert found.entries == len(SUMS) + 1
@@ -54,7 +35,7 @@ def test_the_database_sums_up_what_reading_all_entries_gives(state: State) -> No
 
 
 def test_sums_of_two_algorithms_are_combined_and_not_added(state: State) -> None:
-    write(state, "w1", *(change(each) for each in range(3)))
+    record(state, "w1", *(change(each) for each in range(3)))
     assert isinstance(state, SqlState)
     ledger = schema.ledger
     with state._database.write() as connection:
@@ -73,7 +54,7 @@ def test_a_version_without_entries_has_no_sum(state: State) -> None:
 
 def test_the_newest_computed_entries_are_given_in_the_order_of_their_times(state: State) -> None:
     empty = replace(change(3), status=EntryStatus.EMPTY)
-    write(state, "w1", change(0), change(1), change(2), empty)
+    record(state, "w1", change(0), change(1), change(2), empty)
     every = state.ledger([KEY])[KEY]
     assert state.newest_computed(KEY, limit=2) == every[1:3]
     assert state.newest_computed(KEY, limit=9) == every[:3]

@@ -10,35 +10,27 @@ from time import sleep
 import pytest
 from sqlalchemy import event
 
-from tests.state.builders import KEY, MINUTE, RAW, change, intent, publication
+from tests.state.builders import KEY, MINUTE, OTHER, RAW, change, intent, publication, publish
 from tests.state.conftest import Store
 from tests.worlds.clock import ManualClock
 from vde_dagster.core.ledger.dsha import RowSum
 from vde_dagster.core.ledger.entries import EntryStatus, LedgerChange, Trace
 from vde_dagster.core.ledger.savings import Saved
 from vde_dagster.core.model.snapshot import VersionKey
-from vde_dagster.core.names import ModelName
 from vde_dagster.ports.state import State, version_resource
 from vde_dagster.state.sql_state import SqlState
 
-OTHER = VersionKey(ModelName("shop", "orders"), "b" * 32)
 DAY = timedelta(days=1)
 TICK = timedelta(seconds=0.05)
 """More than the milliseconds that SQLite's clock has."""
-
-
-@pytest.fixture
-def state(store: Store) -> State:
-    return store.state
 
 
 def computes(
     state: State, environment: str, work_id: str, *changes: LedgerChange, key: VersionKey = KEY
 ) -> None:
     lease = state.acquire_lease(version_resource(key), holder=work_id, ttl=MINUTE)
-    state.record_intent(replace(intent(work_id, key=key), environment=environment), lease=lease)
-    state.record_staged(work_id, publication(*changes), lease=lease)
-    state.finalize(work_id, lease=lease)
+    work = replace(intent(work_id, key=key), environment=environment)
+    publish(state, lease, work, publication(*changes))
     state.release_lease(lease)
 
 

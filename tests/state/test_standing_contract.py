@@ -9,13 +9,17 @@ from tests.state.builders import (
     COLUMNS,
     KEY,
     MINUTE,
+    OTHER,
     ROWS,
     SALES,
     change,
     day,
     intent,
     publication,
+    record,
+    shown,
     snapshot,
+    stage,
 )
 from tests.state.conftest import Store
 from vde_dagster.core.errors import Conflict
@@ -31,26 +35,6 @@ from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import merge
 from vde_dagster.ports.state import Lease, LeaseLost, State, version_resource
-
-OTHER = VersionKey(ModelName("shop", "orders"), "b" * 32)
-
-
-@pytest.fixture
-def state(store: Store) -> State:
-    return store.state
-
-
-@pytest.fixture
-def environment(state: State) -> Lease:
-    return state.acquire_lease("environment:prod", holder="plan p", ttl=MINUTE)
-
-
-def record(state: State, work_id: str, *changes: LedgerChange, key: VersionKey = KEY) -> None:
-    lease = state.acquire_lease(version_resource(key), holder=work_id, ttl=MINUTE)
-    state.record_intent(intent(work_id, key=key), lease=lease)
-    state.record_staged(work_id, publication(*changes), lease=lease)
-    state.finalize(work_id, lease=lease)
-    state.release_lease(lease)
 
 
 def test_outdated_intervals_keep_their_rows_and_say_why(state: State, environment: Lease) -> None:
@@ -109,8 +93,7 @@ def test_of_several_versions_all_are_outdated_or_none(state: State, environment:
 def test_work_that_read_what_is_outdated_since_records_nothing_any_more(store: Store) -> None:
     state = store.state
     writer = state.acquire_lease(version_resource(KEY), holder="a run", ttl=MINUTE)
-    state.record_intent(intent("w1"), lease=writer)
-    state.record_staged("w1", publication(), lease=writer)
+    stage(state, writer, intent("w1"), publication())
     store.pass_time(2 * MINUTE)
     environment = state.acquire_lease("environment:prod", holder="plan p", ttl=MINUTE)
     state.outdate({KEY: [day(0)]}, reason="r", lease=environment)
@@ -179,9 +162,7 @@ def test_hidden_models_are_kept_with_the_revision_that_hides_them(state: State) 
     state.begin_promotion(
         "dev", expected_revision=1, plan_id="q", snapshots=[one, two], lease=lease
     )
-    now, then = state.environment("dev"), state.environment("dev", revision=1)
-    assert now is not None
-    assert then is not None
+    now, then = shown(state, "dev"), shown(state, "dev", revision=1)
     assert (set(now.hidden), set(then.hidden)) == (set(), {two.name})
 
 

@@ -13,16 +13,23 @@ from tests.state.builders import (
     COLUMNS,
     KEY,
     MINUTE,
+    ORDERS,
+    OTHER,
     RAW,
     ROWS,
     SALES,
     change,
     day,
     intent,
+    load,
     mark,
+    promote,
     publication,
+    publish,
     session,
+    shown,
     snapshot,
+    stage,
 )
 from vde_dagster.core.audits.values import AuditResult
 from vde_dagster.core.errors import Conflict, Refused
@@ -33,10 +40,10 @@ from vde_dagster.core.ledger.entries import (
     LedgerMismatch,
     LedgerOperation,
 )
-from vde_dagster.core.ledger.late.marks import HighWaterMark
-from vde_dagster.core.ledger.unit_of_work import UnitOfWorkState
+from vde_dagster.core.ledger.unit_of_work import Publication, UnitOfWorkState
 from vde_dagster.core.model.snapshot import Category, DecidedBy, ModelSnapshot, VersionKey
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.time.intervals import Interval
 from vde_dagster.ports.catalog import NUMBERS_OF_A_SWAP
 from vde_dagster.ports.state import Lease, LeaseLost, State, version_resource
 from vde_dagster.state.database import CHUNK
@@ -46,28 +53,17 @@ if TYPE_CHECKING:
 
     from tests.state.conftest import Store
 
-OTHER = ModelName("shop", "orders")
+CANCELS = ModelName("raw", "cancels")
 
 
-@pytest.fixture
-def state(store: Store) -> State:
-    return store.state
-
-
-@pytest.fixture
-def lease(state: State) -> Lease:
-    return state.acquire_lease(str(KEY), holder="me", ttl=MINUTE)
-
-
-def record(state: State, lease: Lease, work_id: str, *changes: LedgerChange) -> None:
-    state.record_intent(intent(work_id), lease=lease)
-    state.record_staged(work_id, publication(*changes), lease=lease)
-    state.finalize(work_id, lease=lease)
+def stored(state: State, asked: ModelSnapshot) -> list[ModelSnapshot]:
+    """The snapshot of a definition."""
+    return [*state.snapshots([(asked.name, asked.fingerprint)]).values()]
 
 
 # Snapshots and owners
 def test_a_stored_snapshot_comes_back_as_it_was(state: State) -> None:
-    one, two = snapshot(), snapshot(OTHER, decided_by=DecidedBy.PERSON)
+    one, two = snapshot(), snapshot(ORDERS, decided_by=DecidedBy.PERSON)
     state.store_snapshots([one, two], environment="dev")
     unknown = snapshot(text="SELECT 2")
     asked = [(each.name, each.fingerprint) for each in (one, two, unknown)]
@@ -82,21 +78,17 @@ def test_what_a_person_decided_first_stays_decided(state: State) -> None:
         snapshot(), category=Category.NON_BREAKING, decided_by=DecidedBy.PERSON, reasons=("I say",)
     )
     again = replace(decided, category=Category.BREAKING, decided_by=DecidedBy.AUTOMATIC)
-    promote(state, "dev", 0, "p1", decided)
+    promote(state, "dev", decided)
     state.store_snapshots([again], environment="prod")
-    shown = state.environment("dev")
-    assert shown is not None
-    assert shown.snapshots == {SALES: decided}
-    asked = [(again.name, again.fingerprint)]
-    assert list(state.snapshots(asked).values()) == [decided]
+    assert shown(state, "dev").snapshots == {SALES: decided}
+    assert stored(state, again) == [decided]
 
 
 def test_a_stored_snapshot_is_never_changed_and_its_version_keeps_its_owner(state: State) -> None:
     first, second = snapshot(version="a" * 32), snapshot(version="b" * 32)
     state.store_snapshots([first], environment="dev")
     state.store_snapshots([second, second], environment="other")
-    asked = [(first.name, first.fingerprint)]
-    assert list(state.snapshots(asked).values()) == [first]
+    assert stored(state, first) == [first]
     assert state.owners([first.key, second.key]) == {first.key: "dev"}
 
 
@@ -105,12 +97,11 @@ def kept_against_its_definition(old: ModelSnapshot) -> ModelSnapshot:
 
 
 def test_a_version_has_not_drifted_by_what_is_only_stored(state: State) -> None:
-    old, new = snapshot(), snapshot(OTHER)
+    old, new = snapshot(), snapshot(ORDERS)
     kept = kept_against_its_definition(old)
     state.store_snapshots([old, new, kept], environment="prod")
     assert state.drifted([old.key, new.key]) == frozenset()
-    asked = [(kept.name, kept.fingerprint)]
-    assert list(state.snapshots(asked).values()) == [kept]
+    assert stored(state, kept) == [kept]
 
 
 @pytest.mark.parametrize(
@@ -119,18 +110,18 @@ def test_a_version_has_not_drifted_by_what_is_only_stored(state: State) -> None:
 def test_a_version_has_drifted_once_who_may_write_it_was_promoted_to_that(
     state: State, environment: str, drifts: bool
 ) -> None:
-    old, new = snapshot(), snapshot(OTHER)
+    old, new = snapshot(), snapshot(ORDERS)
     state.store_snapshots([old, new], environment="owner")
-    promote(state, environment, 0, "p1", kept_against_its_definition(old), new)
+    promote(state, environment, kept_against_its_definition(old), new)
     assert state.drifted([old.key, new.key]) == ({old.key} if drifts else frozenset())
-    promote(state, environment, 1, "p2", old, new)
+    promote(state, environment, old, new)
     assert state.drifted([old.key, new.key]) == ({old.key} if drifts else frozenset())
 
 
 def test_a_version_has_drifted_once_rows_of_another_definition_were_staged(
     state: State, lease: Lease
 ) -> None:
-    record(state, lease, "w1")
+    load(state, lease, "w1")
     state.record_intent(replace(intent("w2"), drifted=True), lease=lease)
     assert state.drifted([KEY]) == frozenset()
     state.record_staged("w2", publication(), lease=lease)
@@ -142,14 +133,13 @@ def test_a_version_has_drifted_once_rows_of_another_definition_were_staged(
 def test_rows_of_another_definition_that_were_given_up_are_no_drift(
     state: State, lease: Lease
 ) -> None:
-    state.record_intent(replace(intent("w1"), drifted=True), lease=lease)
-    state.record_staged("w1", publication(), lease=lease)
+    stage(state, lease, replace(intent("w1"), drifted=True), publication())
     state.abandon("w1", reason="its table moved", lease=lease)
     assert state.drifted([KEY]) == frozenset()
 
 
 def test_a_kept_version_keeps_its_owner_and_a_new_one_gets_its_creator(state: State) -> None:
-    old, new = snapshot(), snapshot(OTHER)
+    old, new = snapshot(), snapshot(ORDERS)
     kept = snapshot(text="-- kept", version=old.version)
     state.store_snapshots([old], environment="prod")
     state.store_snapshots([kept, new], environment="dev")
@@ -157,15 +147,15 @@ def test_a_kept_version_keeps_its_owner_and_a_new_one_gets_its_creator(state: St
 
 
 def test_what_its_owner_does_not_show_is_owned_by_who_shows_it(state: State) -> None:
-    old, new = snapshot(), snapshot(OTHER)
+    old, new = snapshot(), snapshot(ORDERS)
     state.store_snapshots([old, new], environment="dev")
-    promote(state, "dev", 0, "p1", old)
-    promote(state, "qa", 0, "p2", old)
+    promote(state, "dev", old)
+    promote(state, "qa", old)
     assert state.owners([old.key, new.key]) == {old.key: "dev", new.key: "dev"}
-    promote(state, "dev", 1, "p3", new)  # it goes on, and qa stays
+    promote(state, "dev", new)  # it goes on, and qa stays
     assert state.owners([old.key, new.key]) == {old.key: "qa", new.key: "dev"}
-    promote(state, "qa", 1, "p4", new)
-    promote(state, "ann", 0, "p5", old)  # it comes when nobody shows it any more
+    promote(state, "qa", new)
+    promote(state, "ann", old)  # it comes when nobody shows it any more
     assert state.owners([old.key, new.key]) == {old.key: "ann", new.key: "dev"}
 
 
@@ -175,7 +165,7 @@ def test_what_its_owner_may_be_about_to_show_stays_its_own(state: State, at_work
     state.store_snapshots([old], environment="dev")
     resource = "environment:dev" if at_work == "environment" else version_resource(old.key)
     state.acquire_lease(resource, holder="a plan of dev", ttl=MINUTE)
-    promote(state, "qa", 0, "p1", old)
+    promote(state, "qa", old)
     assert state.owners([old.key]) == {old.key: "dev"}
 
 
@@ -186,11 +176,10 @@ def test_only_what_nobody_shows_fills_or_writes_is_released(state: State, lease:
     mine = [each for name, each in made.items() if name != "theirs"]
     state.store_snapshots(mine, environment="prod")
     state.store_snapshots([made["theirs"]], environment="dev")
-    promote(state, "ann", 0, "p1", made["shown"])
-    for name in ("filled", "begun", "refused", "given_up"):
+    promote(state, "ann", made["shown"])
+    publish(state, lease, intent("filled", key=made["filled"].key), publication())
+    for name in ("begun", "refused", "given_up"):
         state.record_intent(intent(name, key=made[name].key), lease=lease)
-    state.record_staged("filled", publication(), lease=lease)
-    state.finalize("filled", lease=lease)
     state.abandon("given_up", reason="cut", lease=lease)
     state.abandon("refused", reason="an audit failed", lease=lease, refused=publication())
     state.acquire_lease(version_resource(made["written"].key), holder="x", ttl=MINUTE)
@@ -213,8 +202,7 @@ def test_r9_who_writes_a_version_that_was_released_meanwhile_owns_it(
     own = state.acquire_lease("environment:prod", holder="me", ttl=MINUTE)
     state.release_unfilled("prod", lease=own)
     assert state.owners([key]) == {}
-    state.record_intent(intent("w", key=key), lease=lease)
-    state.record_staged("w", publication(), lease=lease)
+    stage(state, lease, intent("w", key=key), publication())
     assert state.owners([key]) == {key: intent("w", key=key).environment}
     state.release_unfilled("prod", lease=own)
     state.finalize("w", lease=lease)
@@ -260,14 +248,14 @@ def test_an_environment_that_nothing_was_promoted_to_is_none(state: State) -> No
 
 
 def test_a_promotion_is_begun_then_finished(state: State) -> None:
-    one, two = snapshot(), snapshot(OTHER)
+    one, two = snapshot(), snapshot(ORDERS)
     state.store_snapshots([one, two], environment="dev")
     lease = state.acquire_lease("dev", holder="me", ttl=MINUTE)
     begun = state.begin_promotion(
         "dev", expected_revision=0, plan_id="p1", snapshots=[one, two], lease=lease
     )
     assert (begun.name, begun.revision, begun.plan_id, begun.promoting) == ("dev", 1, "p1", True)
-    assert begun.snapshots == {SALES: one, OTHER: two}
+    assert begun.snapshots == {SALES: one, ORDERS: two}
     assert begun.promoted_at.utcoffset() == timedelta(0)
     assert state.environment("dev") == begun
     finished = state.finish_promotion("dev", plan_id="p1")
@@ -277,33 +265,22 @@ def test_a_promotion_is_begun_then_finished(state: State) -> None:
 
 
 def test_finishing_a_promotion_again_changes_nothing_even_after_a_later_one(state: State) -> None:
-    promote(state, "dev", 0, "p1", snapshot())
+    promote(state, "dev", snapshot(), plan_id="p1")
     assert state.finish_promotion("dev", plan_id="p1") == state.environment("dev")
-    promote(state, "dev", 1, "p2", snapshot(text="SELECT 2"))
+    promote(state, "dev", snapshot(text="SELECT 2"), plan_id="p2")
     assert state.finish_promotion("dev", plan_id="p1") == state.environment("dev")
-    found = state.environment("dev")
-    assert found is not None
+    found = shown(state, "dev")
     assert (found.revision, found.plan_id) == (2, "p2")
-
-
-def promote(state: State, name: str, revision: int, plan_id: str, *shown: object) -> None:
-    snapshots = [each for each in shown if isinstance(each, type(snapshot()))]
-    state.store_snapshots(snapshots, environment=name)
-    lease = state.acquire_lease(name, holder="me", ttl=MINUTE)
-    state.begin_promotion(
-        name, expected_revision=revision, plan_id=plan_id, snapshots=snapshots, lease=lease
-    )
-    state.finish_promotion(name, plan_id=plan_id)
 
 
 def test_the_revision_of_an_environment_is_that_of_what_it_shows(state: State) -> None:
     def revisions() -> tuple[int, int]:
-        shown = state.environment("dev")
-        return state.revision("dev"), 0 if shown is None else shown.revision
+        found = state.environment("dev")
+        return state.revision("dev"), 0 if found is None else found.revision
 
     assert revisions() == (0, 0)
-    promote(state, "dev", 0, "p1", snapshot())
-    promote(state, "other", 0, "p2", snapshot())
+    promote(state, "dev", snapshot())
+    promote(state, "other", snapshot())
     assert revisions() == (1, 1)
     lease = state.acquire_lease("dev", holder="me", ttl=MINUTE)
     state.begin_removal("dev", expected_revision=1, plan_id="gone", lease=lease)
@@ -313,15 +290,13 @@ def test_the_revision_of_an_environment_is_that_of_what_it_shows(state: State) -
 
 
 def test_an_environment_may_show_nothing(state: State) -> None:
-    promote(state, "dev", 0, "p1")
-    found = state.environment("dev")
-    assert found is not None
-    assert found.snapshots == {}
+    promote(state, "dev")
+    assert shown(state, "dev").snapshots == {}
 
 
 @pytest.mark.parametrize("expected", [0, 2])
 def test_a_promotion_from_another_revision_is_a_conflict(state: State, expected: int) -> None:
-    promote(state, "dev", 0, "p1", snapshot())
+    promote(state, "dev", snapshot())
     before = state.environment("dev")
     lease = state.acquire_lease("dev", holder="me", ttl=MINUTE)
     with pytest.raises(Conflict, match=f"at revision 1, not {expected}"):
@@ -357,60 +332,50 @@ def test_a_promotion_that_was_overtaken_cannot_be_finished(state: State) -> None
         )
     with pytest.raises(Conflict, match="overtaken by plan p2"):
         state.finish_promotion("dev", plan_id="p1")
-    found = state.environment("dev")
-    assert found is not None
-    assert found.promoting
+    assert shown(state, "dev").promoting
 
 
 def test_an_environment_shows_a_snapshot_with_a_version_of_its_own(state: State) -> None:
-    stored = snapshot()
-    adopted = replace(stored, version="e" * 32, decided_by=DecidedBy.DATA)
-    promote(state, "dev", 0, "p1", stored)
-    promote(state, "prod", 0, "p2", adopted)
-    promote(state, "dev", 1, "p3", replace(stored, version="f" * 32, drifted=True))
-    shown = {name: state.environment(name) for name in ("dev", "prod")}
-    assert shown["prod"] is not None
-    assert shown["prod"].snapshots == {SALES: adopted}
-    assert shown["dev"] is not None
-    assert shown["dev"].snapshots == {SALES: replace(stored, version="f" * 32, drifted=True)}
-    before = state.environment("dev", revision=1)
-    assert before is not None
-    assert before.snapshots == {SALES: stored}
-    asked = [(stored.name, stored.fingerprint)]
-    assert list(state.snapshots(asked).values()) == [stored]
-    assert state.owners([stored.key, adopted.key]) == {stored.key: "dev", adopted.key: "prod"}
+    one = snapshot()
+    adopted = replace(one, version="e" * 32, decided_by=DecidedBy.DATA)
+    drifted = replace(one, version="f" * 32, drifted=True)
+    for name, each in (("dev", one), ("prod", adopted), ("dev", drifted)):
+        promote(state, name, each)
+    assert shown(state, "prod").snapshots == {SALES: adopted}
+    assert shown(state, "dev").snapshots == {SALES: drifted}
+    assert shown(state, "dev", revision=1).snapshots == {SALES: one}
+    assert stored(state, one) == [one]
+    assert state.owners([one.key, adopted.key]) == {one.key: "dev", adopted.key: "prod"}
 
 
 def test_r9_production_owns_what_it_shows_once_its_promotion_is_finished(state: State) -> None:
     one = snapshot()
-    promote(state, "dev", 0, "p1", one)
+    promote(state, "dev", one)
     lease = state.acquire_lease("prod", holder="me", ttl=MINUTE)
     state.begin_promotion("prod", expected_revision=0, plan_id="p2", snapshots=[one], lease=lease)
     assert state.owners([one.key]) == {one.key: "dev"}
     state.finish_promotion("prod", plan_id="p2")
     assert state.owners([one.key]) == {one.key: "prod"}
-    promote(state, "other", 0, "p3", one)
+    promote(state, "other", one)
     assert state.owners([one.key]) == {one.key: "prod"}
 
 
 def test_what_production_shows_no_more_belongs_to_who_stores_it_next(state: State) -> None:
     one, two = snapshot(), snapshot(text="SELECT 2")
-    promote(state, "dev", 0, "p1", snapshot(OTHER))
-    promote(state, "prod", 0, "p2", one)
-    promote(state, "prod", 1, "p3", two)
+    promote(state, "dev", snapshot(ORDERS))
+    promote(state, "prod", one)
+    promote(state, "prod", two)
     assert state.owners([one.key, two.key]) == {two.key: "prod"}
     state.store_snapshots([one], environment="dev")
-    assert state.owners([one.key, snapshot(OTHER).key]) == {
-        one.key: "dev",
-        snapshot(OTHER).key: "dev",
-    }
+    keys = [one.key, snapshot(ORDERS).key]
+    assert state.owners(keys) == dict.fromkeys(keys, "dev")
 
 
 def test_an_earlier_revision_is_returned_as_it_was(state: State) -> None:
     one, two = snapshot(), snapshot(text="SELECT 2")
-    promote(state, "dev", 0, "p1", one)
+    promote(state, "dev", one)
     first = state.environment("dev")
-    promote(state, "dev", 1, "p2", two)
+    promote(state, "dev", two)
     assert state.environment("dev", revision=1) == first
     assert state.environment("dev", revision=2) == state.environment("dev")
     assert state.environment("dev", revision=3) is None
@@ -433,10 +398,14 @@ def test_a_holder_takes_its_own_lease_again_with_a_higher_epoch(state: State, le
         state.renew_lease(lease, ttl=MINUTE)
 
 
-def test_an_expired_lease_is_taken_over_with_a_higher_epoch(store: Store, lease: Lease) -> None:
+def test_an_expired_lease_is_taken_over_with_a_higher_epoch_and_cannot_be_given_back(
+    store: Store, lease: Lease
+) -> None:
     store.pass_time(2 * MINUTE)
     taken = store.state.acquire_lease(lease.resource, holder="you", ttl=MINUTE)
     assert taken == Lease(resource=lease.resource, holder="you", epoch=2)
+    store.state.release_lease(lease)
+    store.state.renew_lease(taken, ttl=MINUTE)  # it is still there
 
 
 def test_the_holder_of_a_lease_is_named_until_it_expires_or_is_given_back(
@@ -478,15 +447,6 @@ def test_a_released_lease_is_free_and_its_epoch_is_never_given_again(
     assert state.acquire_lease(lease.resource, holder="you", ttl=MINUTE).epoch == 2
 
 
-def test_releasing_a_lease_that_was_taken_over_leaves_the_new_holder(
-    store: Store, lease: Lease
-) -> None:
-    store.pass_time(2 * MINUTE)
-    taken = store.state.acquire_lease(lease.resource, holder="you", ttl=MINUTE)
-    store.state.release_lease(lease)
-    store.state.renew_lease(taken, ttl=MINUTE)
-
-
 def test_a_lease_that_nobody_ever_took_is_lost(state: State) -> None:
     with pytest.raises(LeaseLost):
         state.renew_lease(Lease(resource="r", holder="me", epoch=1), ttl=MINUTE)
@@ -516,8 +476,7 @@ def test_r5_after_a_take_over_every_write_of_the_old_holder_is_lost(
     store: Store, lease: Lease, write: Callable[[State, Lease], object]
 ) -> None:
     state = store.state
-    state.record_intent(intent(), lease=lease)
-    state.record_staged("w1", publication(), lease=lease)
+    stage(state, lease, intent(), publication())
     store.pass_time(2 * MINUTE)
     state.acquire_lease(lease.resource, holder="you", ttl=MINUTE)
     before = (state.work("w1"), state.work("w2"), state.ledger([KEY]), state.environment("dev"))
@@ -557,7 +516,7 @@ def test_a_unit_of_work_goes_from_intent_to_staged_to_done(state: State, lease: 
             iceberg_snapshot_id=2**62,
         ),
     )
-    assert state.ledger([KEY, VersionKey(OTHER, "b")]) == {KEY: loaded}
+    assert state.ledger([KEY, VersionKey(ORDERS, "b")]) == {KEY: loaded}
     assert state.marks(KEY) == {RAW: mark(2)}
     done = state.work("w1")
     assert done is not None
@@ -571,8 +530,8 @@ def test_a_unit_of_work_goes_from_intent_to_staged_to_done(state: State, lease: 
 def test_r5_recording_again_returns_the_entries_and_changes_nothing(
     state: State, lease: Lease
 ) -> None:
-    record(state, lease, "w1", change(0))
-    record(state, lease, "w2", change(0, operation=LedgerOperation.ADD), change(1))
+    load(state, lease, "w1", change(0))
+    load(state, lease, "w2", change(0, operation=LedgerOperation.ADD), change(1))
     before = (state.ledger([KEY])[KEY], state.work("w1"), state.work("w2"))
     assert state.finalize("w2", lease=lease) == before[0]
     assert state.finalize("w1", lease=lease) == before[0][:1]
@@ -581,19 +540,15 @@ def test_r5_recording_again_returns_the_entries_and_changes_nothing(
 
 def test_recording_again_does_not_move_a_later_mark_back(state: State, lease: Lease) -> None:
     for number in (1, 2):
-        state.record_intent(intent(f"w{number}"), lease=lease)
-        state.record_staged(f"w{number}", publication(moves=mark(number)), lease=lease)
-        state.finalize(f"w{number}", lease=lease)
+        publish(state, lease, intent(f"w{number}"), publication(moves=mark(number)))
     state.finalize("w1", lease=lease)
     assert state.marks(KEY) == {RAW: mark(2)}
 
 
 def test_marks_are_kept_by_source(state: State, lease: Lease) -> None:
-    for number, source in enumerate((RAW, ModelName("raw", "cancels"))):
-        state.record_intent(intent(f"w{number}"), lease=lease)
-        state.record_staged(f"w{number}", publication(moves=mark(1, source)), lease=lease)
-        state.finalize(f"w{number}", lease=lease)
-    assert set(state.marks(KEY)) == {RAW, ModelName("raw", "cancels")}
+    for number, source in enumerate((RAW, CANCELS)):
+        publish(state, lease, intent(f"w{number}"), publication(moves=mark(1, source)))
+    assert set(state.marks(KEY)) == {RAW, CANCELS}
 
 
 @pytest.mark.parametrize(
@@ -603,35 +558,27 @@ def test_marks_are_kept_by_source(state: State, lease: Lease) -> None:
 def test_r8_rows_that_were_read_as_of_no_mark_take_the_marks_with_them(
     state: State, lease: Lease, operation: LedgerOperation
 ) -> None:
-    _load_up_to(state, lease, mark(1), mark(1, ModelName("raw", "cancels")))
-    record(state, lease, "w3", change(0, operation=operation))
+    publish(state, lease, intent("w1"), publication(moves=mark(1)))
+    publish(state, lease, intent("w2"), publication(moves=mark(1, CANCELS)))
+    load(state, lease, "w3", change(0, operation=operation))
     assert state.marks(KEY) == {}
-    _load_up_to(state, lease, mark(2), first=4)
+    publish(state, lease, intent("w4"), publication(moves=mark(2)))
     assert state.marks(KEY) == {RAW: mark(2)}
 
 
 def test_r8_rows_that_were_read_as_of_a_mark_leave_it(state: State, lease: Lease) -> None:
-    _load_up_to(state, lease, mark(1), mark(1, ModelName("raw", "cancels")))
+    publish(state, lease, intent("w1"), publication(moves=mark(1)))
+    publish(state, lease, intent("w2"), publication(moves=mark(1, CANCELS)))
     as_of = replace(intent("w3"), inputs={RAW: mark(1).iceberg_snapshot_id})
-    state.record_intent(as_of, lease=lease)
-    state.record_staged("w3", publication(change(0)), lease=lease)
-    state.finalize("w3", lease=lease)
+    publish(state, lease, as_of, publication(change(0)))
     assert state.marks(KEY) == {RAW: mark(1)}
-
-
-def _load_up_to(state: State, lease: Lease, *marks: HighWaterMark, first: int = 1) -> None:
-    for number, each in enumerate(marks, start=first):
-        state.record_intent(intent(f"w{number}"), lease=lease)
-        state.record_staged(f"w{number}", publication(moves=each), lease=lease)
-        state.finalize(f"w{number}", lease=lease)
 
 
 def test_added_rows_add_up_with_what_is_loaded_when_they_are_recorded(
     state: State, lease: Lease
 ) -> None:
-    state.record_intent(intent("w2"), lease=lease)
-    state.record_staged("w2", publication(change(0, operation=LedgerOperation.ADD)), lease=lease)
-    record(state, lease, "w1", change(0, rows=RowSum.of_halves(1, 5, 7)))
+    stage(state, lease, intent("w2"), publication(change(0, operation=LedgerOperation.ADD)))
+    load(state, lease, "w1", change(0, rows=RowSum.of_halves(1, 5, 7)))
     (loaded,) = state.finalize("w2", lease=lease)
     assert loaded.rows == RowSum.of_halves(4, 4, 2**63 + 7)
     assert (loaded.work_id, loaded.digest) == ("w2", dsha(loaded.rows, COLUMNS))
@@ -640,11 +587,10 @@ def test_added_rows_add_up_with_what_is_loaded_when_they_are_recorded(
 def test_rows_added_to_an_interval_that_is_not_loaded_change_nothing(
     state: State, lease: Lease
 ) -> None:
-    record(state, lease, "w1", change(0))
+    load(state, lease, "w1", change(0))
     before = state.ledger([KEY])
-    state.record_intent(intent("w2"), lease=lease)
     wrong = publication(change(2), change(1, operation=LedgerOperation.ADD), moves=mark(9))
-    state.record_staged("w2", wrong, lease=lease)
+    stage(state, lease, intent("w2"), wrong)
     with pytest.raises(LedgerMismatch, match="not loaded"):
         state.finalize("w2", lease=lease)
     work = state.work("w2")
@@ -655,15 +601,15 @@ def test_rows_added_to_an_interval_that_is_not_loaded_change_nothing(
 
 @pytest.mark.full
 def test_replacing_all_leaves_only_the_new_interval(state: State, lease: Lease) -> None:
-    record(state, lease, "w1", *(change(number) for number in range(1000)))
+    load(state, lease, "w1", *(change(number) for number in range(1000)))
     assert len(state.ledger([KEY])[KEY]) == 1000
-    record(state, lease, "w2", change(3, operation=LedgerOperation.REPLACE_ALL))
+    load(state, lease, "w2", change(3, operation=LedgerOperation.REPLACE_ALL))
     assert [entry.interval for entry in state.ledger([KEY])[KEY]] == [day(3)]
 
 
 def test_a_replaced_interval_leaves_its_neighbours_as_they_were(state: State, lease: Lease) -> None:
-    record(state, lease, "w1", change(2), change(0), change(1))
-    record(state, lease, "w2", change(1, rows=RowSum()))
+    load(state, lease, "w1", change(2), change(0), change(1))
+    load(state, lease, "w2", change(1, rows=RowSum()))
     entries = state.ledger([KEY])[KEY]
     assert [entry.work_id for entry in entries] == ["w1", "w2", "w1"]
     assert [entry.interval for entry in entries] == [day(0), day(1), day(2)]
@@ -675,19 +621,15 @@ def test_a_stated_digest_is_kept_and_a_view_has_no_iceberg_snapshot(
     given = LedgerChange(
         operation=LedgerOperation.REPLACE_ALL, interval=day(0), rows=RowSum(), digest="d" * 64
     )
-    state.record_intent(intent(), lease=lease)
-    view = type(publication())(iceberg_snapshot_id=None, changes=(given,), columns=())
-    state.record_staged("w1", view, lease=lease)
-    (loaded,) = state.finalize("w1", lease=lease)
+    view = Publication(iceberg_snapshot_id=None, changes=(given,), columns=())
+    (loaded,) = publish(state, lease, intent(), view)
     assert (loaded.digest, loaded.iceberg_snapshot_id, loaded.columns) == ("d" * 64, None, ())
     assert state.ledger([KEY])[KEY] == (loaded,)
 
 
 def test_ledgers_of_a_thousand_versions_are_read_together(state: State, lease: Lease) -> None:
     keys = [VersionKey(SALES, f"{number:032x}") for number in range(1000)]
-    state.record_intent(intent("w1", key=keys[999]), lease=lease)
-    state.record_staged("w1", publication(), lease=lease)
-    state.finalize("w1", lease=lease)
+    publish(state, lease, intent("w1", key=keys[999]), publication())
     assert set(state.ledger(keys)) == {keys[999]}
 
 
@@ -705,14 +647,13 @@ def test_the_same_intent_again_is_no_error_and_another_one_is_refused(
 def test_work_that_is_staged_again_publishes_what_was_staged_last(
     state: State, lease: Lease
 ) -> None:
-    state.record_intent(intent(), lease=lease)
-    state.record_staged("w1", publication(change(0)), lease=lease)
+    stage(state, lease, intent(), publication(change(0)))
     state.record_staged("w1", publication(change(1)), lease=lease)
     assert [entry.interval for entry in state.finalize("w1", lease=lease)] == [day(1)]
 
 
 def test_done_work_is_neither_staged_again_nor_abandoned(state: State, lease: Lease) -> None:
-    record(state, lease, "w1", change(0))
+    load(state, lease, "w1", change(0))
     before = state.work("w1")
     state.record_staged("w1", publication(change(0)), lease=lease)
     with pytest.raises(Refused, match="is done"):
@@ -723,8 +664,7 @@ def test_done_work_is_neither_staged_again_nor_abandoned(state: State, lease: Le
 
 
 def test_abandoned_work_is_closed_for_good(state: State, lease: Lease) -> None:
-    state.record_intent(intent(), lease=lease)
-    state.record_staged("w1", publication(), lease=lease)
+    stage(state, lease, intent(), publication())
     state.abandon("w1", reason="an audit failed", lease=lease)
     abandoned = state.work("w1")
     assert abandoned is not None
@@ -748,19 +688,21 @@ def test_work_that_is_not_staged_is_not_recorded(state: State, lease: Lease) -> 
 
 def test_unknown_work_is_none_and_cannot_be_written(state: State, lease: Lease) -> None:
     assert state.work("w9") is None
-    with pytest.raises(Refused, match="no unit of work w9"):
-        state.record_staged("w9", publication(), lease=lease)
-    with pytest.raises(Refused, match="no unit of work w9"):
-        state.finalize("w9", lease=lease)
-    with pytest.raises(Refused, match="no unit of work w9"):
-        state.abandon("w9", reason="", lease=lease)
+    writes: list[Callable[[], object]] = [
+        lambda: state.record_staged("w9", publication(), lease=lease),
+        lambda: state.finalize("w9", lease=lease),
+        lambda: state.abandon("w9", reason="", lease=lease),
+    ]
+    for write in writes:
+        with pytest.raises(Refused, match="no unit of work w9"):
+            write()
 
 
 def test_units_of_work_are_found_by_their_ids(state: State, lease: Lease) -> None:
     many = [f"w{number}" for number in range(CHUNK + 2)]
     for work_id in (many[0], many[-2], "x"):
         state.record_intent(intent(work_id), lease=lease)
-    record(state, lease, many[-1])
+    load(state, lease, many[-1])
     found = state.works([*many, many[0]])
     assert found.keys() == {many[0], many[-2], many[-1]}
     assert all(found[each] == state.work(each) for each in found)
@@ -776,13 +718,12 @@ def test_open_work_is_oldest_first_and_of_one_version(state: State, lease: Lease
 
 
 def test_versions_with_open_work_are_unfinished(state: State, lease: Lease) -> None:
-    other = VersionKey(SALES, "b" * 32)
     state.record_intent(intent("w1"), lease=lease)
-    state.record_intent(intent("w2", key=other), lease=lease)
-    assert state.unfinished([KEY, other]) == {KEY, other}
-    assert state.unfinished([other, VersionKey(OTHER, "c")]) == {other}
+    state.record_intent(intent("w2", key=OTHER), lease=lease)
+    assert state.unfinished([KEY, OTHER]) == {KEY, OTHER}
+    assert state.unfinished([OTHER, VersionKey(ORDERS, "c")]) == {OTHER}
     state.abandon("w1", reason="", lease=lease)
-    assert state.unfinished([KEY, other]) == {other}
+    assert state.unfinished([KEY, OTHER]) == {OTHER}
     assert state.unfinished([]) == frozenset()
 
 
@@ -792,7 +733,7 @@ def test_sessions_are_the_catch_ups_newest_first_up_to_a_limit(state: State, lea
         state.record_intent(intent(work_id, late=late), lease=lease)
     assert [each.intent.work_id for each in state.sessions(KEY, limit=2)] == ["s3", "s2"]
     assert [each.intent.work_id for each in state.sessions(KEY, limit=9)] == ["s3", "s2", "s1"]
-    assert list(state.sessions(VersionKey(OTHER, "b"), limit=9)) == []
+    assert list(state.sessions(VersionKey(ORDERS, "b"), limit=9)) == []
 
 
 AUDITS = (
@@ -820,7 +761,7 @@ def test_what_audits_found_is_kept_whole_and_newest_first(state: State, lease: L
     assert [each.audits for each in found] == [AUDITS, AUDITS]
     assert (found[1].state, found[1].reason) == (UnitOfWorkState.ABANDONED, "bad rows")
     assert [each.intent.work_id for each in state.audited(KEY, limit=1)] == ["w2"]
-    assert list(state.audited(VersionKey(OTHER, "b"), limit=9)) == []
+    assert list(state.audited(VersionKey(ORDERS, "b"), limit=9)) == []
 
 
 def test_nothing_is_kept_of_audits_under_a_lease_that_was_lost(state: State, lease: Lease) -> None:
@@ -833,9 +774,9 @@ def test_nothing_is_kept_of_audits_under_a_lease_that_was_lost(state: State, lea
 
 def test_times_before_1970_and_to_the_microsecond_are_kept(state: State, lease: Lease) -> None:
     instant = datetime(1969, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)
-    interval = type(day(0))(instant, instant + timedelta(microseconds=1))
+    interval = Interval(instant, instant + timedelta(microseconds=1))
     given = LedgerChange(operation=LedgerOperation.REPLACE, interval=interval, rows=ROWS)
-    record(state, lease, "w1", given)
+    load(state, lease, "w1", given)
     assert [entry.interval for entry in state.ledger([KEY])[KEY]] == [interval]
 
 
@@ -844,7 +785,7 @@ def test_numbers_of_swaps_rise_by_as_much_as_a_swap_may_use(state: State, lease:
     found = [state.next_view_number(each) for each in (lease, other, lease)]
     assert all(b - a >= NUMBERS_OF_A_SWAP for a, b in pairwise(found))
     assert 0 < found[-1] < 2**31, "a view's version has 31 bits"
-    assert [each.resource for each in state.leases()] == ["environment:dev", str(KEY)]
+    assert [each.resource for each in state.leases()] == [other.resource, lease.resource]
 
 
 def test_who_lost_a_lease_gets_no_number_of_a_swap(store: Store, lease: Lease) -> None:

@@ -6,9 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.state.builders import KEY, MINUTE, RAW, ROWS, SALES, change, day
-from tests.state.conftest import Store
-from tests.state.test_standing_contract import record
+from tests.state.builders import KEY, OTHER, RAW, ROWS, SALES, change, day, record
 from vde_dagster.core.ledger.dsha import RowSum
 from vde_dagster.core.ledger.entries import (
     EntryStatus,
@@ -18,22 +16,10 @@ from vde_dagster.core.ledger.entries import (
     Trace,
 )
 from vde_dagster.core.model.snapshot import VersionKey
-from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import Interval
 from vde_dagster.ports.state import Lease, State
 
-OTHER = VersionKey(ModelName("shop", "orders"), "b" * 32)
 TRACE = Trace(key="k1", inputs={RAW: "t1", SALES: "t2"}, seconds=1.25)
-
-
-@pytest.fixture
-def state(store: Store) -> State:
-    return store.state
-
-
-@pytest.fixture
-def environment(state: State) -> Lease:
-    return state.acquire_lease("environment:prod", holder="plan p", ttl=MINUTE)
 
 
 def traced(number: int, trace: Trace | None = TRACE) -> LedgerChange:
