@@ -67,6 +67,11 @@ def snapshot(
     )
 
 
+def many(count: int) -> list[ModelSnapshot]:
+    """Snapshots of as many models."""
+    return [snapshot(ModelName("shop", f"m{number}")) for number in range(count)]
+
+
 def mark(sequence_number: int = 1, source: ModelName = RAW) -> HighWaterMark:
     return HighWaterMark(
         source=source,

@@ -7,9 +7,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
-from sqlalchemy import Connection, Engine, delete, update
+from sqlalchemy import Connection, Engine, delete, event, update
 
 from tests.postgres_server import new_database
 from tests.state.builders import KEY, MINUTE
@@ -135,6 +136,29 @@ def sql_state(sql_url: str) -> Iterator[SqlState]:
     state = SqlState.open(sql_url)
     yield state
     state.close()
+
+
+@pytest.fixture
+def sqlite_state(sqlite_url: str) -> Iterator[SqlState]:
+    """A new state in a file of its own."""
+    state = SqlState.open(sqlite_url)
+    yield state
+    state.close()
+
+
+@contextmanager
+def steps_of(state: SqlState, word: str) -> Iterator[list[str]]:
+    """How SQLite finds what it is asked meanwhile, by its statements with a word in them."""
+    found: list[str] = []
+
+    def explain(_c: object, cursor: Any, statement: str, parameters: object, *_: object) -> None:
+        if word in statement:
+            plan = cursor.connection.execute(f"EXPLAIN QUERY PLAN {statement}", parameters)
+            found.extend(row[3] for row in plan)
+
+    event.listen(state._database.engine, "after_cursor_execute", explain)
+    yield found
+    event.remove(state._database.engine, "after_cursor_execute", explain)
 
 
 @contextmanager

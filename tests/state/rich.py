@@ -12,8 +12,10 @@ from tests.state.builders import (
     change,
     day,
     intent,
+    load,
     mark,
     publication,
+    publish,
     session,
     snapshot,
 )
@@ -48,7 +50,7 @@ def fill(state: State) -> None:
         "dev", expected_revision=1, plan_id="p4", snapshots=[ORDERS], lease=lease, author="ana@ci"
     )
     traced = tuple(replace(change(number), trace=TRACE) for number in range(4))
-    do(state, lease, "w1", *traced)
+    load(state, lease, "w1", *traced)
     state.record_audits("w1", AUDITS, lease=lease)
     state.outdate({KEY: [day(1)]}, reason="somebody asked", lease=lease)
     empty = LedgerChange(
@@ -58,12 +60,10 @@ def fill(state: State) -> None:
         status=EntryStatus.EMPTY,
         reason="nothing was there",
     )
-    do(state, lease, "w2", empty)
+    load(state, lease, "w2", empty)
     late = replace(session(), question=STATELESS)
-    state.record_intent(intent("s1", late=late), lease=lease)
     staged = replace(publication(change(0), moves=mark(2)), pending=(LEFT,))
-    state.record_staged("s1", staged, lease=lease)
-    state.finalize("s1", lease=lease)
+    publish(state, lease, intent("s1", late=late), staged)
     state.record_detected(KEY, [mark(3)], (LEFT,), lease=lease)
     state.record_intent(intent("w3"), lease=lease)
     state.abandon("w3", reason="it failed", lease=lease)
@@ -73,13 +73,6 @@ def fill(state: State) -> None:
     state.pause([Pause(environment="prod", model=SALES, paused_at=AT, author="ana", reason="it")])
     state.store_snapshots([UNUSED], environment="qa", shows=[SHOWN.key])
     state.record_sweep((), Times())
-
-
-def do(state: State, lease: Lease, work_id: str, *changes: LedgerChange) -> None:
-    """A unit of work from intent to its records."""
-    state.record_intent(intent(work_id), lease=lease)
-    state.record_staged(work_id, publication(*changes), lease=lease)
-    state.finalize(work_id, lease=lease)
 
 
 def promote(

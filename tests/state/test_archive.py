@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, event, select
 
-from tests.state.builders import KEY, MINUTE, SALES, change, intent, snapshot
-from tests.state.rich import do, fill
+from tests.state.builders import KEY, MINUTE, SALES, change, intent, load, snapshot
+from tests.state.conftest import connected
+from tests.state.rich import fill
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.ledger.unit_of_work import UnitOfWorkState
 from vde_dagster.state import archive, schema
@@ -24,11 +25,9 @@ from vde_dagster.state.stored_state import StoredState
 
 
 @pytest.fixture
-def filled(sqlite_url: str) -> str:
+def filled(sqlite_url: str, sqlite_state: SqlState) -> str:
     """The address of a state with rows in every table."""
-    state = SqlState.open(sqlite_url)
-    fill(state)
-    state.close()
+    fill(sqlite_state)
     return sqlite_url
 
 
@@ -41,15 +40,12 @@ def exported(filled: str, tmp_path: Path) -> Path:
 
 def content(url: str) -> dict[str, list[tuple[Any, ...]]]:
     """All rows of all tables but leases, in no database's own order."""
-    engine = open_engine(url)
-    with engine.connect() as connection:
-        found = {
+    with connected(url) as connection:
+        return {
             table.name: sorted(map(tuple, connection.execute(select(table))), key=repr)
             for table in schema.metadata.sorted_tables
             if table is not schema.leases
         }
-    engine.dispose()
-    return found
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
@@ -86,7 +82,9 @@ def test_what_is_imported_is_what_was_exported_and_goes_on(
     (open_work,) = state.open_work(KEY)
     assert (open_work.intent, open_work.state) == (intent("w4"), UnitOfWorkState.INTENT)
     state.abandon("w4", reason="over", lease=lease)
-    do(state, lease, "w9", change(7))  # the database counts on after the numbers that it was given
+    load(
+        state, lease, "w9", change(7)
+    )  # the database counts on after the numbers that it was given
     assert state.heads([KEY]) == first.heads([KEY])
     listed, before_it = state.unlisted(limit=9), first.unlisted(limit=9)
     assert listed[:-1] == before_it, "the work took the marks with it, which is the last one"
@@ -165,34 +163,28 @@ def signed(lines: list[bytes]) -> bytes:
     tables = [table for table in schema.metadata.sorted_tables if table is not schema.leases]
     rows = dict.fromkeys((table.name for table in tables), 0)
     for line in lines[1:]:
-        rows[json.loads(line)["table"]] += 1
+        name = str(json.loads(line)["table"])
+        rows[name] = rows.get(name, 0) + 1
     body = b"".join(lines)
     last = {"rows": rows, "sha256": hashlib.sha256(body).hexdigest()}
     return body + json.dumps(last, separators=(",", ":")).encode() + b"\n"
 
 
+def changed_line(lines: list[bytes], at: int, **changed: object) -> bytes:
+    """An export with other values in one of its lines, signed again."""
+    line = json.dumps(json.loads(lines[at]) | changed).encode() + b"\n"
+    return signed([*lines[:at], line, *lines[at + 1 : -1]])
+
+
 def headed(lines: list[bytes], **changed: object) -> bytes:
-    head = json.loads(lines[0]) | changed
-    return signed([json.dumps(head).encode() + b"\n", *lines[1:-1]])
-
-
-def changed_row(lines: list[bytes], at: int = 3, **changed: object) -> bytes:
-    before = json.loads(lines[at])
-    row = before | changed
-    rows = json.loads(lines[-1])["rows"]
-    rows[before["table"]] -= 1
-    rows[str(row["table"])] = rows.get(str(row["table"]), 0) + 1
-    body = b"".join([*lines[:at], json.dumps(row).encode() + b"\n", *lines[at + 1 : -1]])
-    last = {"rows": rows, "sha256": hashlib.sha256(body).hexdigest()}
-    return body + json.dumps(last).encode() + b"\n"
+    return changed_line(lines, 0, **changed)
 
 
 def revalued(lines: list[bytes], table: str, **changed: object) -> bytes:
     """The same with other values in the first row of a table."""
     rows = [json.loads(line) for line in lines[:-1]]
-    row = next(each["row"] for each in rows if each.get("table") == table)
-    row.update(changed)
-    return signed([json.dumps(each).encode() + b"\n" for each in rows])
+    at = next(at for at, each in enumerate(rows) if each.get("table") == table)
+    return changed_line(lines, at, row=rows[at]["row"] | changed)
 
 
 def numbered(lines: list[bytes], number: int) -> bytes:
@@ -201,7 +193,7 @@ def numbered(lines: list[bytes], number: int) -> bytes:
     at = next(at for at, row in enumerate(rows) if any(type(each) is int for each in row.values()))
     row = rows[at]
     changed = {key: number if type(value) is int else value for key, value in row.items()}
-    return changed_row(lines, at + 1, row=changed)
+    return changed_line(lines, at + 1, row=changed)
 
 
 def flipped(lines: list[bytes]) -> bytes:
@@ -228,11 +220,11 @@ DAMAGED: dict[str, tuple[Callable[[list[bytes]], bytes], str]] = {
         "is damaged",
     ),
     "a row of another type, signed again": (
-        lambda lines: changed_row(lines, row=1),
+        lambda lines: changed_line(lines, 3, row=1),
         "is damaged",
     ),
     "a table of another type, signed again": (
-        lambda lines: changed_row(lines, table=["x"]),
+        lambda lines: changed_line(lines, 3, table=["x"]),
         "is damaged",
     ),
     "a number that is too large, signed again": (
@@ -290,6 +282,10 @@ def test_what_is_not_as_it_was_exported_is_refused_and_nothing_is_written(
 @pytest.mark.full
 def test_a_state_with_rows_is_not_written_over(exported: Path, filled: str, other_url: str) -> None:
     state = SqlState.open(other_url)
+    lease = state.acquire_lease("environment:prod", holder="plan p", ttl=MINUTE)
+    with pytest.raises(Refused, match="is not empty: vde_leases has rows"):
+        StoredState(other_url).restore(exported)
+    state.release_lease(lease)
     state.store_snapshots([snapshot()], environment="dev")
     before = content(other_url)
     for url in (filled, other_url):
@@ -299,41 +295,25 @@ def test_a_state_with_rows_is_not_written_over(exported: Path, filled: str, othe
     state.close()
 
 
-@pytest.mark.full
-def test_a_state_that_somebody_writes_to_is_not_empty(exported: Path, other_url: str) -> None:
-    state = SqlState.open(other_url)
-    state.acquire_lease("environment:prod", holder="plan p", ttl=MINUTE)
-    with pytest.raises(Refused, match="is not empty: vde_leases has rows"):
-        StoredState(other_url).restore(exported)
-    state.close()
+def fail_at(engine: Engine, number: int) -> None:
+    """Let an engine fail at one of its statements."""
+    left = iter(range(number))
 
+    def count(*_: object) -> None:
+        if next(left, None) is None:
+            raise KeyboardInterrupt
 
-@pytest.fixture
-def statements() -> Callable[[Engine, int], None]:
-    """Lets an engine fail at one of its statements."""
-
-    def fail_at(engine: Engine, number: int) -> None:
-        left = iter(range(number))
-
-        def count(*_: object) -> None:
-            if next(left, None) is None:
-                raise KeyboardInterrupt
-
-        event.listen(engine, "before_cursor_execute", count)
-
-    return fail_at
+    event.listen(engine, "before_cursor_execute", count)
 
 
 @pytest.mark.full
-def test_an_import_that_is_stopped_anywhere_leaves_nothing(
-    exported: Path, other_url: str, statements: Callable[[Engine, int], None]
-) -> None:
+def test_an_import_that_is_stopped_anywhere_leaves_nothing(exported: Path, other_url: str) -> None:
     SqlState.open(other_url).close()
     before = content(other_url)
     archived, stopped = archive.look(exported), 0
     for number in range(0, 400, 3):
         database = Database(open_engine(other_url))
-        statements(database.engine, number)
+        fail_at(database.engine, number)
         try:
             with database.write() as connection:
                 archive.restore(connection, exported, archived)

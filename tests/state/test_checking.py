@@ -14,21 +14,19 @@ from sqlalchemy.engine import make_url
 from tests.app.memory_world import PROJECT, MemoryWorld, build, graph_of
 from tests.app.shop_world import EDITED, SHOP, done, shop_in_production
 from tests.state.builders import KEY, MINUTE, intent
+from tests.state.conftest import connected
 from tests.state.next_release import next_release
 from tests.state.rich import fill
 from vde_dagster.core.errors import Refused
 from vde_dagster.state import checking, schema
-from vde_dagster.state.database import open_engine
 from vde_dagster.state.sql_state import SqlState
 from vde_dagster.state.stored_state import StoredState
 
 
 @pytest.fixture
-def filled(sql_url: str) -> str:
+def filled(sql_url: str, sql_state: SqlState) -> str:
     """The address of a state with rows in every table."""
-    state = SqlState.open(sql_url)
-    fill(state)
-    state.close()
+    fill(sql_state)
     return sql_url
 
 
@@ -40,12 +38,9 @@ def change(url: str, *statements: str) -> None:
                 file.execute(each)
             file.commit()
         return
-    engine = open_engine(url)
-    with engine.begin() as connection:
-        connection.execute(text("SET session_replication_role = replica"))
-        for each in statements:
+    with connected(url) as connection:
+        for each in ("SET session_replication_role = replica", *statements):
             connection.execute(text(each))
-    engine.dispose()
 
 
 def test_a_state_with_rows_in_every_table_is_whole_and_what_was_begun_is_listed(
@@ -61,13 +56,6 @@ def test_a_state_with_rows_in_every_table_is_whole_and_what_was_begun_is_listed(
     (work,) = report.work
     assert (work.work_id, work.state, work.environment) == ("w4", "intent", "prod")
     assert (work.model, work.version) == (str(KEY.model), KEY.version)
-
-
-@pytest.mark.full
-def test_an_empty_state_is_whole(sql_url: str) -> None:
-    SqlState.open(sql_url).close()
-    report = StoredState(sql_url).check()
-    assert (report.findings, report.promotions, report.work) == ((), (), ())
 
 
 def test_every_text_that_is_json_has_its_reader() -> None:
@@ -149,12 +137,12 @@ def test_what_was_shown_has_to_be_stored(filled: str) -> None:
 
 
 @pytest.mark.full
-def test_of_many_findings_of_one_sort_the_first_are_listed(filled: str) -> None:
-    state = SqlState.open(filled)
-    lease = state.acquire_lease("r", holder="me", ttl=MINUTE)
+def test_of_many_findings_of_one_sort_the_first_are_listed(
+    filled: str, sql_state: SqlState
+) -> None:
+    lease = sql_state.acquire_lease("r", holder="me", ttl=MINUTE)
     for number in range(30):
-        state.record_intent(intent(f"m{number}"), lease=lease)
-    state.close()
+        sql_state.record_intent(intent(f"m{number}"), lease=lease)
     change(filled, "UPDATE vde_work SET intent_json = '{'")
     report = StoredState(filled).check()
     assert len(report.findings) == checking.MOST + 1

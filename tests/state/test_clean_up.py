@@ -20,19 +20,22 @@ from tests.state.builders import (
     MINUTE,
     SALES,
     START,
-    change,
     intent,
+    many,
     mark,
+    promote,
     publication,
+    record,
+    remove,
+    shown,
     snapshot,
 )
-from tests.state.conftest import Store
 from tests.worlds.clock import ManualClock
 from tests.worlds.state import memory_state
 from vde_dagster.core.clean_up.references import ReadingView, Times
 from vde_dagster.core.errors import Conflict
 from vde_dagster.core.ledger.staleness import LastLook, SeenInput
-from vde_dagster.core.model.snapshot import ModelSnapshot, Revision, VersionKey
+from vde_dagster.core.model.snapshot import Revision, VersionKey
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.planning.pauses import Pause
 from vde_dagster.ports.clean_up import BeingDropped
@@ -57,32 +60,8 @@ def lease_on(state: State, resource: str) -> Lease:
     return state.acquire_lease(resource, holder="me", ttl=MINUTE)
 
 
-def promote(state: State, name: str, revision: int, *snapshots: ModelSnapshot) -> None:
-    """Promote to a revision."""
-    state.store_snapshots(snapshots, environment=name)
-    lease = lease_on(state, environment_resource(name))
-    plan = f"{name}{revision}"
-    state.begin_promotion(
-        name, expected_revision=revision - 1, plan_id=plan, snapshots=snapshots, lease=lease
-    )
-    state.finish_promotion(name, plan_id=plan)
-    state.release_lease(lease)
-
-
-def remove(state: State, name: str, revision: int) -> None:
-    """Remove an environment, which was at the revision before."""
-    lease = lease_on(state, environment_resource(name))
-    state.begin_removal(name, expected_revision=revision - 1, plan_id="removal", lease=lease)
-    state.finish_promotion(name, plan_id="removal")
-    state.release_lease(lease)
-
-
 def load(state: State, key: VersionKey, work_id: str = "w1") -> None:
-    lease = lease_on(state, version_resource(key))
-    state.record_intent(intent(work_id, key=key), lease=lease)
-    state.record_staged(work_id, publication(change(), moves=mark()), lease=lease)
-    state.finalize(work_id, lease=lease)
-    state.release_lease(lease)
+    record(state, work_id, key=key, marks=(mark(),))
 
 
 def dropped(state: State, key: VersionKey, *views: ReadingView, times: Times = AT_ONCE) -> bool:
@@ -95,9 +74,9 @@ def dropped(state: State, key: VersionKey, *views: ReadingView, times: Times = A
 
 def replaced(state: State) -> None:
     """Production showed one version, and shows another one now."""
-    promote(state, "prod", 1, OLD)
+    promote(state, "prod", OLD)
     load(state, OLD.key)
-    promote(state, "prod", 2, NEW)
+    promote(state, "prod", NEW)
 
 
 def test_a_state_has_an_id_of_its_own_that_stays(tmp_path: Path) -> None:
@@ -109,8 +88,7 @@ def test_a_state_has_an_id_of_its_own_that_stays(tmp_path: Path) -> None:
 
 
 @pytest.mark.full
-def test_every_reference_is_known(store: Store) -> None:
-    state = store.state
+def test_every_reference_is_known(state: State) -> None:
     replaced(state)
     state.store_snapshots([snapshot(text="3")], environment="dev", shows=[OLD.key])
     held = lease_on(state, version_resource(NEW.key))
@@ -129,18 +107,15 @@ def test_every_reference_is_known(store: Store) -> None:
 
 
 @pytest.mark.full
-def test_a_promotion_that_is_not_finished_still_shows_what_was_before(store: Store) -> None:
-    promote(store.state, "prod", 1, OLD)
-    store.state.store_snapshots([NEW], environment="prod")
-    lease = lease_on(store.state, environment_resource("prod"))
-    store.state.begin_promotion(
-        "prod", expected_revision=1, plan_id="p", snapshots=[NEW], lease=lease
-    )
-    assert [each.until for each in store.state.references().revisions] == [None, None]
+def test_a_promotion_that_is_not_finished_still_shows_what_was_before(state: State) -> None:
+    promote(state, "prod", OLD)
+    state.store_snapshots([NEW], environment="prod")
+    lease = lease_on(state, environment_resource("prod"))
+    state.begin_promotion("prod", expected_revision=1, plan_id="p", snapshots=[NEW], lease=lease)
+    assert [each.until for each in state.references().revisions] == [None, None]
 
 
-def test_r12_two_passes_forget_what_nothing_refers_to_and_nothing_else(store: Store) -> None:
-    state = store.state
+def test_r12_two_passes_forget_what_nothing_refers_to_and_nothing_else(state: State) -> None:
     replaced(state)
     load(state, NEW.key, "w2")
     kept = state.references()
@@ -166,8 +141,7 @@ def test_r12_two_passes_forget_what_nothing_refers_to_and_nothing_else(store: St
 
 
 @pytest.mark.full
-def test_until_a_drop_is_finished_nothing_can_refer_to_the_version(store: Store) -> None:
-    state = store.state
+def test_until_a_drop_is_finished_nothing_can_refer_to_the_version(state: State) -> None:
     replaced(state)
     state.record_sweep([], AT_ONCE)
     assert dropped(state, OLD.key)
@@ -178,20 +152,17 @@ def test_until_a_drop_is_finished_nothing_can_refer_to_the_version(store: Store)
     with pytest.raises(BeingDropped):
         state.record_intent(intent("w9", key=OLD.key), lease=lease_on(state, "any"))
     with pytest.raises(Conflict):
-        promote(state, "prod", 3, OLD)
+        promote(state, "prod", OLD)
     state.finish_drop(OLD.key)
-    promote(state, "prod", 3, OLD)
-    shown = state.environment("prod")
-    assert shown is not None
-    assert shown.snapshots == {SALES: OLD}
+    promote(state, "prod", OLD)
+    assert shown(state, "prod").snapshots == {SALES: OLD}
 
 
 @pytest.mark.full
 def test_a_drop_that_is_finished_again_takes_no_lease_of_who_makes_the_version_again(
-    store: Store,
+    state: State,
 ) -> None:
     """A janitor that slept over its own drop, which others finished, ends it once more."""
-    state = store.state
     replaced(state)
     state.record_sweep([], AT_ONCE)
     assert dropped(state, OLD.key)
@@ -202,8 +173,7 @@ def test_a_drop_that_is_finished_again_takes_no_lease_of_who_makes_the_version_a
 
 
 @pytest.mark.parametrize("how", ["store", "plan", "promote", "work", "accept", "view"])
-def test_r12_what_is_referred_to_after_the_tombstone_is_not_dropped(store: Store, how: str) -> None:
-    state = store.state
+def test_r12_what_is_referred_to_after_the_tombstone_is_not_dropped(state: State, how: str) -> None:
     replaced(state)
     state.record_sweep([], AT_ONCE)
     views: list[ReadingView] = []
@@ -214,7 +184,7 @@ def test_r12_what_is_referred_to_after_the_tombstone_is_not_dropped(store: Store
         times = WEEK
         state.store_snapshots([], environment="dev", shows=[OLD.key])
     elif how == "promote":
-        promote(state, "dev", 1, OLD)
+        promote(state, "dev", OLD)
     elif how == "work":
         state.record_intent(intent("w3", key=OLD.key), lease=lease_on(state, "any"))
     elif how == "accept":
@@ -228,17 +198,17 @@ def test_r12_what_is_referred_to_after_the_tombstone_is_not_dropped(store: Store
 
 
 def test_r12_what_a_physical_view_reads_stays_while_an_environment_shows_that_view(
-    store: Store,
+    state: State,
 ) -> None:
-    state, over = store.state, snapshot(ModelName("shop", "over"))
+    over = snapshot(ModelName("shop", "over"))
     replaced(state)
     state.record_sweep([], AT_ONCE)
-    promote(state, "dev", 1, over)
+    promote(state, "dev", over)
     view = ReadingView(name=over.key.table, reads=frozenset({OLD.key}), key=over.key)
     outer = VersionKey(ModelName("shop", "outer"), "e" * 32)
     unknown = ReadingView(name=outer.table, reads=frozenset({NEW.key}), key=outer)
     assert not dropped(state, OLD.key, view, unknown)
-    remove(state, "dev", 2)
+    remove(state, "dev")
     state.record_sweep([view], AT_ONCE)
     assert dropped(state, OLD.key, view, unknown)
 
@@ -250,8 +220,8 @@ def test_the_cost_of_a_drop_does_not_grow_with_what_else_is_there() -> None:
     def cost(others: int) -> int:
         state = memory_state(ManualClock())
         replaced(state)
-        models = [snapshot(ModelName("shop", f"m{number}")) for number in range(others)]
-        promote(state, "dev", 1, *models)
+        models = many(others)
+        promote(state, "dev", *models)
         state.store_snapshots([], environment="later", shows=[each.key for each in models])
         unused = [VersionKey(each.name, "9" * 32) for each in models]
         for key in unused:
@@ -264,8 +234,7 @@ def test_the_cost_of_a_drop_does_not_grow_with_what_else_is_there() -> None:
 
 
 @pytest.mark.full
-def test_a_drop_under_a_lease_that_was_lost_changes_nothing(store: Store) -> None:
-    state = store.state
+def test_a_drop_under_a_lease_that_was_lost_changes_nothing(state: State) -> None:
     replaced(state)
     state.record_sweep([], AT_ONCE)
     lost = lease_on(state, version_resource(OLD.key))
@@ -276,9 +245,8 @@ def test_a_drop_under_a_lease_that_was_lost_changes_nothing(store: Store) -> Non
 
 
 def test_r3_what_is_recorded_after_the_newest_work_was_dropped_counts_as_later(
-    store: Store,
+    state: State,
 ) -> None:
-    state = store.state
     replaced(state)
     state.record_sweep([], AT_ONCE)
     number = state.named_snapshots().number
@@ -288,9 +256,9 @@ def test_r3_what_is_recorded_after_the_newest_work_was_dropped_counts_as_later(
 
 
 @pytest.mark.full
-def test_no_look_remembers_a_version_that_was_dropped(store: Store) -> None:
+def test_no_look_remembers_a_version_that_was_dropped(state: State) -> None:
     """A version that is made again counts its changes from one."""
-    state, reader = store.state, VersionKey(ModelName("shop", "reader"), "e" * 32)
+    reader = VersionKey(ModelName("shop", "reader"), "e" * 32)
     replaced(state)
     for key, of in ((reader, OLD.key), (NEW.key, NEW.key)):
         seen = SeenInput(table=of.version, number=1)
@@ -302,21 +270,20 @@ def test_no_look_remembers_a_version_that_was_dropped(store: Store) -> None:
 
 @pytest.mark.full
 def test_a_revision_that_left_the_history_says_so_and_what_drifted_is_still_known(
-    store: Store,
+    state: State,
 ) -> None:
-    state = store.state
     kept = replace(NEW, version=OLD.version, drifted=True)
-    promote(state, "prod", 1, OLD)
-    promote(state, "prod", 2, kept)
-    promote(state, "prod", 3, kept)
-    promote(state, "prod", 4, OLD)
+    promote(state, "prod", OLD)
+    promote(state, "prod", kept)
+    promote(state, "prod", kept)
+    promote(state, "prod", OLD)
     assert state.drifted([OLD.key]) == {OLD.key}
     revisions = tuple(Revision("prod", number) for number in (1, 2, 3))
     assert state.record_sweep([], AT_ONCE).forgotten == revisions
     assert state.drifted([OLD.key]) == {OLD.key}
-    past = [state.environment("prod", revision=number) for number in (1, 2, 3, 4)]
-    assert [each.is_forgotten for each in past if each is not None] == [True, True, True, False]
-    assert [len(each.snapshots) for each in past if each is not None] == [1, 1, 0, 1]
+    past = [shown(state, "prod", revision=number) for number in (1, 2, 3, 4)]
+    assert [each.is_forgotten for each in past] == [True, True, True, False]
+    assert [len(each.snapshots) for each in past] == [1, 1, 0, 1]
     assert state.record_sweep([], AT_ONCE).forgotten == ()
 
 
@@ -326,9 +293,8 @@ def test_the_cost_of_forgetting_a_revision_grows_with_its_models_and_no_faster()
 
     def steps(models: int) -> int:
         state = memory_state(ManualClock())
-        shown = [snapshot(ModelName("shop", f"m{number}")) for number in range(models)]
-        for number in range(1, 5):
-            promote(state, "prod", number, *shown)
+        for _ in range(4):
+            promote(state, "prod", *many(models))
         with steps_of(state) as counted:
             assert len(state.record_sweep([], AT_ONCE).forgotten) == 3
         return sum(counted)
@@ -350,13 +316,12 @@ def steps_of(state: SqlState) -> Iterator[list[int]]:
 
 @pytest.mark.full
 def test_a_snapshot_that_is_shown_with_another_version_stays_when_its_own_is_dropped(
-    store: Store,
+    state: State,
 ) -> None:
-    state = store.state
-    promote(state, "prod", 1, NEW)
+    promote(state, "prod", NEW)
     state.store_snapshots([OLD], environment="dev")
     load(state, OLD.key)
-    promote(state, "prod", 2, replace(OLD, version=NEW.version))
+    promote(state, "prod", replace(OLD, version=NEW.version))
     state.record_sweep([], AT_ONCE)
     assert dropped(state, OLD.key)
     state.finish_drop(OLD.key)
@@ -364,46 +329,42 @@ def test_a_snapshot_that_is_shown_with_another_version_stays_when_its_own_is_dro
     assert state.record_sweep([], AT_ONCE).marked == ()
 
 
-def test_r9_a_removed_environment_shows_and_owns_nothing(store: Store) -> None:
-    state = store.state
-    promote(state, "dev", 1, OLD, snapshot(ModelName("shop", "own")))
-    promote(state, "later", 1, OLD)
-    promote(state, "prod", 1, NEW)
+def test_r9_a_removed_environment_shows_and_owns_nothing(state: State) -> None:
+    promote(state, "dev", OLD, snapshot(ModelName("shop", "own")))
+    promote(state, "later", OLD)
+    promote(state, "prod", NEW)
     state.pause(
         [Pause(environment=n, model=SALES, paused_at=START, author="", reason="") for n in PAUSED]
     )
-    remove(state, "dev", 2)
+    remove(state, "dev")
     assert [bool(state.pauses(name)) for name in PAUSED] == [False, True]
     assert state.environment("dev") is None
     assert state.environments() == ("later", "prod")
     own = snapshot(ModelName("shop", "own")).key
     assert state.owners([OLD.key, NEW.key, own]) == {OLD.key: "later", NEW.key: "prod"}
-    removed = state.environment("dev", revision=2)
-    assert removed is not None
+    removed = shown(state, "dev", revision=2)
     assert (removed.is_removed, removed.snapshots) == (True, {})
 
 
 @pytest.mark.full
 def test_the_cost_of_a_removal_does_not_grow_with_what_other_environments_show() -> None:
     """Each of them showed a hundred models before; these were read one environment at a time."""
-    models = [snapshot(ModelName("shop", f"m{number}")) for number in range(100)]
 
     def cost(others: int) -> int:
         state = memory_state(ManualClock())
         for name in ("dev", *(f"other{number}" for number in range(others))):
-            promote(state, name, 1, *models)
-        return calls_of(lambda: remove(state, "dev", 2))
+            promote(state, name, *many(100))
+        return calls_of(lambda: remove(state, "dev"))
 
     cost(1)
     assert cost(9) < 2 * cost(1)
 
 
 def test_a_removed_environment_is_made_again_as_a_new_one_with_later_revisions(
-    store: Store,
+    state: State,
 ) -> None:
-    state = store.state
-    promote(state, "dev", 1, OLD)
-    remove(state, "dev", 2)
+    promote(state, "dev", OLD)
+    remove(state, "dev")
     state.store_snapshots([OLD], environment="dev")
     lease = lease_on(state, environment_resource("dev"))
     with pytest.raises(Conflict, match="at revision 0"):
@@ -415,12 +376,12 @@ def test_a_removed_environment_is_made_again_as_a_new_one_with_later_revisions(
 
 
 def test_r9_a_removal_that_is_finished_again_takes_nothing_from_what_was_made_since(
-    store: Store,
+    state: State,
 ) -> None:
     """A process that slept over its own removal, which others finished, ends it once more."""
-    state, ours = store.state, VersionKey(SALES, "9" * 32)
-    promote(state, "dev", 1, OLD)
-    remove(state, "dev", 2)
+    ours = VersionKey(SALES, "9" * 32)
+    promote(state, "dev", OLD)
+    remove(state, "dev")
     state.store_snapshots([NEW], environment="dev", shows=[ours])
     state.pause([Pause(environment="dev", model=SALES, paused_at=START, author="", reason="")])
     state.finish_promotion("dev", plan_id="removal")
@@ -429,17 +390,17 @@ def test_r9_a_removal_that_is_finished_again_takes_nothing_from_what_was_made_si
     assert state.pauses("dev")
 
 
-def test_a_removal_of_another_revision_is_a_conflict(store: Store) -> None:
-    promote(store.state, "dev", 1, OLD)
+def test_a_removal_of_another_revision_is_a_conflict(state: State) -> None:
+    promote(state, "dev", OLD)
+    lease = lease_on(state, environment_resource("dev"))
     with pytest.raises(Conflict):
-        remove(store.state, "dev", 1)
-    assert store.state.environment("dev") is not None
+        state.begin_removal("dev", expected_revision=0, plan_id="removal", lease=lease)
+    assert state.environment("dev") is not None
 
 
 @pytest.mark.full
-def test_closed_work_that_nothing_needs_is_deleted(store: Store) -> None:
-    state = store.state
-    promote(state, "prod", 1, OLD)
+def test_closed_work_that_nothing_needs_is_deleted(state: State) -> None:
+    promote(state, "prod", OLD)
     for number in range(4):
         load(state, OLD.key, f"w{number}")
     lease = lease_on(state, version_resource(OLD.key))
@@ -470,7 +431,7 @@ def test_others_write_while_old_work_is_looked_for(
 
     def found(connection: Connection, until: int) -> set[str]:
         work_ids = find(connection, until)
-        promote(other, "prod", 1, OLD)
+        promote(other, "prod", OLD)
         load(other, OLD.key, "w9")
         return work_ids
 
@@ -483,20 +444,19 @@ def test_others_write_while_old_work_is_looked_for(
         each.close()
 
 
-def test_nothing_is_left_of_an_environment_that_was_removed_long_ago(store: Store) -> None:
-    state = store.state
-    promote(state, "dev", 1, OLD)
-    remove(state, "dev", 2)
+def test_nothing_is_left_of_an_environment_that_was_removed_long_ago(state: State) -> None:
+    promote(state, "dev", OLD)
+    remove(state, "dev")
     assert state.prune(NOW) == 0, "its history is not over"
     state.record_sweep([], AT_ONCE)
     assert state.prune(NOW) == 2
     assert state.environment("dev", revision=1) is None
-    promote(state, "dev", 1, OLD)
+    promote(state, "dev", OLD)
 
 
-def test_nobody_knows_a_version_without_rows_in_the_state(store: Store) -> None:
-    assert store.state.references().known == frozenset()
-    assert KEY not in store.state.record_sweep([], AT_ONCE).marked
+def test_nobody_knows_a_version_without_rows_in_the_state(state: State) -> None:
+    assert state.references().known == frozenset()
+    assert KEY not in state.record_sweep([], AT_ONCE).marked
 
 
 @pytest.mark.parametrize("environment", ["prod", "dev", "other"])
@@ -511,7 +471,7 @@ def test_r12_of_a_promotion_and_a_drop_at_once_one_wins(sql_url: str, environmen
     def shows() -> bool:
         start.wait()
         try:
-            promote(one, environment, 3 if environment == "prod" else 1, OLD)
+            promote(one, environment, OLD)
         except Conflict:
             return False
         return True

@@ -28,7 +28,6 @@ from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.ledger.late.pending import Pending, PendingReason
 from vde_dagster.core.ledger.staleness import LastLook, SeenInput
 from vde_dagster.core.ledger.unit_of_work import Intent, Publication
-from vde_dagster.core.model.late_data import LateDataMode
 from vde_dagster.core.model.model import ModelSource
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName
@@ -36,129 +35,53 @@ from vde_dagster.core.time.intervals import Interval
 from vde_dagster.state import codec, ledger, schema
 from vde_dagster.state.sql_state import SqlState
 
-ids = st.integers(-(2**63), 2**63 - 1)
 # Years 2 to 9998: the library makes instants in UTC only there.
-instants = st.datetimes(datetime(2, 1, 1), datetime(9998, 1, 1), timezones=st.just(UTC))
-intervals = (
-    st.tuples(instants, instants)
-    .filter(lambda pair: pair[0] != pair[1])
-    .map(lambda pair: Interval(min(pair), max(pair)))
+INSTANTS = st.datetimes(datetime(2, 1, 1), datetime(9998, 1, 1), timezones=st.just(UTC))
+PARTS = st.from_regex(r"[a-z_][a-z0-9_]{0,9}", fullmatch=True)
+PLAIN = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)
+NUMBERS = st.integers(-(2**63), 2**63 - 1)
+# All other values are made of these, by their annotations.
+st.register_type_strategy(datetime, INSTANTS)
+st.register_type_strategy(Path, PARTS.map(Path))
+st.register_type_strategy(
+    Interval,
+    st.lists(INSTANTS, min_size=2, max_size=2, unique=True).map(
+        lambda pair: Interval(*sorted(pair))
+    ),
 )
-several = st.lists(intervals, max_size=4).map(tuple)
-texts = st.text(max_size=20)
-parts = st.from_regex(r"[a-z_][a-z0-9_]{0,9}", fullmatch=True)
-names = st.builds(ModelName, parts, parts, st.just("") | parts)
-sums = st.builds(RowSum, rows=ids, sum=st.integers(0, MODULUS - 1) | st.just(MODULUS - 1))
-algorithms = st.sampled_from(["another/1", *ALGORITHMS])
-columns = st.lists(st.builds(Column, name=texts, type=texts, description=texts), max_size=3).map(
-    tuple
-)
-marks = st.builds(
-    HighWaterMark,
-    source=names,
-    table_uuid=texts,
-    iceberg_snapshot_id=ids,
-    sequence_number=ids,
-    committed_at=instants,
-    complete_to=st.none() | instants,
-)
-uris = st.builds(
-    ProcessingUri,
-    partition=st.lists(st.tuples(texts, st.none() | texts | ids), max_size=3).map(tuple),
-    files=ids,
-    rows=ids,
-)
-pending = st.builds(
-    Pending,
-    interval=intervals,
-    sources=st.lists(names, max_size=2).map(tuple),
-    reason=st.sampled_from(PendingReason),
-)
-found_sources = st.builds(
-    SourceFound,
-    before=st.none() | marks,
-    after=marks,
-    evidence=st.lists(uris, max_size=2).map(tuple),
-)
-loads = st.builds(
-    Load,
-    mode=st.sampled_from(LateDataMode),
-    sources=st.lists(found_sources, max_size=2).map(tuple),
-    fill=several,
-    loaded=several,
-    rewrite=texts,
-    late=several,
-    limit=st.none() | instants,
-    pending=st.lists(pending, max_size=2).map(tuple),
-)
-intents = st.builds(
-    Intent,
-    work_id=texts,
-    key=st.builds(VersionKey, names, texts),
-    environment=texts,
-    intervals=several,
-    inputs=st.dictionaries(names, st.none() | ids, max_size=3),
-    base=st.none() | ids,
-    execution_time=instants,
-    session=st.none() | loads,
-)
-traces = st.builds(
-    Trace,
-    key=texts,
-    inputs=st.dictionaries(names, texts, max_size=3),
-    seconds=st.floats(0, 1e9),
-)
-changes = st.builds(
-    LedgerChange,
-    operation=st.sampled_from(LedgerOperation),
-    interval=intervals,
-    rows=sums,
-    digest=st.none() | texts,
-    status=st.sampled_from(EntryStatus),
-    reason=texts,
-    trace=st.none() | traces,
-    kept=st.none() | intervals,
-)
-publications = st.builds(
-    Publication,
-    iceberg_snapshot_id=st.none() | ids,
-    changes=st.lists(changes, max_size=3).map(tuple),
-    columns=columns,
-    marks=st.lists(marks, max_size=2).map(tuple),
-    pending=st.lists(pending, max_size=2).map(tuple),
-    marks_stay=st.booleans(),
-    algorithm=algorithms,
-)
-sources = st.builds(
-    ModelSource,
-    path=st.lists(parts, min_size=1, max_size=3).map(lambda each: Path(*each)),
-    text=st.text(),
-    defaults=st.dictionaries(texts, texts, max_size=2),
-    attachments=st.dictionaries(texts, st.text(), max_size=2),
-)
-plain = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)
-entries = st.builds(
+st.register_type_strategy(ModelName, st.builds(ModelName, PARTS, PARTS, st.just("") | PARTS))
+st.register_type_strategy(RowSum, st.builds(RowSum, rows=NUMBERS, sum=st.integers(0, MODULUS - 1)))
+st.register_type_strategy(Trace, st.builds(Trace, seconds=st.floats(0, 1e9)))
+ENTRIES = st.builds(
     LedgerEntry,
-    interval=intervals,
-    rows=sums,
-    columns=columns,
-    digest=plain,
-    work_id=plain,
-    iceberg_snapshot_id=st.none() | ids,
-    algorithm=algorithms,
-    trace=st.none() | traces,
+    digest=PLAIN,
+    work_id=PLAIN,
+    iceberg_snapshot_id=st.none() | NUMBERS,
+    algorithm=st.sampled_from(["another/1", *ALGORITHMS]),
+    status=st.just(EntryStatus.COMPUTED),
+    reason=PLAIN,
 )
 
 
-@given(instants)
-def test_an_instant_comes_back_aware_and_exact(instant: datetime) -> None:
-    found = codec.decode_instant(codec.encode_instant(instant))
-    assert (found, found.tzinfo) == (instant, UTC)
-
-
-@given(names)
-def test_a_name_comes_back(name: ModelName) -> None:
-    assert codec.decode_model(codec.encode_model(name)) == name
+@pytest.mark.parametrize(
+    "what,values",
+    [
+        ("instant", INSTANTS),
+        ("model", st.from_type(ModelName)),
+        ("columns", st.lists(st.from_type(Column)).map(tuple)),
+        ("reasons", st.lists(st.text()).map(tuple)),
+        ("source", st.from_type(ModelSource)),
+        ("mark", st.from_type(HighWaterMark)),
+        pytest.param("intent", st.from_type(Intent), marks=pytest.mark.full),
+        pytest.param("publication", st.from_type(Publication), marks=pytest.mark.full),
+    ],
+)
+@given(data=st.data())
+def test_what_is_stored_comes_back(
+    what: str, values: st.SearchStrategy[Any], data: st.DataObject
+) -> None:
+    value = data.draw(values)
+    assert getattr(codec, f"decode_{what}")(getattr(codec, f"encode_{what}")(value)) == value
 
 
 def test_a_name_of_two_parts_is_stored_as_it_was_before_there_were_three() -> None:
@@ -166,39 +89,6 @@ def test_a_name_of_two_parts_is_stored_as_it_was_before_there_were_three() -> No
     assert codec.decode_model("raw.orders") == ModelName("raw", "orders")
     assert codec.encode_model(ModelName("raw", "orders", "other")) == "other.raw.orders"
     assert codec.decode_model("other.raw.orders") == ModelName("raw", "orders", "other")
-
-
-@given(columns)
-def test_columns_come_back(given_columns: tuple[Column, ...]) -> None:
-    assert codec.decode_columns(codec.encode_columns(given_columns)) == given_columns
-
-
-@given(st.lists(texts).map(tuple))
-def test_reasons_come_back(reasons: tuple[str, ...]) -> None:
-    assert codec.decode_reasons(codec.encode_reasons(reasons)) == reasons
-
-
-@pytest.mark.full
-@given(sources)
-def test_a_source_comes_back(source: ModelSource) -> None:
-    assert codec.decode_source(codec.encode_source(source)) == source
-
-
-@given(marks)
-def test_a_mark_comes_back(mark: HighWaterMark) -> None:
-    assert codec.decode_mark(codec.encode_mark(mark)) == mark
-
-
-@pytest.mark.full
-@given(intents)
-def test_an_intent_comes_back(intent: Intent) -> None:
-    assert codec.decode_intent(codec.encode_intent(intent)) == intent
-
-
-@pytest.mark.full
-@given(publications)
-def test_a_publication_comes_back(publication: Publication) -> None:
-    assert codec.decode_publication(codec.encode_publication(publication)) == publication
 
 
 def test_json_is_plain_ascii_so_that_every_database_takes_it() -> None:
@@ -213,7 +103,7 @@ def test_a_ledger_entry_comes_back_from_its_row(sqlite_url: str) -> None:
     state = SqlState.open(sqlite_url)
     number = iter(range(10**6))
 
-    @given(entries)
+    @given(ENTRIES)
     def check(entry: LedgerEntry) -> None:
         key = VersionKey(ModelName("a", "b"), str(next(number)))
         with state._database.write() as connection:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import sqlite3
-
 import pytest
-from sqlalchemy import event
 
 from tests.state.builders import KEY, MINUTE, OTHER, SALES, intent, publication, publish, session
+from tests.state.conftest import steps_of
 from vde_dagster.core.ledger.late.decision import Load
 from vde_dagster.core.ledger.unit_of_work import UnitOfWorkState
 from vde_dagster.core.model.snapshot import VersionKey
@@ -65,24 +63,12 @@ def test_the_work_of_hundreds_of_versions_is_found(state: State, lease: Lease) -
     assert state.failed(keys).keys() == set(keys)
 
 
-def test_no_work_that_was_done_is_read(sqlite_url: str) -> None:
-    state = SqlState.open(sqlite_url)
-    lease = state.acquire_lease("r", holder="me", ttl=MINUTE)
-    give_up(state, lease, "w1")
-    asked: list[str] = []
-    engine = state._database.engine
-
-    def explain(_c: object, cursor: object, statement: str, parameters: object, *_: object) -> None:
-        assert isinstance(cursor, sqlite3.Cursor)
-        assert isinstance(parameters, tuple)
-        if "later" in statement:
-            plan = cursor.connection.execute(f"EXPLAIN QUERY PLAN {statement}", parameters)
-            asked.extend(row[3] for row in plan)
-
-    event.listen(engine, "after_cursor_execute", explain)
-    state.failed([KEY, OTHER])
-    assert not any(step.startswith("SCAN vde_work") for step in asked), asked
-    assert any("vde_work_newest (model=? AND version=? AND state=?)" in e for e in asked), asked
-    (later,) = [each for each in asked if "later" in each]
+def test_no_work_that_was_done_is_read(sqlite_state: SqlState) -> None:
+    lease = sqlite_state.acquire_lease("r", holder="me", ttl=MINUTE)
+    give_up(sqlite_state, lease, "w1")
+    with steps_of(sqlite_state, "later") as steps:
+        sqlite_state.failed([KEY, OTHER])
+    assert not any(step.startswith("SCAN vde_work") for step in steps), steps
+    assert any("vde_work_newest (model=? AND version=? AND state=?)" in e for e in steps), steps
+    (later,) = [each for each in steps if "later" in each]
     assert "(model=? AND version=? AND is_session=? AND number>?)" in later
-    state.close()

@@ -8,10 +8,10 @@ import pytest
 from sqlalchemy import inspect, select
 
 from tests.state.builders import snapshot
+from tests.state.conftest import connected
 from tests.state.next_release import ADDED, next_release
 from vde_dagster.core.errors import Refused
 from vde_dagster.state import schema
-from vde_dagster.state.database import open_engine
 from vde_dagster.state.sql_state import SqlState
 from vde_dagster.state.stored_state import Moved, StoredState
 
@@ -19,28 +19,21 @@ FIRST = schema.VERSION
 
 
 def versions(url: str) -> list[int]:
-    engine = open_engine(url)
-    with engine.connect() as connection:
-        found = connection.execute(select(schema.state_version.c.version)).scalars().all()
-    engine.dispose()
-    return sorted(found)
+    with connected(url) as connection:
+        return sorted(connection.scalars(select(schema.state_version.c.version)))
 
 
 def columns(url: str) -> dict[str, list[str]]:
-    engine = open_engine(url)
-    found = inspect(engine)
-    names = sorted(found.get_table_names())
-    shape = {name: [str(each["name"]) for each in found.get_columns(name)] for name in names}
-    engine.dispose()
-    return shape
+    with connected(url) as connection:
+        found = inspect(connection)
+        names = sorted(found.get_table_names())
+        return {name: [str(each["name"]) for each in found.get_columns(name)] for name in names}
 
 
 @pytest.fixture
-def earlier(sql_url: str) -> str:
+def earlier(sql_url: str, sql_state: SqlState) -> str:
     """The address of a state of this release with something in it."""
-    state = SqlState.open(sql_url)
-    state.store_snapshots([snapshot()], environment="dev")
-    state.close()
+    sql_state.store_snapshots([snapshot()], environment="dev")
     return sql_url
 
 

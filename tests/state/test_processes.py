@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import time
 from dataclasses import replace
 from datetime import timedelta
@@ -35,17 +34,6 @@ def holding(url: str) -> Fork:
     return actor
 
 
-@pytest.mark.full
-def test_a_lease_of_a_process_that_works_is_held(sql_url: str) -> None:
-    actor, state = holding(sql_url), SqlState.open(sql_url)
-    named = rf"held by the other \(.*, process {actor.process.pid} on .*\) until"
-    with pytest.raises(Conflict, match=named):
-        state.acquire_lease("r", holder="me", ttl=HOUR)
-    assert re.match(r"the other \(.*\)$", state.lease_holder("r"))
-    actor.line.send("end")
-    actor.process.join()
-
-
 def test_a_lease_of_a_process_that_was_killed_is_taken_over_at_once(sql_url: str) -> None:
     actor, state = holding(sql_url), SqlState.open(sql_url)
     actor.process.kill()
@@ -54,18 +42,6 @@ def test_a_lease_of_a_process_that_was_killed_is_taken_over_at_once(sql_url: str
     assert state.acquire_lease("r", holder="me", ttl=HOUR).epoch == 2
     with pytest.raises(LeaseLost):
         state.renew_lease(Lease(resource="r", holder="the other", epoch=1), ttl=HOUR)
-
-
-@pytest.mark.full
-def test_a_process_of_another_machine_is_waited_for(
-    sql_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    actor, state = holding(sql_url), SqlState.open(sql_url)
-    actor.process.kill()
-    actor.process.join()
-    monkeypatch.setattr("vde_dagster.state.processes._machine", lambda: "another boot")
-    with pytest.raises(Conflict, match="held by the other"):
-        state.acquire_lease("r", holder="me", ttl=HOUR)
 
 
 def test_a_lease_of_an_earlier_release_names_its_holder_alone(
@@ -113,6 +89,7 @@ def test_a_process_that_nobody_has_waited_for_has_ended() -> None:
         os._exit(0)
     os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)  # it is dead, and its number still there
     assert has_ended(replace(ours(), pid=child))
+    assert has_gone(child, time.time())
     os.waitpid(child, 0)
     assert has_ended(replace(ours(), pid=child))
 
@@ -126,12 +103,6 @@ def test_a_process_that_was_seen_has_gone_once_its_number_is_free_or_anothers() 
     assert not has_gone(1, time.time()), "it belongs to somebody else"
     assert has_gone(2**22 + 1, time.time())
     assert has_gone(os.getpid(), 1.0), "this process began long after it"
-    child = os.fork()
-    if not child:
-        os._exit(0)
-    os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
-    assert has_gone(child, time.time())
-    os.waitpid(child, 0)
 
 
 FIRST = "pid:[4026531836]"
@@ -156,16 +127,3 @@ def test_a_machine_was_restarted_if_it_has_the_same_name_and_no_containers(
         process = replace(process, host=host)
     assert was_restarted(process) is expected
     assert not was_restarted(None)
-
-
-@pytest.mark.full
-def test_the_clock_of_the_process_that_takes_a_lease_does_not_count(
-    sql_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A lease is compared by the database's clock, whoever writes it."""
-    state = SqlState.open(sql_url)
-    with monkeypatch.context() as patch:
-        patch.setattr("time.time", lambda: 2e9)
-        state.acquire_lease("r", holder="the other", ttl=timedelta(milliseconds=1))
-    time.sleep(0.05)
-    assert state.acquire_lease("r", holder="me", ttl=HOUR).epoch == 2

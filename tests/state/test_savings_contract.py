@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import sqlite3
 from dataclasses import replace
 from datetime import timedelta
 from time import sleep
+from typing import Any
 
 import pytest
 from sqlalchemy import event
 
 from tests.state.builders import KEY, MINUTE, OTHER, RAW, change, intent, publication, publish
-from tests.state.conftest import Store
+from tests.state.conftest import Store, steps_of
 from tests.worlds.clock import ManualClock
 from vde_dagster.core.ledger.dsha import RowSum
 from vde_dagster.core.ledger.entries import EntryStatus, LedgerChange, Trace
@@ -71,25 +71,19 @@ def test_what_was_computed_later_is_left_out(store: Store, state: State) -> None
 
 
 @pytest.mark.full
-def test_sums_are_read_and_not_the_rows_that_they_are_made_of(sqlite_url: str) -> None:
-    state = SqlState.open(sqlite_url)
-    computes(state, "prod", "w1", *(took(number, 0.5) for number in range(2000)))
+def test_sums_are_read_and_not_the_rows_that_they_are_made_of(sqlite_state: SqlState) -> None:
+    computes(sqlite_state, "prod", "w1", *(took(number, 0.5) for number in range(2000)))
     fetched: list[int] = []
-    plans: list[str] = []
 
-    def look(_c: object, cursor: object, statement: str, parameters: object, *_: object) -> None:
+    def fetch(_c: object, cursor: Any, statement: str, parameters: object, *_: object) -> None:
         if statement.startswith("SELECT"):
-            assert isinstance(cursor, sqlite3.Cursor)
-            assert isinstance(parameters, tuple)
             fetched.append(len(cursor.connection.execute(statement, parameters).fetchall()))
-            steps = cursor.connection.execute(f"EXPLAIN QUERY PLAN {statement}", parameters)
-            plans.extend(row[3] for row in steps)
 
-    event.listen(state._database.engine, "after_cursor_execute", look)
-    assert state.loaded([KEY])[KEY]["prod"].seconds == 1000.0
+    event.listen(sqlite_state._database.engine, "after_cursor_execute", fetch)
+    with steps_of(sqlite_state, "SELECT") as steps:
+        assert sqlite_state.loaded([KEY])[KEY]["prod"].seconds == 1000.0
     assert fetched == [1]
-    assert not any(step.startswith("SCAN vde_") for step in plans), plans
-    state.close()
+    assert not any(step.startswith("SCAN vde_") for step in steps), steps
 
 
 def pause(store: Store) -> None:

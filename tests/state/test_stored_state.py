@@ -8,21 +8,23 @@ from pathlib import Path
 import pytest
 from sqlalchemy import insert, make_url, select
 
+from tests.state.builders import MINUTE
+from tests.state.conftest import connected
 from vde_dagster.core.errors import Refused
 from vde_dagster.state import schema
-from vde_dagster.state.database import open_engine
 from vde_dagster.state.sql_state import SqlState
 from vde_dagster.state.stored_state import StoredState
 
 
-@pytest.mark.full
-def test_a_newer_state_is_neither_read_nor_moved(sql_url: str, tmp_path: Path) -> None:
-    SqlState.open(sql_url).close()
+def test_a_newer_state_is_neither_read_nor_moved(
+    sql_url: str, sql_state: SqlState, tmp_path: Path
+) -> None:
+    sql_state.environments()
     newer = insert(schema.state_version).values(version=schema.VERSION + 1, applied_at=0)
-    engine = open_engine(sql_url)
-    with engine.begin() as connection:
+    with connected(sql_url) as connection:
         connection.execute(newer)
-    engine.dispose()
+    with pytest.raises(Refused, match=f"schema version {schema.VERSION + 1}.*install"):
+        SqlState.open(sql_url)
     for each in ("migrate", "check", "version"):
         with pytest.raises(Refused, match="install the release that wrote it"):
             getattr(StoredState(sql_url), each)()
@@ -54,45 +56,27 @@ def test_a_place_is_named_without_its_password(tmp_path: Path) -> None:
 @pytest.mark.postgres
 def test_the_options_of_an_address_count_besides_ours(postgres_url: str) -> None:
     """They may say in which schema the tables are."""
-    engine = open_engine(postgres_url)
-    with engine.begin() as connection:
+    with connected(postgres_url) as connection:
         connection.exec_driver_sql("CREATE SCHEMA apart")
     address = make_url(postgres_url).update_query_dict({"options": "-csearch_path=apart"})
     SqlState.open(address.render_as_string(hide_password=False)).close()
     there = "SELECT table_schema FROM information_schema.tables WHERE table_name = 'vde_leases'"
-    with engine.connect() as connection:
+    with connected(postgres_url) as connection:
         assert connection.exec_driver_sql(there).scalars().all() == ["apart"]
         assert connection.exec_driver_sql("SHOW lock_timeout").scalar() == "1min"
-    engine.dispose()
 
 
-def rows_of_leases(url: str) -> int:
-    engine = open_engine(url)
-    with engine.connect() as connection:
-        found = len(connection.execute(select(schema.leases)).all())
-    engine.dispose()
-    return found
-
-
-def test_a_trial_writes_and_leaves_nothing(sql_url: str) -> None:
-    SqlState.open(sql_url).close()
+def test_a_trial_writes_and_leaves_nothing_but_the_leases_of_others(
+    sql_url: str, sql_state: SqlState
+) -> None:
+    lease = sql_state.acquire_lease("version", holder="somebody", ttl=MINUTE)
     stored = StoredState(sql_url)
     for _ in range(2):
         stored.try_writing("one")
-    assert rows_of_leases(sql_url) == 0
+    sql_state.renew_lease(lease, ttl=MINUTE)
+    with connected(sql_url) as connection:
+        assert len(connection.execute(select(schema.leases)).all()) == 1
     stored.close()
-
-
-@pytest.mark.full
-def test_a_trial_leaves_the_leases_of_others(sql_url: str) -> None:
-    state = SqlState.open(sql_url)
-    lease = state.acquire_lease("version", holder="somebody", ttl=timedelta(minutes=1))
-    stored = StoredState(sql_url)
-    stored.try_writing("one")
-    state.renew_lease(lease, ttl=timedelta(minutes=1))
-    assert rows_of_leases(sql_url) == 1
-    stored.close()
-    state.close()
 
 
 @pytest.mark.full
