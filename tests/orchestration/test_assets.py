@@ -139,35 +139,6 @@ def test_a_range_gives_each_partition_its_own_data_version(
 
 
 @pytest.mark.full
-def test_models_without_partitions_are_materialized_whole(
-    applied: "Sample", instance: dg.DagsterInstance
-) -> None:
-    applied.write(
-        "models/mart/total.sql",
-        "MODEL (name mart.total, kind FULL);\nSELECT COUNT(*) AS events FROM staging.events",
-    )
-    applied.apply()
-    definitions = applied.definitions()
-    materialize(definitions, instance, "mart/total")
-    materialize(definitions, instance, "mart/people")
-    assert events(instance, "mart/total")[None].metadata["dagster/row_count"].value == 1
-    assert applied.rows("mart.total") == [(24,)]
-    assert (events(instance, "mart/people")[None].tags or {})["dagster/data_version"]
-
-
-@pytest.mark.full
-def test_the_chain_of_a_run_sees_what_came_before(
-    applied: "Sample", instance: dg.DagsterInstance
-) -> None:
-    job = applied.definitions().resolve_implicit_global_asset_job_def()
-    keys = [dg.AssetKey(["mart", "daily"]), dg.AssetKey(["mart", "people"])]
-    result = job.execute_in_process(
-        instance=instance, asset_selection=keys, partition_key="2024-01-01"
-    )
-    assert result.success
-
-
-@pytest.mark.full
 def test_production_runs_nothing_before_a_plan(
     sample: "Sample", instance: dg.DagsterInstance
 ) -> None:
@@ -251,23 +222,6 @@ def test_dev_shows_what_production_computed(
 
 
 @pytest.mark.full
-def test_dev_says_what_production_has_not_computed(
-    applied: "Sample", instance: dg.DagsterInstance
-) -> None:
-    applied.land(until=26)
-    result = materialize(
-        applied.definitions("dev"),
-        instance,
-        "staging__dev/events",
-        "2024-01-01-23:00",
-        "2024-01-02-00:00",
-        fails=True,
-    )
-    assert "prod owns this version" in failure(result)
-    assert "[2024-01-02, 2024-01-02 01:00)" in failure(result)
-
-
-@pytest.mark.full
 def test_dev_follows_an_edited_file_and_leaves_production_alone(
     applied: "Sample", instance: dg.DagsterInstance
 ) -> None:
@@ -289,42 +243,6 @@ def test_dev_follows_an_edited_file_and_leaves_production_alone(
     result = materialize(definitions, instance, "mart__dev/daily", "2024-01-01", fails=True)
     assert "environment moved" in failure(result)
     assert applied.rows("mart.daily") == shown
-
-
-@pytest.mark.full
-@applied_on_spark
-def test_an_asset_of_a_users_own_reads_the_version_as_a_dataframe(
-    applied: "Sample", instance: dg.DagsterInstance
-) -> None:
-    counted: list[int] = []
-    hourly = dg.HourlyPartitionsDefinition(start_date="2024-01-01-00:00")
-
-    @dg.asset(
-        ins={"rows": dg.AssetIn(key=dg.AssetKey(["staging", "events"]))}, partitions_def=hourly
-    )
-    def ours(rows):  # type: ignore[no-untyped-def] # Dagster finds the IO manager by the asset
-        counted.append(rows.count())
-
-    definitions = dg.Definitions.merge(applied.definitions(), dg.Definitions(assets=[ours]))
-    materialize(definitions, instance, "ours", "2024-01-01-05:00")
-    assert counted == [1]
-
-
-@pytest.mark.full
-@applied_on_spark
-def test_an_asset_of_a_users_own_has_the_projects_spark(
-    applied: "Sample", instance: dg.DagsterInstance
-) -> None:
-    counted: list[int] = []
-
-    @dg.asset(required_resource_keys={"pyspark"}, deps=[dg.AssetKey(["mart", "people"])])
-    def ours(context: dg.AssetExecutionContext):  # type: ignore[no-untyped-def] # Dagster reads it
-        session = context.resources.pyspark.spark_session
-        counted.append(session.table(f"{applied.catalog}.mart.people").count())
-
-    definitions = dg.Definitions.merge(applied.definitions(), dg.Definitions(assets=[ours]))
-    materialize(definitions, instance, "ours")
-    assert counted == [1]
 
 
 @applied_on_spark
@@ -366,14 +284,3 @@ def test_an_environment_that_does_not_follow_files_waits_for_a_plan(
     result = materialize(definitions, instance, "mart__test/daily", "2024-01-01", fails=True)
     assert "vde plan test" in failure(result)
     assert applied.project().services.state.environment("test") is None
-
-
-@pytest.mark.full
-def test_a_failed_query_fails_the_step_with_its_own_text(
-    applied: "Sample", instance: dg.DagsterInstance
-) -> None:
-    path = applied.folder / "models/mart/daily.sql"
-    path.write_text(path.read_text().replace("COUNT(*)", "CAST('x' || MAX(id) AS INT)"))
-    definitions = applied.definitions("dev")
-    result = materialize(definitions, instance, "mart__dev/daily", "2024-01-01", fails=True)
-    assert "mart.daily" in failure(result)

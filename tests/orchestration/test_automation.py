@@ -21,7 +21,6 @@ from tests.app.memory_world import PROJECT as MODELS
 from tests.orchestration.automated_world import AutomatedWorld
 from tests.orchestration.conftest import applied_on_spark
 from tests.orchestration.served import instance_that_runs_in_this_process, served
-from vde_dagster.core.names import ModelName
 from vde_dagster.ports.state import environment_resource
 
 if TYPE_CHECKING:
@@ -87,12 +86,6 @@ def partitions(result: dg.ExecuteInProcessResult) -> dict[str, list[str | None]]
 
 
 @pytest.mark.full
-def test_a_tick_in_which_nothing_landed_asks_for_nothing(automated: AutomatedWorld) -> None:
-    assert automated.skipped() == NOTHING
-    assert automated.instance.get_runs_count() == 0
-
-
-@pytest.mark.full
 def test_a_new_day_is_one_run_of_all_that_is_due_and_then_there_is_nothing(
     automated: AutomatedWorld,
 ) -> None:
@@ -126,20 +119,6 @@ def test_a_late_row_is_its_hour_and_its_day_and_what_reads_all_of_it(
         "mart/totals": [None],
     }
     assert automated.world.rows("mart.totals") == [(2, 16)]
-    assert automated.skipped() == NOTHING
-
-
-@pytest.mark.full
-def test_a_late_row_that_changes_nothing_further_down_ends_there(automated: AutomatedWorld) -> None:
-    automated.world.land((7.5, -5), until=48)  # days count amounts above zero
-    done = automated.launch(automated.request()).get_asset_materialization_events()
-    reported = {e.materialization.asset_key.to_user_string(): e.materialization for e in done}
-    assert reported["core/hourly"].metadata["vde/rows"].value == 1
-    assert (
-        "mart/totals" not in reported
-        or reported["mart/totals"].metadata["vde/reused"].value is True
-    )
-    assert automated.world.rows("mart.totals") == [(2, 11)]
     assert automated.skipped() == NOTHING
 
 
@@ -233,37 +212,6 @@ def test_a_model_that_failed_is_tried_again_when_its_pause_is_over_or_its_input_
     assert isinstance(automated.request(), dg.RunRequest)
 
 
-@pytest.mark.full
-def test_a_dropped_table_is_computed_again_by_the_next_run(automated: AutomatedWorld) -> None:
-    before = automated.world.rows("core.hourly")
-    state = automated.world.services().state
-    shown = state.environment("prod")
-    assert shown is not None
-    automated.world.catalog.drop_table(shown.snapshots[ModelName("core", "hourly")].key.table)
-    launched = automated.launch(automated.request())
-    assert set(partitions(launched)) == {"core/hourly"}
-    assert automated.world.rows("core.hourly") == before
-    assert automated.skipped() == NOTHING
-
-
-@pytest.mark.full
-def test_a_dropped_table_that_no_run_computes_is_reported_and_what_does_not_read_it_goes_on(
-    make: Callable[[dict[str, str]], AutomatedWorld],
-) -> None:
-    kept = HOURLY.replace("(time_column at)", "(time_column at, disable_restatement true)")
-    automated = make({**MODELS, "hourly": kept})
-    state = automated.world.services().state
-    shown = state.environment("prod")
-    assert shown is not None
-    table = shown.snapshots[ModelName("core", "hourly")].key.table
-    automated.world.catalog.drop_table(table)
-    automated.world.land((7.5, 5), until=48)
-    launched = automated.launch(automated.request(), fails=True)
-    assert set(partitions(launched)) == {"staging/events", "mart/daily", "mart/totals"}
-    assert automated.world.rows("mart.totals") == [(2, 16)]
-    assert f"core.hourly: its table {table} is gone" in automated.skipped()
-
-
 def test_a_run_that_a_person_launches_tries_what_failed_too(
     make: Callable[[dict[str, str]], AutomatedWorld],
 ) -> None:
@@ -276,36 +224,6 @@ def test_a_run_that_a_person_launches_tries_what_failed_too(
     by_hand = dg.RunRequest(job_name="vde_automation")
     automated.launch(by_hand, fails=True)
     assert "mart.picky: 3 runs did not compute it" in automated.skipped()
-
-
-@pytest.mark.full
-def test_what_a_freshness_holds_back_is_reported_and_launches_nothing(
-    make: Callable[[dict[str, str]], AutomatedWorld],
-) -> None:
-    daily = DAILY.replace("cron '@daily'", "cron '@daily', freshness '4 hours'")
-    automated = make({**PROJECT, "daily": daily})
-    automated.world.land((7.5, 5), until=48)
-    assert set(partitions(automated.launch(automated.request()))) == {
-        "staging/events",
-        "core/hourly",
-    }
-    assert automated.skipped() == (
-        "mart.daily: staging.events changed, and it waits until 2024-01-01 04:00 UTC "
-        "(freshness '4 hours')"
-    )
-    automated.world.clock.advance(timedelta(hours=4))
-    assert set(partitions(automated.launch(automated.request()))) == {"mart/daily", "mart/totals"}
-    assert automated.skipped() == NOTHING
-
-
-def test_managed_tables_are_computed_with_all_else(
-    make: Callable[[dict[str, str]], AutomatedWorld],
-) -> None:
-    automated = make({**PROJECT, "live": LIVE})
-    automated.world.land((7.5, 5), until=48)
-    assert "mart/live" in partitions(automated.launch(automated.request()))
-    assert automated.world.rows("mart.live") == [(3,)]
-    assert automated.skipped() == NOTHING
 
 
 def switch(automated: AutomatedWorld, sensor: str, *, on: bool) -> None:

@@ -133,21 +133,6 @@ def test_a_backfill_over_mixed_cadences_runs_parents_first_with_one_run_each(
     assert world.world.rows("mart.totals") == [(2, 23)]
 
 
-@pytest.mark.full  # ranges of the whole project are backfilled above
-def test_a_backfill_of_a_range_leaves_other_partitions_alone(
-    tmp_path: Path, instance: dg.DagsterInstance
-) -> None:
-    world = in_production(tmp_path / "project", instance, MIXED)
-    world.world.land((6.5, 5), (31.5, 7), until=48)
-    hours = ("2024-01-02-00:00", "2024-01-02-23:00")
-    second = ("2024-01-02", "2024-01-02")
-    assert backfill(world, {"core/hourly": hours, "mart/daily": second}) == [
-        "core/hourly",
-        "mart/daily",
-    ]
-    assert world.world.rows("mart.daily") == [(date(2024, 1, 1), 10), (date(2024, 1, 2), 8)]
-
-
 def test_a_backfill_in_which_nothing_changed_ends(
     tmp_path: Path, instance: dg.DagsterInstance
 ) -> None:

@@ -151,19 +151,6 @@ def test_the_query_of_a_failed_check_gives_its_failing_rows(
 
 
 @pytest.mark.full
-def test_the_query_of_refused_rows_reads_the_branch_that_has_them(
-    sample: Sample, instance: dg.DagsterInstance
-) -> None:
-    sample.apply()
-    audited(sample, refused=20)
-    sample.apply()
-    assert not materialize(sample, instance, FIRST, **{FORCE: "true"}).success
-    refused = latest(instance, EVENTS)["not_accepted_values"]
-    branch = str(refused.metadata["vde/refused_rows"].value).rsplit(".", 1)[1]
-    assert f"`{branch}`" in query_of(refused)
-
-
-@pytest.mark.full
 def test_a_kept_partition_shows_what_was_found_when_it_was_written(
     sample: Sample, instance: dg.DagsterInstance
 ) -> None:

@@ -131,16 +131,6 @@ def test_a_dry_run_lists_the_same_and_changes_nothing(shop: Launchpad) -> None:
 
 
 @pytest.mark.full
-def test_some_models_can_be_maintained_and_a_wrong_name_is_refused_with_the_nearest(
-    shop: Launchpad,
-) -> None:
-    shop.start("vde_maintain", {"models": ["mart.totals"]})
-    text = failure(shop.start("vde_maintain", {"models": ["mart.total"]}, fails=True))
-    assert "there is no table or view of mart.total" in text
-    assert "Did you mean mart.totals?" in text
-
-
-@pytest.mark.full
 def test_a_large_project_has_a_bounded_log_and_table(
     shop: Launchpad, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
-import subprocess
-import sys
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, get_origin
+from typing import Any
 
 import dagster as dg
 import pytest
@@ -27,7 +23,6 @@ import vde_dagster
 from tests.cli.calling import call
 from vde_dagster import VdeIcebergIOManager, VdeProjectComponent, VdeTranslatorData
 from vde_dagster.core.errors import ProjectInvalid
-from vde_dagster.orchestration._unpublished import TranslationFn, TranslationFnResolver
 from vde_dagster.orchestration.pyspark_resource import VdePySparkResource
 from vde_dagster.runtime.secrets import Secret
 
@@ -216,48 +211,3 @@ def test_dg_finds_it_by_the_entry_point() -> None:
     assert found == {"VdeProjectComponent": VdeProjectComponent}
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     assert project["entry-points"] == {DG_PLUGIN_ENTRY_POINT_GROUP: {"vde_dagster": "vde_dagster"}}
-
-
-def test_translation_of_components_is_dagsters() -> None:
-    """Dagster does not publish these names at its top level."""
-    resolver = TranslationFnResolver[VdeTranslatorData](lambda data: {"data": data})
-    assert isinstance(resolver, dg.Resolver)
-    function: object = TranslationFn
-    assert get_origin(function) is Callable
-
-
-@pytest.mark.full
-def test_dg_scaffolds_checks_and_lists_it(sandbox: DefsFolderSandbox, tmp_path: Path) -> None:
-    package = sandbox.defs_folder_path.parent
-    (package / "__init__.py").touch()
-    (package / "definitions.py").write_text(
-        "from pathlib import Path\n\nimport dagster as dg\n\n\n@dg.definitions\ndef defs():\n"
-        "    return dg.load_from_defs_folder(path_within_project=Path(__file__).parent)\n"
-    )
-    (tmp_path / "dagster.yaml").write_text("telemetry:\n  enabled: false\n")
-    (sandbox.project_root / "dg.toml").write_text(
-        f'directory_type = "project"\n[project]\nroot_module = "{sandbox.project_name}"\n'
-    )
-    program = Path(sys.executable).parent / "dg"
-    assert program.exists() or shutil.which("dg"), "dagster-dg-cli is among the test packages"
-    scaffold = ("scaffold", "defs", TYPE, "shop", "--project-path", "src/shop")
-    for arguments in (scaffold, ("check", "defs"), ("list", "components"), ("list", "defs")):
-        done = subprocess.run(
-            [program, *arguments],
-            cwd=sandbox.project_root,
-            env={
-                **os.environ,
-                "COLUMNS": "200",
-                "DAGSTER_HOME": str(tmp_path),
-                "PYTHONPATH": os.pathsep.join([str(package.parent), str(ROOT)]),
-                "VIRTUAL_ENV": sys.prefix,
-            },
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        said = [each for each in done.stderr.splitlines() if "Warning" in each]
-        assert [each for each in said if "SparkDeclarativePipeline" not in each] == []
-        wanted = {"components": TYPE, "defs": "mart/revenue"}.get(arguments[1], "")
-        assert wanted in done.stdout or arguments[0] != "list"

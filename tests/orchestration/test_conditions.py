@@ -8,14 +8,13 @@ data versions, as the runs of models tell them.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import dagster as dg
 import pytest
 from dagster._check import CheckError
 
-from vde_dagster import build_definitions, on_changed_data, when_due
+from vde_dagster import on_changed_data, when_due
 from vde_dagster.core.time.zones import ZoneUnknown
 from vde_dagster.orchestration.metadata import DATA_VERSION, USER_PROVIDED
 
@@ -260,16 +259,6 @@ def test_an_asset_waits_for_a_parent_that_is_requested_in_the_same_tick(
 
 
 @pytest.mark.full
-def test_a_persistent_instance_is_asked_in_the_same_way(tmp_path: Path) -> None:
-    with dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
-        world = settled(World(instance, on_changed_data()), *DAYS)
-        world.up("1", *DAYS)
-        assert world.tick() == []
-        world.up("2", DAYS[0])
-        assert world.tick() == [DAYS[0]]
-
-
-@pytest.mark.full
 def test_an_asset_without_partitions_waits_for_all_of_a_parent_that_may_lack_nothing(
     instance: dg.DagsterInstance,
 ) -> None:
@@ -308,15 +297,6 @@ def test_a_source_that_dagster_never_sees_keeps_an_asset_waiting_unless_it_may_l
     assert asked(dg.AssetSelection.assets("source")) == 1
 
 
-@pytest.mark.full
-def test_parents_can_be_left_out(instance: dg.DagsterInstance) -> None:
-    world = World(instance, on_changed_data().ignore(dg.AssetSelection.assets("up")))
-    world.down(*DAYS)
-    assert world.tick() == []
-    world.up("2", *DAYS)
-    assert world.tick() == []
-
-
 # when_due: two days after the partition's, since an end has no part in it
 
 OPEN = dg.DailyPartitionsDefinition("2024-01-01")
@@ -350,20 +330,6 @@ def test_it_waits_for_what_it_reads_and_needs_no_other_tick_then(due: World) -> 
     due.up("1", HOURS[23])
     assert due.tick(SIX + 60 * MINUTE) == [DAYS[0]]
     assert due.tick(SIX + 61 * MINUTE) == []
-
-
-@pytest.mark.full
-def test_parents_need_not_be_computed_after_the_tick_as_on_cron_wants_it(
-    instance: dg.DagsterInstance,
-) -> None:
-    def requested(condition: Condition) -> list[str | None]:
-        world = World(instance, condition, upstream=OPEN, downstream=OPEN)
-        world.tick(SIX - MINUTE)
-        return world.tick(SIX + MINUTE)
-
-    World(instance, when_due("@daily"), upstream=OPEN).up("1", DAYS[0])
-    assert requested(dg.AutomationCondition.on_cron("0 6 * * *")) == []
-    assert requested(when_due("0 6 * * *")) == [DAYS[0]]
 
 
 @pytest.mark.full
@@ -408,27 +374,3 @@ def test_conditions_are_made_of_what_the_daemon_evaluates_by_itself(
     condition: Condition,
 ) -> None:
     assert condition.is_serializable
-
-
-@pytest.mark.full
-def test_together_with_a_project_only_the_users_own_asset_has_a_condition(
-    tmp_path: Path, instance: dg.DagsterInstance
-) -> None:
-    (tmp_path / "models").mkdir()
-    (tmp_path / "vde.yaml").write_text("name: sample\ndefaults: {start: 2024-01-01}\n")
-    (tmp_path / "models/daily.sql").write_text(
-        "MODEL (name mart.daily, kind INCREMENTAL_BY_TIME_RANGE (time_column day), "
-        "end '2024-01-03', columns (day date));\nSELECT CAST('2024-01-01' AS DATE) AS day"
-    )
-    daily = dg.AssetKey(["mart", "daily"])
-
-    @dg.asset(deps=[daily], partitions_def=DAILY, automation_condition=on_changed_data())
-    def report() -> None: ...
-
-    both = dg.Definitions.merge(build_definitions(tmp_path), dg.Definitions(assets=[report]))
-    specs = both.resolve_all_asset_specs()
-    assert [each.key for each in specs if each.automation_condition is not None] == [report.key]
-    event = dg.AssetMaterialization(daily, partition=DAYS[1], tags={DATA_VERSION: "1"})
-    instance.report_runless_asset_event(event)
-    found = dg.evaluate_automation_conditions(both, instance)
-    assert found.get_requested_partitions(report.key) == {DAYS[1]}

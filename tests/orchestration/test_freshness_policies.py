@@ -15,7 +15,6 @@ from dagster._core.loader import LoadingContextForTest
 from dagster._core.test_utils import freeze_time
 
 from vde_dagster.orchestration.definitions import build_definitions
-from vde_dagster.orchestration.translator import VdeTranslator, VdeTranslatorData
 
 HOUR = timedelta(hours=1)
 SOURCES = "- name: raw.events\n  columns: {id: bigint, happened: timestamp}\n"
@@ -99,17 +98,3 @@ def state(definitions: dg.Definitions, instance: dg.DagsterInstance) -> Freshnes
     evaluator = FRESHNESS_EVALUATORS_BY_POLICY_TYPE[type(node.freshness_policy)]()
     loading = LoadingContextForTest(instance)
     return asyncio.run(evaluator.evaluate_freshness(context=loading, node=node))
-
-
-class Own(VdeTranslator):
-    def get_asset_spec(self, data: VdeTranslatorData) -> dg.AssetSpec:
-        return super().get_asset_spec(data).replace_attributes(freshness_policy=WEEK)
-
-
-WEEK = dg.FreshnessPolicy.time_window(fail_window=timedelta(days=7))
-
-
-@pytest.mark.full
-def test_a_translator_may_set_another_policy(folder: Path) -> None:
-    specs = build_definitions(folder, translator=Own()).resolve_all_asset_specs()
-    assert {spec.freshness_policy for spec in specs} == {WEEK}

@@ -89,19 +89,6 @@ def test_columns_are_those_that_are_named_in_their_order(served: AutomatedWorld)
 
 
 @pytest.mark.full
-def test_a_partitioned_asset_is_given_the_rows_of_its_partitions(served: AutomatedWorld) -> None:
-    given: list[list[Any]] = []
-
-    @dg.asset(ins={"events": dg.AssetIn(key=EVENTS)}, partitions_def=DAYS)
-    def report(events: pa.Table) -> None:
-        given.append(events["amount"].to_pylist())
-
-    assert run(served, report, "2024-01-01") == ""
-    assert run(served, report, "2024-01-02") == ""
-    assert given == [[10], [1]]
-
-
-@pytest.mark.full
 def test_a_partition_mapping_of_yours_decides_what_is_read(served: AutomatedWorld) -> None:
     given: list[list[Any]] = []
     before = dg.TimeWindowPartitionMapping(

@@ -15,12 +15,9 @@ from dagster_shared.error import SerializableErrorInfo
 
 from tests.orchestration.served import served
 from vde_dagster.core.doctor.dagster_instance import (
-    LocationFacts,
     judge_daemons,
-    judge_instigators,
     judge_monitoring,
     judge_storage,
-    judge_workspace,
 )
 from vde_dagster.core.doctor.results import Outcome
 from vde_dagster.orchestration import instance_look
@@ -30,7 +27,6 @@ from vde_dagster.orchestration.instance_look import (
     daemon_facts,
     file_system_at,
     instance_facts,
-    location_facts,
     open_instance,
 )
 from vde_dagster.project.configuration import Configuration
@@ -174,33 +170,3 @@ def test_sensors_and_schedules_are_on_or_off_as_in_the_ui_with_the_error_of_the_
         )
         instance.create_tick(tick)
         assert ("look", True, "OSError: no disk\n") in list(instigators(instance, location))
-
-
-DEFINITIONS = """\
-import dagster as dg
-print("a line of a user's")
-@dg.job
-def nightly(): pass
-@dg.sensor(job=nightly, default_status=dg.DefaultSensorStatus.RUNNING)
-def look(context): pass
-defs = dg.Definitions(jobs=[nightly], sensors=[look])
-"""
-WORKSPACE = "load_from: [{python_file: {relative_path: defs.py, location_name: shop}}]\n"
-
-
-@pytest.mark.full  # two code servers are started; what is made of it: the tests above
-def test_code_locations_are_loaded_for_real_and_the_error_of_one_is_that_of_its_code(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "workspace.yaml").write_text(WORKSPACE)
-    (tmp_path / "defs.py").write_text(DEFINITIONS)
-    found = location_facts(None, tmp_path)
-    assert found == (LocationFacts(name="shop", switched_on=("look",)),)
-    assert judge_workspace("x", found).outcome is Outcome.OK
-    assert judge_instigators("x", found).outcome is Outcome.OK
-    assert capfd.readouterr().out == ""
-
-    (tmp_path / "defs.py").write_text("raise RuntimeError('the disk is gone')\n")
-    wrong = judge_workspace("x", location_facts(None, tmp_path))
-    assert wrong.outcome is Outcome.BROKEN
-    assert wrong.message == "the code location shop does not load: RuntimeError: the disk is gone"

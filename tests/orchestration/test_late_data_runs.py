@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.app.memory_world import EVENTS, PROJECT, RAW
+from tests.app.memory_world import EVENTS, PROJECT
 from tests.orchestration.launchpad import Launchpad, Make, failure, shown, written
 from tests.orchestration.test_assets import materialize
 
@@ -66,21 +66,6 @@ def test_a_model_without_late_data_that_is_behind_holds_back_no_late_rows(make: 
     assert "core.tracker" in shop.skipped(SENSOR)
     assert written(shop.start(JOB)) >= {("core/hourly", LATE), ("core/tracker", LATE)}
     assert [row[2] for row in shop.world.rows("core.tracker")] == [1, 1, 1, 1]
-
-
-@pytest.mark.full
-def test_a_model_that_stops_does_not_keep_the_others_from_being_loaded(make: Make) -> None:
-    stops = OTHER.replace("sources (raw.events)", "sources (raw.events), on_source_rewrite stop")
-    shop = make({**PROJECT, "stops": stops})
-    shop.world.land((5.7, 2), until=48)
-    shop.start(JOB, ONLY_LATE)
-    table = shop.world.catalog.tables[RAW]
-    shop.world.catalog.delete(RAW, [row for row in table.rows_at(table.head) if row[2] != 2])
-    result = shop.start(JOB, ONLY_LATE)
-    assert {asset for asset, _ in written(result)} == {"staging/events"}
-    assert len(shop.world.rows("staging.events")) == 2
-    assert len(shop.world.rows("staging.others")) == 3
-    assert "staging.others: Iceberg snapshot " in shop.skipped(SENSOR)
 
 
 def test_late_rows_of_an_append_only_model_are_of_no_partition(make: Make) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
 import pytest
 
-from tests.app.memory_world import DAILY, PROJECT
+from tests.app.memory_world import PROJECT
 from tests.orchestration.launchpad import Make, failure, shown, written
 from tests.orchestration.served import instance_that_runs_nothing, launched, run_launched, served
 
@@ -55,14 +54,6 @@ def test_a_run_is_explained_and_limited_as_on_the_command_line(make: Make) -> No
     assert run.tags["vde/plan"]
     both = shop.start("vde_automation", {"only_stale": True, "no_stale": True}, fails=True)
     assert failure(both) == "no_stale and only_stale exclude each other."
-
-
-@pytest.mark.full
-def test_a_run_that_fails_shows_what_it_was_to_do(make: Make) -> None:
-    shop = make({**PROJECT, "picky": PICKY})
-    shop.world.land((7.5, 500), until=48)
-    failed = shop.start("vde_automation", fails=True)
-    assert shown(failed)["vde/plan"].startswith("## Run of prod")
 
 
 def run_of(instance: dg.DagsterInstance, run_id: str) -> dg.DagsterRun:
@@ -140,57 +131,3 @@ def test_the_ui_executes_an_automatic_run_again_and_failed_models_are_tried_at_o
         again = run_launched(definitions, instance, repeat(process, run_id))
         assert again.status is dg.DagsterRunStatus.FAILURE  # it was tried, and failed again
         assert "mart.picky: 3 runs did not compute it" in shop.skipped()
-
-
-@pytest.mark.full
-def test_an_automatic_run_that_is_executed_again_and_succeeds_is_no_failed_attempt(
-    make: Make,
-) -> None:
-    shop = make({**PROJECT, "picky": PICKY})
-    shop.world.land((7.5, 500), until=48)
-    failed = shop.start("vde_automation", tags=shop.request().tags, fails=True)
-    before = run_of(shop.instance, failed.run_id)
-    assert "mart.picky" in before.tags["vde/undone"]
-    shop.world.land((7.6, -450), until=48)  # does not count: days sum up amounts above zero
-    shop.edit("daily", "SUM(amount)", "MIN(amount)")
-    shop.start("vde_plan", {"apply": True})
-    repeated = {**before.tags, "dagster/parent_run_id": failed.run_id}
-    again = shop.start("vde_automation", tags=repeated)
-    run = run_of(shop.instance, again.run_id)
-    assert "mart.picky" not in run.tags["vde/undone"]
-
-
-@pytest.mark.full
-def test_a_schedule_launches_a_job_with_its_configuration(make: Make, tmp_path: Path) -> None:
-    shop = make(PROJECT)
-    nightly = dg.ScheduleDefinition(
-        name="nightly",
-        job_name="vde_automation",
-        cron_schedule="0 3 * * *",
-        execution_timezone="Europe/Berlin",
-        run_config={"ops": {"run": {"config": {"no_stale": True}}}},
-    )
-    weekly = dg.ScheduleDefinition(
-        name="weekly_plan", job_name="vde_plan", cron_schedule="0 6 * * 1"
-    )
-    ours = dg.Definitions.merge(shop.definitions(), dg.Definitions(schedules=[nightly, weekly]))
-    dg.Definitions.validate_loadable(ours)
-    assert DAILY in PROJECT.values()
-    shop.world.land((50.5, 3), until=72)
-    repository = ours.get_repository_def()
-    for name, job, tag in [
-        ("nightly", "vde_automation", "vde/automation"),
-        ("weekly_plan", "vde_plan", "vde/environment"),
-    ]:
-        at = datetime(2024, 1, 8, 6, tzinfo=UTC)
-        with dg.build_schedule_context(
-            instance=shop.instance, scheduled_execution_time=at, repository_def=repository
-        ) as context:
-            (request,) = repository.get_schedule_def(name).evaluate_tick(context).run_requests or ()
-        done = ours.resolve_job_def(job).execute_in_process(
-            run_config=request.run_config, tags=dict(request.tags), instance=shop.instance
-        )
-        assert done.success
-        run = run_of(shop.instance, done.run_id)
-        assert tag in run.tags
-    assert shop.world.rows("mart.totals") == [(3, 14)]

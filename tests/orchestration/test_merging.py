@@ -11,7 +11,7 @@ import pytest
 from tests.app.memory_world import PROJECT, RAW, MemoryWorld
 from tests.orchestration.automated_world import AutomatedWorld
 from tests.orchestration.test_reuse_cases import observed
-from vde_dagster import build_definitions, merge_definitions
+from vde_dagster import merge_definitions
 from vde_dagster.core.errors import Refused
 
 FLIGHTS = dg.AssetKey(["raw", "events"])
@@ -170,15 +170,6 @@ def upstream_of(definitions: dg.Definitions, child: dg.AssetKey, key: str) -> li
     return sorted(found.partitions_subset.get_partition_keys())
 
 
-@pytest.mark.full
-def test_a_models_partitions_read_the_own_partitions_of_the_same_time(
-    served: AutomatedWorld,
-) -> None:
-    by_day = merged(served, loaded_by_day)
-    dg.Definitions.validate_loadable(by_day)
-    assert upstream_of(by_day, EVENTS, "2024-01-02-07:00") == ["2024-01-02"]
-
-
 WEEK = """
 MODEL (name mart.week, kind INCREMENTAL_BY_TIME_RANGE (time_column day), cron '@daily');
 SELECT CAST(@end_ds AS DATE) AS day, COUNT(*) AS n FROM raw.events
@@ -261,13 +252,3 @@ def test_merging_again_keeps_what_was_merged(served: AutomatedWorld) -> None:
     graph = both.resolve_asset_graph()
     assert graph.get(FLIGHTS).is_materializable
     assert graph.get(report.key).parent_keys == {DAILY}
-
-
-def test_it_is_one_line_for_a_users_definitions(tmp_path: Path) -> None:
-    (tmp_path / "models").mkdir()
-    (tmp_path / "vde.yaml").write_text("name: sample\ndefaults: {start: 2024-01-01}\n")
-    columns = "columns: {id: bigint, at: timestamp}"
-    (tmp_path / "external_models.yaml").write_text(f"- name: raw.events\n  {columns}\n")
-    (tmp_path / "models/total.sql").write_text(TOTAL)
-    prod = merge_definitions(build_definitions(tmp_path), dg.Definitions(assets=[loaded_by_day]))
-    dg.Definitions.validate_loadable(prod)

@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import dagster as dg
 import pytest
 
-from tests.app.memory_world import DAILY, PROJECT, RAW, TOTALS
+from tests.app.memory_world import PROJECT, RAW, TOTALS
 from tests.orchestration.launchpad import Launchpad, Make, failure, shown, written
-from vde_dagster.app.plan.planning import plan_environment
-from vde_dagster.core.names import ModelName
-from vde_dagster.orchestration.home import dagster_home
-from vde_dagster.orchestration.jobs import run_plan
 
 DOUBLED = ("SUM(amount)", "SUM(amount) * 2")
 LIVE = "MODEL (name mart.live, kind MANAGED);\nSELECT COUNT(*) AS n FROM raw.events"
@@ -148,42 +141,6 @@ def test_a_plan_is_applied_after_the_unit_tests_that_pass(tested: Launchpad) -> 
     assert found["vde/unit_tests"] == "1 unit test: 1 passed (1 on DuckDB)."
 
 
-def reported(instance: dg.DagsterInstance, *path: str) -> dict[str | None, tuple[Any, ...]]:
-    """What Dagster knows of each partition of an asset: metadata, versions and what it read."""
-    key = dg.AssetKey(path)
-    found = {}
-    for record in instance.fetch_materializations(key, limit=100).records:
-        event = record.asset_materialization
-        assert event is not None
-        pointer = "dagster/input_event_pointer/"
-        given = dict(event.tags or {})
-        pointers = {name for name in given if name.startswith(pointer)}
-        tags = {name: value for name, value in given.items() if name not in pointers}
-        found[event.partition] = (tags, pointers, set(event.metadata))
-    return found
-
-
-@pytest.mark.full
-def test_the_launchpad_and_the_command_line_report_the_same(
-    make: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("DAGSTER_HOME", raising=False)
-    by_hand, by_command = make(PROJECT), make(PROJECT)
-    for each in (by_hand, by_command):
-        each.edit("daily", *DOUBLED)
-        each.world.land((7.5, 5), until=48)
-    by_hand.start("vde_plan", {"apply": True})
-    project = by_command.project()
-    plan = plan_environment(project.services, project.files.graph, "prod")
-    run_plan(project, plan, lambda _: None)
-    home = dagster_home(project.configuration)
-    with dg.DagsterInstance.from_config(str(home)) as instance:
-        for path in (["staging", "events"], ["mart", "daily"], ["mart", "totals"]):
-            expected = reported(instance, *path)
-            assert expected
-            assert reported(by_hand.instance, *path) == expected
-
-
 def test_wrong_values_are_refused_all_at_once_and_nothing_is_written(shop: Launchpad) -> None:
     shop.edit("daily", *DOUBLED)
     config = {
@@ -313,16 +270,6 @@ def test_a_new_model_is_reported_before_the_code_location_is_loaded_again(shop: 
     assert written(shop.start("vde_plan", {"apply": True})) == {("mart/more", None)}
 
 
-@pytest.mark.full
-def test_another_environment_is_made_from_the_launchpad(shop: Launchpad) -> None:
-    shop.edit("daily", "amount > 0", "amount > 5")
-    assert (shop.folder / "models/daily.sql").read_text() != DAILY
-    result = shop.start("vde_plan", {"apply": True}, environment="dev")
-    assert ("mart__dev/totals", None) in written(result)
-    assert shop.world.rows("mart__dev.totals") == [(1, 10)]
-    assert shop.world.rows("mart.totals") == [(2, 11)]
-
-
 def test_what_waits_for_another_environment_is_named_by_the_jobs(shop: Launchpad) -> None:
     shop.apply("dev")
     shop.world.land((50.5, 3), until=72)
@@ -347,17 +294,3 @@ def test_a_plan_without_a_time_of_the_clock_is_shown_and_not_applied(shop: Launc
         refused = failure(shop.start("vde_plan", config, fails=True))
         assert refused.startswith(f"nothing was written: {waits}")
     assert not (shop.folder / "plan.json").exists()
-
-
-@pytest.mark.full
-def test_a_plan_that_can_only_say_that_a_table_is_gone_fails(shop: Launchpad) -> None:
-    shop.edit("daily", "time_column day", "time_column day, disable_restatement true")
-    shop.start("vde_plan", {"apply": True})
-    services = shop.project().services
-    shown_now = services.state.environment("prod")
-    assert shown_now is not None
-    table = shown_now.snapshots[ModelName("mart", "daily")].key.table
-    shop.world.catalog.drop_table(table)
-    refused = failure(shop.start("vde_plan", {"apply": True}, fails=True))
-    assert refused.startswith(f"the table {table} of mart.daily is gone: somebody dropped it")
-    assert "Its table is gone" in shown(shop.start("vde_plan"))["vde/plan"]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.orchestration.conftest import DAILY, START, Sample, sample_on_spark
+from tests.orchestration.conftest import DAILY, START, Sample
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.core.ledger.entries import EntryStatus
 from vde_dagster.core.names import ModelName
@@ -15,7 +15,6 @@ from vde_dagster.core.planning.options import PlanOptions
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.time.intervals import Interval
 from vde_dagster.orchestration.jobs import run_plan
-from vde_dagster.orchestration.location import open_location
 
 pytestmark = pytest.mark.spark
 
@@ -65,32 +64,3 @@ def test_a_restated_hour_is_read_again_with_the_days_and_totals_above_it(shop: S
     assert len(shop.rows("mart.hourly")) == 26
     for name in ("mart.hourly", "mart.daily", "mart.total"):
         assert statuses(shop, done, name) == {EntryStatus.COMPUTED}
-
-
-@pytest.mark.full
-@sample_on_spark
-def test_an_empty_backfill_makes_tables_that_production_fills(shop: Sample) -> None:
-    plan = run(shop, "dev", empty_backfill=True)
-    for view in ("hourly", "daily", "people", "total"):
-        assert shop.rows(f"mart__dev.{view}") == []
-    assert statuses(shop, plan, "mart.hourly") == {EntryStatus.EMPTY}
-    project = shop.project()
-    again = plan_environment(project.services, project.files.graph, "dev")
-    assert again.is_empty
-    done = run(shop)
-    assert statuses(shop, done, "mart.hourly") == {EntryStatus.COMPUTED}
-    assert shop.rows("mart.total") == shop.rows("mart__dev.total") == [(24,)]
-
-
-@pytest.mark.full
-@sample_on_spark
-def test_only_what_was_asked_for_is_run(shop: Sample) -> None:
-    run(shop)
-    shop.write("models/mart/total.sql", TOTAL.replace("SUM(events)", "SUM(events) + 1"))
-    shop.write("models/mart/daily.sql", BY_DAY.replace("COUNT(*)", "COUNT(*) + 1"))
-    run(shop, "dev", select=("mart.total",), include_unmodified=False)
-    assert shop.rows("mart__dev.total") == [(25,)]
-    assert not shop.spark.catalog.tableExists(f"{shop.catalog}.mart__dev.daily")
-    followed = open_location(shop.project(), "dev").plan
-    assert followed is not None, "the edit of mart.daily is left"
-    assert ModelName("mart", "hourly") in followed.hidden, "it stays without a view"

@@ -12,7 +12,7 @@ from typing import Final
 import dagster as dg
 import pytest
 
-from tests.app.memory_world import MemoryWorld, build, graph_of, plan
+from tests.app.memory_world import MemoryWorld, graph_of, plan
 from tests.orchestration.served import cheaper
 from vde_dagster.app.apply.applying import Report, apply_plan, walking
 from vde_dagster.app.binding import Binding
@@ -21,10 +21,9 @@ from vde_dagster.app.services import Services
 from vde_dagster.composition import VdeProject
 from vde_dagster.core.errors import EvaluationFailed, VdeError
 from vde_dagster.core.graph.graph import Graph
-from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.planning.scheduling import Concurrency
-from vde_dagster.core.planning.stages import work_stages
 from vde_dagster.orchestration import plan_events
 from vde_dagster.orchestration.checks import AuditWatch
 from vde_dagster.orchestration.home import dagster_home
@@ -105,18 +104,6 @@ UNEVEN = models(
 )
 
 
-@pytest.mark.full
-def test_models_are_filled_in_the_order_of_the_plan(apply: Apply) -> None:
-    world = landed()
-    asked = plan(world.services(), UNEVEN)
-    reported: list[Evaluated] = []
-    done = apply(world, asked, reported.append)
-    assert names(done) == ["a", "b", "below_b", "last"]
-    assert names(done) == [stage.model.name for stage in work_stages(asked)]
-    assert tuple(reported) == done
-    assert world.rows("mart.last") == [(32,)]
-
-
 BROKEN = models(
     bad=full("bad", amount=FAILS),
     downstream=full("below", "mart.bad", "amount"),
@@ -158,24 +145,6 @@ def test_dagster_shows_which_models_failed_and_runs_none_that_waits(project: Vde
         ("mart__good", "STEP_SUCCESS"),
         ("mart__worse", "STEP_FAILURE"),
     ]
-
-
-@pytest.mark.full
-def test_missing_views_are_made_where_another_model_fails(apply: Apply) -> None:
-    world = landed()
-    fails_later = "SUM(CAST(CASE WHEN amount = 13 THEN 'x' ELSE '1' END AS BIGINT))"
-    graph = models(bad=full("bad", amount=fails_later), good=full("good"))
-    build(world.services(), graph)
-    asked = plan(world.services(), graph)
-    assert asked.is_empty
-    world.catalog.swap_views([], [TableName("mart", "good"), TableName("mart", "bad")])
-    world.land((30, 13), until=48)
-    asked = plan(world.services(), graph)
-    assert not asked.promotes
-    with pytest.raises(EvaluationFailed, match=r"^models/bad\.sql:2: mart\.bad@[^\n]*$"):
-        apply(world, asked, lambda _: None)
-    assert world.rows("mart.good") == [(43,)]
-    assert world.rows("mart.bad") == [(2,)]
 
 
 class NotOurs(Exception):

@@ -62,12 +62,6 @@ def not_fresh(shop: Sample, instance: dg.DagsterInstance) -> dict[str, str]:
     return found
 
 
-@pytest.mark.full
-def test_after_a_plan_nothing_is_stale(shop: Sample, home: dg.DagsterInstance) -> None:
-    plan(shop)
-    assert not_fresh(shop, home) == {}
-
-
 def test_after_a_plan_of_several_models_at_once_nothing_is_stale(
     shop: Sample, home: dg.DagsterInstance
 ) -> None:
@@ -87,15 +81,6 @@ def test_after_late_rows_what_reads_them_is_stale_until_it_is_computed(
     assert job.execute_in_process(run_config=ONLY_LATE, instance=home).success
     assert set(not_fresh(shop, home)) == {"mart/daily/2024-01-01"}
     plan(shop)
-    assert not_fresh(shop, home) == {}
-
-
-@pytest.mark.full
-def test_after_automation_nothing_is_stale(shop: Sample, home: dg.DagsterInstance) -> None:
-    plan(shop)
-    shop.land((100, 3.25, 7), (101, 24.5, 8), until=48)
-    job = shop.definitions().resolve_job_def(AUTOMATION_JOB)
-    assert job.execute_in_process(instance=home).success
     assert not_fresh(shop, home) == {}
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from datetime import timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import dagster as dg
@@ -17,9 +15,9 @@ from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.binding import bind_environment
 from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.evaluate.evaluated import Evaluated
-from vde_dagster.core.errors import Conflict, EvaluationFailed, Refused
+from vde_dagster.core.errors import Conflict
 from vde_dagster.core.ledger.late.decision import NothingToLoad
-from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import Interval
 from vde_dagster.orchestration.home import dagster_home
 from vde_dagster.orchestration.jobs import run_catch_up, run_plan
@@ -99,56 +97,6 @@ def test_one_tick_finds_a_late_hour_and_one_run_appends_it_once(
     # The same request again, by whatever accident, loads nothing.
     launch(definitions, instance, request)
     assert ids(applied) == [*range(24), 100, 101]
-
-
-def stop_at_rewrites(sample: Sample) -> None:
-    path = sample.folder / "models/staging/events.sql"
-    asked = "sources (raw.events), on_source_rewrite stop)"
-    path.write_text(path.read_text().replace("sources (raw.events))", asked))
-
-
-@pytest.mark.full  # in memory: tests/app/catch_up/test_sessions.py
-@sample_on_spark
-def test_r7_a_delete_in_the_source_is_followed_by_overwriting_what_is_loaded(
-    sample: Sample, instance: dg.DagsterInstance
-) -> None:
-    sample.land((100, 5.2, 1), until=24)
-    sample.apply()
-    definitions = sample.definitions()
-    sample.delete_event(5)
-    launch(definitions, instance, the_request(tick(definitions, instance)))
-    assert ids(sample) == [*range(5), *range(6, 24), 100]
-    # Hour 6 would lose its only row.
-    sample.delete_event(6)
-    launch(definitions, instance, the_request(tick(definitions, instance)), fails=True)
-    assert ids(sample) == [*range(5), *range(6, 24), 100]
-
-
-@pytest.mark.full  # in memory: tests/app/catch_up/test_sessions.py
-@sample_on_spark
-def test_a_plan_fills_and_shows_what_does_not_wait_for_a_stopped_model(
-    sample: Sample, own_home: None
-) -> None:
-    stop_at_rewrites(sample)
-    sample.apply()
-    sample.delete_event(5)
-    sample.land((24, 24.5, 34), until=48)
-    sample.write("models/mart/landed.sql", LANDED)
-    project = sample.project()
-    with pytest.raises(Refused, match=r"staging\.events was not loaded: Iceberg snapshot"):
-        run_plan(project, sample.plan(project=project), lambda _: None)
-    assert sample.rows("mart.landed") == [(24,)]
-    assert ids(sample) == [*range(24)]
-    project = sample.project()
-    project.services.catalog.swap_views([], [TableName("mart", "landed")])
-    again = sample.plan(project=project)
-    assert (again.promotes, again.dropped_views) == (False, (ModelName("mart", "landed"),))
-    with pytest.raises(Refused, match=r"staging\.events was not loaded: Iceberg snapshot"):
-        run_plan(project, again, lambda _: None)
-    assert sample.rows("mart.landed") == [(24,)]
-
-
-LANDED = "MODEL (name mart.landed, kind FULL);\nSELECT COUNT(*) AS events FROM raw.events"
 
 
 @pytest.mark.full
@@ -256,31 +204,6 @@ def test_r6_what_is_computed_before_the_views_move_is_reported_to_dagster(
         assert (last.tags or {})["dagster/code_version"] == own.key(DAILY_NAME).version
 
 
-@pytest.mark.full
-def test_a_plan_with_several_failures_reports_all_of_them(applied: Sample, own_home: None) -> None:
-    fails = "MODEL (name mart.{0}, kind FULL);\nSELECT CAST(CONCAT('x', COUNT(*)) AS INT) AS n "
-    for name in ("bad", "worse"):
-        applied.write(f"models/mart/{name}.sql", fails.format(name) + "FROM raw.events")
-    project = applied.project()
-    with pytest.raises(EvaluationFailed, match=r"(?s)mart\.bad@.*mart\.worse@.*No view of prod"):
-        run_plan(project, applied.plan(project=project), lambda _: None)
-
-
-@pytest.mark.full
-def test_a_plan_that_fails_raises_its_own_error_and_shows_nothing(
-    sample: Sample, own_home: None
-) -> None:
-    path = sample.folder / "models/mart/daily.sql"
-    path.write_text(path.read_text().replace("COUNT(*)", "CAST('x' || MAX(id) AS INT)"))
-    project = sample.project()
-    with pytest.raises(EvaluationFailed, match=r"mart\.daily"):
-        run_plan(project, sample.plan(project=project), lambda _: None)
-    assert project.services.state.environment("prod") is None
-    with dg.DagsterInstance.from_config(str(dagster_home(project.configuration))) as instance:
-        (run,) = instance.get_runs()
-        assert run.is_failure
-
-
 def test_an_interrupted_plan_ends_as_an_interrupt_and_keeps_what_it_filled(
     sample: Sample, own_home: None
 ) -> None:
@@ -308,36 +231,6 @@ def test_a_stale_plan_is_refused_before_anything_is_written(
         run_plan(project, stale, lambda _: None)
 
 
-@pytest.mark.full  # with a plan that is empty: tests/cli/test_plan.py
-@sample_on_spark
-def test_an_empty_plan_loads_no_dagster(sample: Sample) -> None:
-    """The CLI asks `plan.is_empty` first; the module that plans loads no Dagster either."""
-    import subprocess
-    import sys
-
-    code = (
-        "import sys, json\n"
-        "from vde_dagster import VdeProject\n"
-        "from vde_dagster.app.plan.planning import plan_environment\n"
-        f"project = VdeProject.load({str(sample.folder)!r})\n"
-        "plan_environment(project.services, project.files.graph, 'prod')\n"
-        "print(json.dumps([name for name in ('dagster', 'pyspark') if name in sys.modules]))"
-    )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert json.loads(found.stdout) == []
-
-
-def test_home_is_dagster_home_where_it_is_set(
-    sample: Sample, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    configuration = sample.project().configuration
-    monkeypatch.delenv("DAGSTER_HOME", raising=False)
-    own = dagster_home(configuration)
-    assert "QueuedRunCoordinator" in (own / "dagster.yaml").read_text()
-    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path / "elsewhere"))
-    assert dagster_home(configuration) == tmp_path / "elsewhere"
-
-
 @pytest.mark.full
 def test_a_session_of_the_command_line_is_a_run_with_an_event_for_each_interval(
     applied: Sample, own_home: None
@@ -361,26 +254,6 @@ def test_a_session_of_the_command_line_is_a_run_with_an_event_for_each_interval(
             "2024-01-01-03:00",
             "2024-01-02-00:00",
         ]
-
-
-@pytest.mark.full  # in memory: tests/app/apply/test_applying.py
-@applied_on_spark
-def test_an_edited_filter_makes_a_new_iceberg_table_and_leaves_the_old_one(
-    applied: Sample,
-) -> None:
-    catalog = applied.project().services.catalog
-    old = applied.plan().snapshots[DAILY_NAME].key
-    before = catalog.table(old.table)
-    text = (applied.folder / "models/mart/daily.sql").read_text("utf-8")
-    applied.write("models/mart/daily.sql", text.replace("SELECT", "select").replace("\n", "\n\n"))
-    assert applied.plan().is_empty
-    applied.write("models/mart/daily.sql", text.replace("@end_dt", "@end_dt AND id < 10"))
-    applied.apply()
-    new = applied.plan().snapshots[DAILY_NAME].key
-    assert new.table != old.table
-    assert catalog.table(old.table) == before
-    assert [row[1] for row in applied.rows("mart.daily")] == [10]
-    assert [row[1] for row in applied.rows(str(old.table))] == [24]
 
 
 def test_a_tick_moves_the_mark_beyond_a_compaction(

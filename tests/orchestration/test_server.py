@@ -85,28 +85,6 @@ def test_dagster_dev_serves_both_locations_of_this_repository(tmp_path: Path) ->
     assert "DAGSTER_HOME is not set" not in log
 
 
-@pytest.mark.full  # that the locations load is seen above
-def test_definitions_validate_without_warnings_of_ours(tmp_path: Path) -> None:
-    found = subprocess.run(
-        [PROGRAM, "definitions", "validate", "-w", REPOSITORY / "workspace.yaml"],
-        cwd=tmp_path,
-        env=_environment(tmp_path),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    reported = found.stdout + found.stderr
-    assert found.returncode == 0, reported
-    assert "Validation successful for code location prod" in reported
-    assert "Validation successful for code location dev" in reported
-    ours = [
-        line
-        for line in reported.splitlines()
-        if "Warning" in line and "SupersessionWarning" not in line
-    ]
-    assert ours == []
-
-
 def test_dagster_dev_without_a_home_says_what_to_export_once_for_both_locations(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -150,22 +128,6 @@ def test_a_run_of_dagsters_command_line_without_a_home_says_that_it_is_forgotten
     assert [f"export DAGSTER_HOME={tmp_path}" in each for each in caplog.messages] == [
         True
     ] * warned
-
-
-@pytest.mark.full  # what is logged is seen above
-def test_dagster_dev_without_a_home_prints_what_to_export(tmp_path: Path) -> None:
-    environment = _environment(tmp_path) | {"DAGSTER_IS_DEV_CLI": "1"}
-    del environment["DAGSTER_HOME"]
-    found = subprocess.run(
-        [sys.executable, "-c", "import definitions as d; d.prod(), d.dev()"],
-        cwd=REPOSITORY,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert found.stderr.count("export DAGSTER_HOME=") == 1, found.stderr
-    assert str(Path("project") / ".vde" / "dagster") in found.stderr
 
 
 @pytest.mark.full

@@ -15,7 +15,7 @@ from dagster._core.execution.backfill import BulkActionStatus
 
 from tests.orchestration.conftest import IN_MEMORY, START
 from tests.orchestration.served import instance_that_runs_in_this_process
-from tests.orchestration.test_assets import events, failure, materialize
+from tests.orchestration.test_assets import failure, materialize
 from tests.orchestration.test_backfills import Ranges, backfilled
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.filling import evaluate_range
@@ -175,27 +175,6 @@ def test_whoever_asks_for_one_model_is_refused(
         write(shared.project().services, bound(shared))
 
 
-@pytest.mark.full
-@pytest.mark.parametrize("force", [False, True])
-def test_the_location_of_dev_shows_what_production_computed(
-    shared: "Sample", instance: dg.DagsterInstance, *, force: bool
-) -> None:
-    definitions = shared.definitions("dev")
-    with untouched(shared):
-        done = definitions.resolve_implicit_global_asset_job_def().execute_in_process(
-            instance=instance,
-            asset_selection=[dg.AssetKey(["mart__dev", "total"])],
-            tags={FORCE: "true"} if force else {},
-        )
-        assert done.success
-        materialize(definitions, instance, "mart__dev/daily", "2024-01-01")
-    reported = events(instance, "mart__dev/daily")["2024-01-01"]
-    services = shared.project().services
-    key = bound(shared).key(DAILY)
-    (entry,) = services.state.ledger([key])[key]
-    assert (reported.tags or {})["dagster/data_version"] == entry.digest
-
-
 def test_the_location_of_dev_does_not_compute_what_production_lacks(
     shared: "Sample", instance: dg.DagsterInstance
 ) -> None:
@@ -217,20 +196,6 @@ def test_the_jobs_of_dev_leave_it_alone(
     found = shared.definitions("dev").resolve_job_def(job)
     with untouched(shared):
         assert found.execute_in_process(run_config=QUIET, instance=instance).success
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("tags", [{}, {FORCE: "true"}], ids=["a backfill", "by force"])
-def test_a_backfill_of_dev_from_the_ui_shows_what_production_has_and_computes_nothing(
-    shared: "Sample", home: "Path", tags: dict[str, str]
-) -> None:
-    instance, first = instance_that_runs_in_this_process(home), "2024-01-01"
-    ranges: Ranges = {"mart__dev/daily": (first, first), "mart__dev/total": None}
-    with untouched(shared):
-        status, runs = backfilled(shared.definitions("dev"), instance, ranges, tags)
-    assert (status, len(runs)) == (BulkActionStatus.COMPLETED_SUCCESS, 2)
-    assert all(each.is_success for each in runs)
-    assert events(instance, "mart__dev/daily").keys() == {first}
 
 
 @pytest.mark.full

@@ -184,20 +184,6 @@ def test_what_a_promotion_brings_into_view_is_reported_to_production(
 
 
 @pytest.mark.full
-def test_what_dagster_shows_of_another_version_is_corrected_however_old_the_result_is(
-    made: AutomatedWorld,
-) -> None:
-    look(made)
-    doubled = PROJECT["daily"].replace("SUM(amount) AS amount", "2 * SUM(amount) AS amount")
-    made.write({**PROJECT, "daily": doubled})
-    made.apply("dev")
-    made.apply("prod")
-    made.world.clock.advance(timedelta(hours=1))
-    look(made)
-    assert told(made, "mart/daily")[2:] == [*zip(DAYS, digests(made, DAILY), strict=True)]
-
-
-@pytest.mark.full
 def test_a_result_of_this_minute_is_left_to_the_run_that_reports_it(made: AutomatedWorld) -> None:
     look(made)
     made.world.land((31.5, 5), until=48)

@@ -8,8 +8,7 @@ from tests.app.memory_world import PROJECT
 from tests.orchestration.launchpad import Launchpad, Make
 from tests.orchestration.test_assets import materialize
 from vde_dagster.app.apply.applying import apply_plan
-from vde_dagster.app.apply.running import plan_run
-from vde_dagster.app.promote.taking import plan_promotion, plan_rollback
+from vde_dagster.app.promote.taking import plan_rollback
 from vde_dagster.core.names import ModelName
 from vde_dagster.orchestration.location import open_location
 
@@ -54,17 +53,3 @@ def test_it_follows_them_again_once_a_person_has_applied_a_plan_of_them(make: Ma
     shop.edit("daily", "amount * 10", "amount * 100")
     location = open_location(shop.project(), "dev")
     assert location.followed is not None
-
-
-@pytest.mark.full
-def test_sensors_of_production_stay_with_what_a_rollback_shows(make: Make) -> None:
-    shop = edited_in_dev(make)
-    services = shop.project().services
-    apply_plan(services, plan_promotion(services, "dev", "prod"), lambda _: None)
-    shop._locations.clear()
-    assert amounts(shop, "mart.daily") == [10, 100]
-    roll_back(shop, "prod")
-    shop.world.land((50.5, 7), until=72)
-    shop.launch(shop.request())
-    assert amounts(shop, "mart.daily") == [1, 7, 10]
-    assert not plan_run(services, "prod").backfills
