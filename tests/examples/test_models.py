@@ -7,7 +7,7 @@ beyond its interval is found here, without a JVM. The Python model needs Spark a
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import duckdb
@@ -149,22 +149,6 @@ def test_every_query_answers_with_the_rows_of_the_independent_computation(
         assert answer == wanted[name], name
 
 
-@pytest.mark.parametrize("name", sorted([*STEPS, *VIEWS]))
-def test_every_projection_has_an_explicit_alias_and_a_comment(name: str) -> None:
-    select = query_of(name)
-    assert isinstance(select, exp.Select)
-    for projection in select.expressions:
-        assert isinstance(projection, exp.Alias), projection
-        assert projection.comments or any(n.comments for n in projection.walk()), projection
-
-
-@pytest.mark.parametrize("name", QUERIES)
-def test_every_query_has_a_title_and_an_order(name: str) -> None:
-    text = (PROJECT / "queries" / name).read_text()
-    assert text.startswith("-- ")
-    assert "ORDER BY" in text
-
-
 def test_external_models_declare_the_tables_as_they_are_landed() -> None:
     spark = {
         "string": "string",
@@ -191,9 +175,3 @@ def test_external_models_declare_the_tables_as_they_are_landed() -> None:
 def test_the_seed_is_the_data_sets_file() -> None:
     data = landing.data_folder() / "airlines.csv"
     assert (PROJECT / "seeds" / "airlines.csv").read_bytes() == data.read_bytes()
-
-
-@pytest.mark.full
-def test_days_of_a_landing_are_utc_days() -> None:
-    rows = expected.model_rows(UNTIL)["mart.carrier_delays"]
-    assert {row[0] for row in rows.rows} == {date(2013, 1, day) for day in (1, 2)}

@@ -81,9 +81,9 @@ class AutomatedWorld:
             answer = found.evaluate_tick(context)
         return answer.skip_message or list(answer.run_requests or [])
 
-    def request(self) -> dg.RunRequest:
+    def request(self, sensor: str = "vde_automation_prod") -> dg.RunRequest:
         """The one run that a tick requests."""
-        answer = self.tick()
+        answer = self.tick(sensor)
         assert isinstance(answer, list), answer
         (request,) = answer
         return request

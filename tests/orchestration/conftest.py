@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING, Any, Final
 import dagster as dg
 import pytest
 
-from tests.app.memory_world import RAW, MemoryWorld
+from tests.app.memory_world import RAW, MemoryWorld, bound
 from tests.app.read_models import reading_as_fits
 from tests.kept_folder import KeptFolder
 from tests.orchestration.automated_world import opened
 from tests.orchestration.launchpad import Launchpad, Make, made_in
 from tests.orchestration.served import cheaper, instance_at
 from vde_dagster.app.apply.applying import apply_plan
+from vde_dagster.app.binding import Binding
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.services import VALID_TO
 from vde_dagster.composition import VdeProject
@@ -134,6 +135,20 @@ class Sample(ABC):
         target = self.folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text, encoding="utf-8")
+
+    def edit(self, path: str, old: str, new: str) -> None:
+        """Replace a part of a file."""
+        text = (self.folder / path).read_text("utf-8")
+        assert old in text, text
+        self.write(path, text.replace(old, new))
+
+    def configure(self, settings: str) -> None:
+        """Add to the project's settings."""
+        self.write("vde.yaml", (self.folder / "vde.yaml").read_text("utf-8") + settings)
+
+    def bound(self, environment: str = "prod") -> Binding:
+        """What an environment runs."""
+        return bound(self.project().services, environment)
 
     def plan(self, environment: str = "prod", project: VdeProject | None = None) -> Plan:
         opened = project or self.project()
@@ -314,6 +329,12 @@ def instance(tmp_path: Path, _new_home: Path) -> Iterator[dg.DagsterInstance]:
     home = shutil.copytree(_new_home, tmp_path / "dagster_home")
     with instance_at(home) as made:
         yield made
+
+
+@pytest.fixture
+def own_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Projects have a home of Dagster of their own."""
+    monkeypatch.delenv("DAGSTER_HOME", raising=False)
 
 
 @pytest.fixture

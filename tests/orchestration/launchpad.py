@@ -59,6 +59,21 @@ def failure(result: dg.ExecuteInProcessResult) -> str:
     return (shown.description or "") if shown is not None else str(data.error)
 
 
+def run_of(instance: dg.DagsterInstance, run_id: str) -> dg.DagsterRun:
+    """What an instance knows of a run."""
+    found = instance.get_run_by_id(run_id)
+    assert found is not None
+    return found
+
+
+def latest(instance: dg.DagsterInstance, key: str) -> dg.AssetMaterialization:
+    """The newest materialization of an asset."""
+    asset = dg.AssetKey(key.split("/"))
+    found = instance.fetch_materializations(asset, limit=1).records[0].asset_materialization
+    assert found is not None
+    return found
+
+
 def shown(result: dg.ExecuteInProcessResult) -> dict[str, Any]:
     """The metadata of the one step of a run, also of one that failed."""
     found: dict[str, Any] = {}
@@ -77,6 +92,29 @@ def written(result: dg.ExecuteInProcessResult) -> set[tuple[str, str | None]]:
         (event.materialization.asset_key.to_user_string(), event.partition)
         for event in result.get_asset_materialization_events()
     }
+
+
+def materialize(
+    definitions: dg.Definitions,
+    instance: dg.DagsterInstance,
+    key: str,
+    first: str | None = None,
+    last: str | None = None,
+    *,
+    fails: bool = False,
+    tags: Mapping[str, str] | None = None,
+) -> dg.ExecuteInProcessResult:
+    """Materialize an asset, or some of its partitions."""
+    ends = ("dagster/asset_partition_range_start", "dagster/asset_partition_range_end")
+    range_ = dict(zip(ends, (first, last or first), strict=True)) if first else {}
+    result = definitions.resolve_implicit_global_asset_job_def().execute_in_process(
+        instance=instance,
+        asset_selection=[dg.AssetKey(key.split("/"))],
+        tags={**range_, **(tags or {})},
+        raise_on_error=False,
+    )
+    assert result.success is not fails, failure(result) or "it succeeded"
+    return result
 
 
 Make = Callable[[dict[str, str]], Launchpad]

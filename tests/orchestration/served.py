@@ -14,6 +14,9 @@ from typing import Any
 import dagster as dg
 import yaml
 
+from vde_dagster.composition import VdeProject
+from vde_dagster.orchestration.home import dagster_home
+
 
 @contextmanager
 def served(definitions: dg.Definitions, instance: dg.DagsterInstance) -> Iterator[Any]:
@@ -45,6 +48,11 @@ def launched(process: Any, mutation: str, **variables: object) -> dict[str, Any]
     (answer,) = done.data.values()
     assert answer["__typename"] in {"LaunchRunSuccess", "LaunchBackfillSuccess"}, answer
     return dict(answer)
+
+
+def at_home(project: VdeProject) -> dg.DagsterInstance:
+    """The project's own instance, where `vde` reports its runs."""
+    return dg.DagsterInstance.from_config(str(dagster_home(project.configuration)))
 
 
 def instance_that_runs_in_this_process(home: Path) -> dg.DagsterInstance:

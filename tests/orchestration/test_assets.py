@@ -8,6 +8,7 @@ import dagster as dg
 import pytest
 
 from tests.orchestration.conftest import applied_on_spark
+from tests.orchestration.launchpad import failure, materialize
 from vde_dagster.app.apply.pausing import pause_models, resume_models
 from vde_dagster.core.names import ModelName
 
@@ -20,40 +21,6 @@ pytestmark = pytest.mark.spark
 
 EVENTS = ModelName("staging", "events")
 DAILY = ModelName("mart", "daily")
-
-
-def materialize(
-    definitions: dg.Definitions,
-    instance: dg.DagsterInstance,
-    key: str,
-    first: str | None = None,
-    last: str | None = None,
-    *,
-    fails: bool = False,
-) -> dg.ExecuteInProcessResult:
-    tags = (
-        {
-            "dagster/asset_partition_range_start": first,
-            "dagster/asset_partition_range_end": last or first,
-        }
-        if first
-        else {}
-    )
-    result = definitions.resolve_implicit_global_asset_job_def().execute_in_process(
-        instance=instance,
-        asset_selection=[dg.AssetKey(key.split("/"))],
-        tags=tags,
-        raise_on_error=not fails,
-    )
-    assert result.success is not fails
-    return result
-
-
-def failure(result: dg.ExecuteInProcessResult) -> str:
-    (event,) = [each for each in result.all_events if each.is_step_failure]
-    data = event.step_failure_data
-    assert data.user_failure_data is not None, data.error
-    return data.user_failure_data.description or ""
 
 
 def events(
@@ -74,11 +41,8 @@ def events(
 
 
 def digests(sample: "Sample", name: ModelName, environment: str = "prod") -> list[str]:
-    services = sample.project().services
-    shown = services.state.environment(environment)
-    assert shown is not None
-    key = shown.snapshots[name].key
-    return [entry.digest for entry in services.state.ledger([key])[key]]
+    key = sample.bound(environment).key(name)
+    return [entry.digest for entry in sample.project().services.state.ledger([key])[key]]
 
 
 @pytest.mark.full
@@ -89,10 +53,7 @@ def test_a_materialized_partition_has_all_of_its_metadata(
     definitions = applied.definitions()
     materialize(definitions, instance, "mart/daily", "2024-01-01")
     reported = events(instance, "mart/daily")["2024-01-01"]
-    project = applied.project()
-    shown = project.services.state.environment("prod")
-    assert shown is not None
-    snapshot = shown.snapshots[DAILY]
+    snapshot = applied.bound().snapshots[DAILY]
     assert reported.tags is not None
     assert reported.tags["dagster/code_version"] == snapshot.version
     assert [reported.tags["dagster/data_version"]] == digests(applied, DAILY)
@@ -153,8 +114,7 @@ def test_a_step_of_a_moved_environment_fails_before_work(
     applied: "Sample", instance: dg.DagsterInstance
 ) -> None:
     definitions = applied.definitions()
-    path = applied.folder / "models/mart/daily.sql"
-    path.write_text(path.read_text().replace("COUNT(*)", "COUNT(id)"))
+    applied.edit("models/mart/daily.sql", "COUNT(*)", "COUNT(id)")
     applied.apply()
     before = digests(applied, DAILY)
     result = materialize(definitions, instance, "mart/daily", "2024-01-01", fails=True)
@@ -187,8 +147,7 @@ def test_a_paused_model_says_so_with_how_to_go_on(applied: "Sample") -> None:
 def test_an_unplanned_edit_is_tagged_and_does_not_run(
     applied: "Sample", instance: dg.DagsterInstance
 ) -> None:
-    path = applied.folder / "models/mart/daily.sql"
-    path.write_text(path.read_text().replace("COUNT(*)", "COUNT(id) + 1"))
+    applied.edit("models/mart/daily.sql", "COUNT(*)", "COUNT(id) + 1")
     definitions = applied.definitions()
     graph = definitions.resolve_asset_graph()
     assert graph.get(dg.AssetKey(["mart", "daily"])).tags["vde/unplanned_change"] == "breaking"
@@ -226,8 +185,7 @@ def test_dev_follows_an_edited_file_and_leaves_production_alone(
     applied: "Sample", instance: dg.DagsterInstance
 ) -> None:
     shown = applied.rows("mart.daily")
-    path = applied.folder / "models/mart/daily.sql"
-    path.write_text(path.read_text().replace("SUM(doubled)", "-SUM(doubled)"))
+    applied.edit("models/mart/daily.sql", "SUM(doubled)", "-SUM(doubled)")
     state = applied.project().services.state
     before = state.environment("prod")
     definitions = applied.definitions("dev")
@@ -237,7 +195,7 @@ def test_dev_follows_an_edited_file_and_leaves_production_alone(
     assert applied.rows("mart.daily") == shown
     assert state.environment("prod") == before
     # The edit is followed again, and the same location goes on with what did not change.
-    path.write_text(path.read_text().replace("-SUM(doubled)", "7 * SUM(doubled)"))
+    applied.edit("models/mart/daily.sql", "-SUM(doubled)", "7 * SUM(doubled)")
     materialize(applied.definitions("dev"), instance, "mart__dev/daily", "2024-01-01")
     assert [row[2] for row in applied.rows("mart__dev.daily")] == [7 * shown[0][2]]
     result = materialize(definitions, instance, "mart__dev/daily", "2024-01-01", fails=True)
@@ -275,11 +233,7 @@ def test_production_runs_what_was_planned_after_its_location_was_loaded(
 def test_an_environment_that_does_not_follow_files_waits_for_a_plan(
     applied: "Sample", instance: dg.DagsterInstance
 ) -> None:
-    applied.write(
-        "vde.yaml",
-        (applied.folder / "vde.yaml").read_text()
-        + "environments:\n  test:\n    follow_files: false\n",
-    )
+    applied.configure("environments: {test: {follow_files: false}}\n")
     definitions = applied.definitions("test")
     result = materialize(definitions, instance, "mart__test/daily", "2024-01-01", fails=True)
     assert "vde plan test" in failure(result)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 import dagster as dg
 import pytest
 
-from tests.app.memory_world import DAILY, MemoryWorld
+from tests.app.memory_world import DAILY
 from tests.app.memory_world import PROJECT as MODELS
-from tests.orchestration.automated_world import AutomatedWorld
 from tests.orchestration.conftest import applied_on_spark
+from tests.orchestration.launchpad import Launchpad, Make, run_of
 from tests.orchestration.served import instance_that_runs_in_this_process, served
 from vde_dagster.ports.state import environment_resource
 
@@ -42,36 +41,8 @@ PROJECT = {**MODELS, "hourly": HOURLY}
 NOTHING = "prod is up to date"
 
 
-@pytest.fixture(scope="module")
-def kept() -> dict[str, tuple[Path, MemoryWorld]]:
-    """The projects that were made already: their folders, and their worlds as they were then."""
-    return {}
-
-
 @pytest.fixture
-def make(
-    tmp_path_factory: pytest.TempPathFactory,
-    instance: dg.DagsterInstance,
-    kept: dict[str, tuple[Path, MemoryWorld]],
-) -> Callable[[dict[str, str]], AutomatedWorld]:
-    """Makes a project that is in production, with one event on each of two days."""
-
-    def made(models: dict[str, str]) -> AutomatedWorld:
-        key = json.dumps(models)
-        if key not in kept:
-            world = AutomatedWorld(tmp_path_factory.mktemp("project"), instance, MemoryWorld())
-            world.write(models)
-            world.world.land((5.5, 10), (30.5, 1), until=48)
-            world.apply()
-            kept[key] = world.folder, world.world
-        folder, before = kept[key]
-        return AutomatedWorld(folder, instance, before.copied())
-
-    return made
-
-
-@pytest.fixture
-def automated(make: Callable[[dict[str, str]], AutomatedWorld]) -> AutomatedWorld:
+def automated(make: Make) -> Launchpad:
     return make(PROJECT)
 
 
@@ -87,7 +58,7 @@ def partitions(result: dg.ExecuteInProcessResult) -> dict[str, list[str | None]]
 
 @pytest.mark.full
 def test_a_new_day_is_one_run_of_all_that_is_due_and_then_there_is_nothing(
-    automated: AutomatedWorld,
+    automated: Launchpad,
 ) -> None:
     automated.world.land((50.5, 3), until=72)
     request = automated.request()
@@ -109,7 +80,7 @@ def test_a_new_day_is_one_run_of_all_that_is_due_and_then_there_is_nothing(
 
 @pytest.mark.full
 def test_a_late_row_is_its_hour_and_its_day_and_what_reads_all_of_it(
-    automated: AutomatedWorld,
+    automated: Launchpad,
 ) -> None:
     automated.world.land((7.5, 5), until=48)
     assert partitions(automated.launch(automated.request())) == {
@@ -122,7 +93,7 @@ def test_a_late_row_is_its_hour_and_its_day_and_what_reads_all_of_it(
     assert automated.skipped() == NOTHING
 
 
-def test_while_a_run_waits_or_works_no_other_one_is_asked_for(automated: AutomatedWorld) -> None:
+def test_while_a_run_waits_or_works_no_other_one_is_asked_for(automated: Launchpad) -> None:
     automated.world.land((7.5, 5), until=48)
     request = automated.request()
     job = automated.definitions().resolve_job_def("vde_automation")
@@ -136,7 +107,7 @@ def test_while_a_run_waits_or_works_no_other_one_is_asked_for(automated: Automat
 
 @pytest.mark.full
 def test_a_run_whose_process_was_killed_is_not_waited_for_and_its_key_is_not_used_again(
-    automated: AutomatedWorld, monkeypatch: pytest.MonkeyPatch
+    automated: Launchpad, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from dagster._core.events import DagsterEvent, DagsterEventType
 
@@ -157,7 +128,7 @@ def test_a_run_whose_process_was_killed_is_not_waited_for_and_its_key_is_not_use
 
 
 @pytest.mark.full
-def test_who_is_at_work_on_the_environment_is_waited_for(automated: AutomatedWorld) -> None:
+def test_who_is_at_work_on_the_environment_is_waited_for(automated: Launchpad) -> None:
     automated.world.land((7.5, 5), until=48)
     resource, minute = environment_resource("prod"), timedelta(minutes=1)
     lease = automated.world.state.acquire_lease(resource, holder="plan 12ab", ttl=minute)
@@ -169,7 +140,7 @@ def test_who_is_at_work_on_the_environment_is_waited_for(automated: AutomatedWor
 
 @pytest.mark.full
 def test_a_model_that_fails_waits_for_longer_each_time_and_all_others_go_on(
-    make: Callable[[dict[str, str]], AutomatedWorld],
+    make: Make,
 ) -> None:
     automated = make({**PROJECT, "picky": PICKY, "below": BELOW})
     automated.world.land((7.5, 500), until=48)
@@ -177,8 +148,7 @@ def test_a_model_that_fails_waits_for_longer_each_time_and_all_others_go_on(
     # All that does not wait for it is done.
     assert automated.world.rows("mart.totals") == [(2, 511)]
     assert automated.world.rows("mart.picky") == [(10,)]
-    undone = automated.instance.get_run_by_id(first.run_id)
-    assert undone is not None
+    undone = run_of(automated.instance, first.run_id)
     assert set(json.loads(undone.tags["vde/undone"])) == {"mart.picky"}
     # It is tried once more at once, alone, and then it waits, with what reads it.
     second = automated.launch(automated.request(), fails=True)
@@ -197,7 +167,7 @@ def test_a_model_that_fails_waits_for_longer_each_time_and_all_others_go_on(
 
 @pytest.mark.full
 def test_a_model_that_failed_is_tried_again_when_its_pause_is_over_or_its_input_changes(
-    make: Callable[[dict[str, str]], AutomatedWorld], monkeypatch: pytest.MonkeyPatch
+    make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     automated = make({**PROJECT, "picky": PICKY})
     automated.world.land((7.5, 500), until=48)
@@ -213,7 +183,7 @@ def test_a_model_that_failed_is_tried_again_when_its_pause_is_over_or_its_input_
 
 
 def test_a_run_that_a_person_launches_tries_what_failed_too(
-    make: Callable[[dict[str, str]], AutomatedWorld],
+    make: Make,
 ) -> None:
     automated = make({**PROJECT, "picky": PICKY})
     automated.world.land((7.5, 500), until=48)
@@ -226,43 +196,23 @@ def test_a_run_that_a_person_launches_tries_what_failed_too(
     assert "mart.picky: 3 runs did not compute it" in automated.skipped()
 
 
-def switch(automated: AutomatedWorld, sensor: str, *, on: bool) -> None:
-    """Switch a sensor on or off, as the UI does it."""
-    from dagster._core.remote_origin import (
-        InProcessCodeLocationOrigin,
-        RemoteInstigatorOrigin,
-        RemoteRepositoryOrigin,
-    )
-    from dagster._core.scheduler.instigation import (
-        InstigatorState,
-        InstigatorStatus,
-        InstigatorType,
-        SensorInstigatorData,
-    )
-    from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
-
-    location = InProcessCodeLocationOrigin(LoadableTargetOrigin(module_name="x"))
-    origin = RemoteInstigatorOrigin(RemoteRepositoryOrigin(location, "__repository__"), sensor)
-    status = InstigatorStatus.RUNNING if on else InstigatorStatus.STOPPED
-    state = InstigatorState(origin, InstigatorType.SENSOR, status, SensorInstigatorData())
-    if automated.instance.get_instigator_state(state.instigator_origin_id, state.selector_id):
-        automated.instance.update_instigator_state(state)
-    else:
-        automated.instance.add_instigator_state(state)
-
-
-def test_models_with_late_data_have_one_launcher(automated: AutomatedWorld) -> None:
+def test_models_with_late_data_have_one_launcher(automated: Launchpad) -> None:
     late, automation = "vde_late_data_prod", "vde_automation_prod"
     automated.world.land((7.5, 5), until=48)
     assert isinstance(automated.tick(late), list)
-    switch(automated, late, on=True)
-    switch(automated, automation, on=True)
-    assert automated.skipped(late).startswith(f"the sensor {automation} is switched on")
-    switch(automated, automation, on=False)
+    with served(automated.definitions(), automated.instance) as process:
+        (location,) = process.create_request_context().code_locations
+        (repository,) = location.get_repositories().values()
+        sensors = {each.name: each for each in repository.get_sensors()}
+        for name in (late, automation):
+            automated.instance.start_sensor(sensors[name])
+        assert automated.skipped(late).startswith(f"the sensor {automation} is switched on")
+        own = sensors[automation]
+        automated.instance.stop_sensor(own.get_remote_origin_id(), own.selector_id, own)
     assert isinstance(automated.tick(late), list)
 
 
-def test_an_environment_that_shows_nothing_yet_is_reported(automated: AutomatedWorld) -> None:
+def test_an_environment_that_shows_nothing_yet_is_reported(automated: Launchpad) -> None:
     definitions = automated.definitions("dev")
     sensor = definitions.resolve_sensor_def("vde_automation_dev")
     with dg.build_sensor_context(instance=automated.instance, definitions=definitions) as context:
@@ -283,7 +233,7 @@ query ($key: AssetKeyInput!) {
 
 @pytest.mark.full
 def test_the_page_of_each_asset_that_automation_launches_names_its_sensor(
-    make: Callable[[dict[str, str]], AutomatedWorld],
+    make: Make,
 ) -> None:
     """As Dagster's UI asks for it; it says "No automations found" where the answer is empty."""
     from dagster_graphql.schema import create_schema
@@ -311,7 +261,7 @@ def test_the_page_of_each_asset_that_automation_launches_names_its_sensor(
 
 @pytest.mark.full
 def test_dagsters_daemon_launches_what_lands_once_when_the_sensor_is_switched_on(
-    make: Callable[[dict[str, str]], AutomatedWorld],
+    make: Make,
     home: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from datetime import date
+from functools import partial
 from typing import TYPE_CHECKING
 
 import dagster as dg
@@ -67,46 +68,35 @@ def nothing_is_left(shop: AutomatedWorld) -> None:
     services.state.release_lease(lease)
 
 
-def leaves_nothing_and_the_next_one_does_the_rest(
-    shop: AutomatedWorld, run: Callable[[], dg.ExecuteInProcessResult]
+Run = Callable[[AutomatedWorld], dg.ExecuteInProcessResult]
+
+
+def assets(shop: AutomatedWorld) -> dg.ExecuteInProcessResult:
+    job = shop.definitions().resolve_implicit_global_asset_job_def()
+    return job.execute_in_process(instance=shop.instance, partition_key="2024-01-01")
+
+
+def plan(shop: AutomatedWorld, concurrency: int = 1) -> dg.ExecuteInProcessResult:
+    job = shop.definitions().resolve_job_def("vde_automation")
+    config = {"ops": {"run": {"config": {"concurrency": concurrency}}}}
+    return job.execute_in_process(instance=shop.instance, run_config=config)
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        pytest.param(assets, id="a run of assets", marks=pytest.mark.full),
+        pytest.param(plan, id="a plan", marks=pytest.mark.full),
+        pytest.param(partial(plan, concurrency=2), id="a plan of models beside each other"),
+    ],
+)
+def test_a_cancelled_run_leaves_nothing_and_the_next_one_does_the_rest(
+    shop: AutomatedWorld, run: Run
 ) -> None:
     before = shop.world.rows("core.both")
-    cancelled(shop, run)
+    cancelled(shop, partial(run, shop))
     nothing_is_left(shop)
     assert shop.world.rows("core.both") == before
-    assert run().success
+    assert run(shop).success
     assert shop.world.rows("core.both") == [(date(2024, 1, 1), 500, 500)]
-
-
-@pytest.mark.full
-def test_a_cancelled_run_of_assets_leaves_nothing_and_the_next_one_does_the_rest(
-    shop: AutomatedWorld,
-) -> None:
-    def run() -> dg.ExecuteInProcessResult:
-        job = shop.definitions().resolve_implicit_global_asset_job_def()
-        return job.execute_in_process(instance=shop.instance, partition_key="2024-01-01")
-
-    leaves_nothing_and_the_next_one_does_the_rest(shop, run)
-
-
-@pytest.mark.full
-def test_a_cancelled_plan_leaves_nothing_and_the_next_one_does_the_rest(
-    shop: AutomatedWorld,
-) -> None:
-    def run() -> dg.ExecuteInProcessResult:
-        job = shop.definitions().resolve_job_def("vde_automation")
-        return job.execute_in_process(instance=shop.instance)
-
-    leaves_nothing_and_the_next_one_does_the_rest(shop, run)
-
-
-def test_a_cancelled_plan_ends_the_models_that_are_evaluated_beside_each_other(
-    shop: AutomatedWorld,
-) -> None:
-    def run() -> dg.ExecuteInProcessResult:
-        job = shop.definitions().resolve_job_def("vde_automation")
-        at_once = {"ops": {"run": {"config": {"concurrency": 2}}}}
-        return job.execute_in_process(instance=shop.instance, run_config=at_once)
-
-    leaves_nothing_and_the_next_one_does_the_rest(shop, run)
     assert not [each for each in threading.enumerate() if each.name.startswith("models ")]

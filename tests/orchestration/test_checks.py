@@ -3,33 +3,33 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import dagster as dg
 import pytest
 
+from tests.orchestration.launchpad import materialize
+from tests.orchestration.served import at_home
 from vde_dagster.app.apply.accepting import Accepting, publish_refused
-from vde_dagster.app.binding import bind_environment
 from vde_dagster.core.errors import AuditFailed
-from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName
 from vde_dagster.orchestration.acceptances import report_accepted
 from vde_dagster.orchestration.automation import AUTOMATION_JOB
-from vde_dagster.orchestration.home import dagster_home
 from vde_dagster.orchestration.jobs import run_plan
 from vde_dagster.orchestration.metadata import FORCE
 
 if TYPE_CHECKING:
     from tests.orchestration.conftest import Sample
-    from vde_dagster.composition import VdeProject
 
 pytestmark = pytest.mark.spark
 
 EVENTS = dg.AssetKey(["staging", "events"])
 CHECKS = ("not_null", "number_of_rows", "not_accepted_values")
-FIRST, DAY = "2024-01-01-00:00", "2024-01-01"
+WARNED = {"not_null": True, "number_of_rows": False, "not_accepted_values": True}
+REFUSED = {**WARNED, "not_accepted_values": False}
+"""What the checks find: whether they passed."""
+FIRST = "2024-01-01-00:00"
+MODEL = "models/staging/events.sql"
 AUDITS = """  audits (
     not_null (columns := (id)),
     number_of_rows (threshold := 1000, blocking := false),
@@ -40,23 +40,19 @@ AUDITS = """  audits (
 
 def audited(sample: Sample, refused: int) -> None:
     """Audit the hourly model: a blocking audit refuses an amount, another one always warns."""
-    path = "models/staging/events.sql"
-    text = (sample.folder / path).read_text("utf-8")
-    audits = AUDITS.replace("DOUBLED", str(refused))
-    sample.write(path, text.replace("  late_data", audits, 1))
+    sample.edit(MODEL, "  late_data", AUDITS.replace("DOUBLED", str(refused)))
 
 
-def materialize(
-    sample: Sample, instance: dg.DagsterInstance, partition: str, **tags: str
+def materialized(
+    sample: Sample, instance: dg.DagsterInstance, partition: str, **options: bool
 ) -> dg.ExecuteInProcessResult:
-    job = sample.definitions().resolve_implicit_global_asset_job_def()
-    return job.execute_in_process(
-        asset_selection=[EVENTS],
-        partition_key=partition,
-        tags=tags,
-        instance=instance,
-        raise_on_error=False,
-    )
+    return materialize(sample.definitions(), instance, "staging/events", partition, **options)
+
+
+def forced(sample: Sample, instance: dg.DagsterInstance) -> None:
+    """Compute the first hour again, which is refused."""
+    tags = {FORCE: "true"}
+    materialize(sample.definitions(), instance, "staging/events", FIRST, fails=True, tags=tags)
 
 
 def sample_rows(found: dg.AssetCheckEvaluation) -> list[dg.TableRecord]:
@@ -78,17 +74,8 @@ def latest(instance: dg.DagsterInstance, key: dg.AssetKey) -> dict[str, dg.Asset
     return found
 
 
-def events_key(sample: Sample) -> VersionKey:
-    binding = bind_environment(sample.project().services, "prod")
-    assert binding is not None
-    return binding.key(ModelName("staging", "events"))
-
-
-@contextmanager
-def at_home(project: VdeProject) -> Iterator[dg.DagsterInstance]:
-    """The project's own instance, where `vde` reports its runs."""
-    with dg.DagsterInstance.from_config(str(dagster_home(project.configuration))) as instance:
-        yield instance
+def passed(instance: dg.DagsterInstance, key: dg.AssetKey = EVENTS) -> dict[str, bool]:
+    return {name: each.passed for name, each in latest(instance, key).items()}
 
 
 def audit_checks(sample: Sample) -> set[dg.AssetCheckKey]:
@@ -116,14 +103,9 @@ def test_an_asset_run_shows_what_its_audits_found(
     audited(sample, refused=1)
     sample.apply()
     sample.land((100, 24.5, 7), (101, 24.75, 8), until=25)
-    assert materialize(sample, instance, "2024-01-02-00:00").success
-    found = latest(instance, EVENTS)
-    assert {name: each.passed for name, each in found.items()} == {
-        "not_null": True,
-        "number_of_rows": False,
-        "not_accepted_values": True,
-    }
-    warning = found["number_of_rows"]
+    materialized(sample, instance, "2024-01-02-00:00")
+    assert passed(instance) == WARNED
+    warning = latest(instance, EVENTS)["number_of_rows"]
     assert warning.severity is dg.AssetCheckSeverity.WARN
     assert [each.data for each in sample_rows(warning)] == [{"row_count": 2}]
 
@@ -138,12 +120,10 @@ def query_of(found: dg.AssetCheckEvaluation) -> str:
 def test_the_query_of_a_failed_check_gives_its_failing_rows(
     sample: Sample, instance: dg.DagsterInstance
 ) -> None:
-    path = "models/staging/events.sql"
-    text = (sample.folder / path).read_text("utf-8")
     audit = "not_accepted_values (column := doubled, is_in := (20), blocking := false)"
-    sample.write(path, text.replace("  late_data", f"  audits ({audit}),\n  late_data", 1))
+    sample.edit(MODEL, "  late_data", f"  audits ({audit}),\n  late_data")
     sample.apply()
-    assert materialize(sample, instance, FIRST).success
+    materialized(sample, instance, FIRST)
     found = latest(instance, EVENTS)["not_accepted_values"]
     assert not found.passed
     _, rows = sample.project().services.engine.fetch(query_of(found), limit=10)
@@ -156,12 +136,15 @@ def test_a_kept_partition_shows_what_was_found_when_it_was_written(
 ) -> None:
     audited(sample, refused=1)
     sample.apply()
-    (work,) = sample.project().services.state.audited(events_key(sample), limit=10)
-    result = materialize(sample, instance, FIRST)
-    assert result.asset_materializations_for_node("staging__events")[0].metadata["vde/reused"].value
+    key = sample.bound().key(ModelName("staging", "events"))
+    (work,) = sample.project().services.state.audited(key, limit=10)
+    (kept,) = materialized(sample, instance, FIRST).asset_materializations_for_node(
+        "staging__events"
+    )
+    assert kept.metadata["vde/reused"].value
     found = latest(instance, EVENTS)
     assert {each.metadata["vde/work_id"].value for each in found.values()} == {work.intent.work_id}
-    assert not found["number_of_rows"].passed
+    assert passed(instance) == WARNED
 
 
 @pytest.mark.full
@@ -170,11 +153,11 @@ def test_a_failed_blocking_check_leaves_data_version_and_readers_as_they_were(
 ) -> None:
     sample.apply()
     before = sample.rows("staging.events")
-    assert materialize(sample, instance, FIRST).success
+    materialized(sample, instance, FIRST)
     event = instance.get_latest_materialization_event(EVENTS)
     audited(sample, refused=20)  # twice the amount of the first hour
     sample.apply()
-    assert not materialize(sample, instance, FIRST, **{FORCE: "true"}).success
+    forced(sample, instance)
     assert instance.get_latest_materialization_event(EVENTS) == event
     assert sample.rows("staging.events") == before
     refused = latest(instance, EVENTS)["not_accepted_values"]
@@ -183,6 +166,8 @@ def test_a_failed_blocking_check_leaves_data_version_and_readers_as_they_were(
     assert refused.metadata["vde/failing_rows"].value == 1
     (row,) = sample_rows(refused)
     assert (row.data["id"], row.data["doubled"]) == (0, 20)
+    branch = str(refused.metadata["vde/refused_rows"].value).rsplit(".", 1)[1]
+    assert f"`{branch}`" in query_of(refused), "its query reads what was refused"
 
 
 @pytest.mark.full
@@ -192,12 +177,7 @@ def test_a_plan_reports_a_check_that_fails_and_no_materialization(sample: Sample
     with pytest.raises(AuditFailed):
         run_plan(project, sample.plan(project=project), lambda _: None)
     with at_home(project) as instance:
-        found = latest(instance, EVENTS)
-        assert {name: each.passed for name, each in found.items()} == {
-            "not_null": True,
-            "number_of_rows": False,
-            "not_accepted_values": False,
-        }
+        assert passed(instance) == REFUSED
         assert instance.get_latest_materialization_event(EVENTS) is None
 
 
@@ -227,34 +207,25 @@ def test_what_a_person_accepts_is_published_without_spark_and_only_warns_from_th
         assert event is not None
         assert event.asset_materialization is not None
         assert event.asset_materialization.metadata["vde/work_id"].value == accepted.done.work_id
-        assert materialize(sample, instance, "2024-01-02-00:00").success, "it is kept, and passes"
+        materialized(sample, instance, "2024-01-02-00:00")  # it is kept, and passes
 
 
 @pytest.mark.full
-def test_a_catch_up_session_that_is_refused_fails_its_check(
-    sample: Sample, instance: dg.DagsterInstance
+@pytest.mark.parametrize("late", [True, False], ids=["a session", "automation"])
+def test_what_a_run_of_automation_refuses_fails_its_check(
+    sample: Sample, instance: dg.DagsterInstance, *, late: bool
 ) -> None:
     audited(sample, refused=14)
     sample.apply()
-    sample.land((100, 3.25, 7), until=24)
+    sample.land((100, 3.25 if late else 24.5, 7), until=24 if late else 25)
     job = sample.definitions().resolve_job_def(AUTOMATION_JOB)
-    config = {"ops": {"run": {"config": {"only_late_data": True}}}}
+    config = {"ops": {"run": {"config": {"only_late_data": late}}}}
     done = job.execute_in_process(run_config=config, instance=instance, raise_on_error=False)
     assert not done.success
-    assert not latest(instance, EVENTS)["not_accepted_values"].passed
-    assert not done.get_asset_materialization_events()
-
-
-@pytest.mark.full
-def test_automation_reports_what_audits_found(sample: Sample, instance: dg.DagsterInstance) -> None:
-    audited(sample, refused=14)
-    sample.apply()
-    sample.land((100, 24.5, 7), until=25)
-    job = sample.definitions().resolve_job_def(AUTOMATION_JOB)
-    assert not job.execute_in_process(instance=instance, raise_on_error=False).success
     found = latest(instance, EVENTS)["not_accepted_values"]
     assert not found.passed
     assert ".branch_w_" in str(found.metadata["vde/refused_rows"].value)
+    assert EVENTS not in {each.asset_key for each in done.get_asset_materialization_events()}
 
 
 def test_a_shared_version_shows_in_dev_what_production_found(
@@ -263,30 +234,18 @@ def test_a_shared_version_shows_in_dev_what_production_found(
     audited(sample, refused=1)
     sample.apply()
     sample.apply("dev")
-    key = dg.AssetKey(["staging__dev", "events"])
-    definitions = sample.definitions("dev")
-    job = definitions.resolve_implicit_global_asset_job_def()
-    result = job.execute_in_process(asset_selection=[key], partition_key=FIRST, instance=instance)
-    assert result.success
-    assert {name: each.passed for name, each in latest(instance, key).items()} == {
-        "not_null": True,
-        "number_of_rows": False,
-        "not_accepted_values": True,
-    }
+    materialize(sample.definitions("dev"), instance, "staging__dev/events", FIRST)
+    assert passed(instance, dg.AssetKey(["staging__dev", "events"])) == WARNED
 
 
 def test_audits_that_a_model_calls_twice_are_told_apart_by_their_arguments(sample: Sample) -> None:
-    path = "models/staging/events.sql"
-    text = (sample.folder / path).read_text("utf-8")
-    audits = "  audits (not_null (columns := (id)), not_null (columns := (happened))),\n  late_data"
-    sample.write(path, text.replace("  late_data", audits, 1))
+    audits = "not_null (columns := (id)), not_null (columns := (happened))"
+    sample.edit(MODEL, "  late_data", f"  audits ({audits}),\n  late_data")
     names = {key.name for key in audit_checks(sample)}
     assert names == {"not_null__id", "not_null__happened"}
 
 
 def test_a_view_has_no_checks_since_its_audits_do_not_run(sample: Sample) -> None:
-    path = "models/mart/people.sql"
-    text = (sample.folder / path).read_text("utf-8")
     audits = "kind VIEW, audits (not_null (columns := (day))));"
-    sample.write(path, text.replace("kind VIEW);", audits))
+    sample.edit("models/mart/people.sql", "kind VIEW);", audits)
     assert not audit_checks(sample)

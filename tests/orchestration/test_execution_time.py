@@ -73,10 +73,7 @@ def test_all_models_of_a_run_that_a_sensor_asks_for_have_one_execution_time(
 ) -> None:
     monkeypatch.setattr(attempts, "SECONDS", 0)
     shop = in_time(tmp_path, instance, late)
-    answer = shop.tick(sensor)
-    assert isinstance(answer, list), answer
-    (request,) = answer
-    shop.launch(request)
+    shop.launch(shop.request(sensor))
     assert len(execution_times(shop)) == 1
 
 

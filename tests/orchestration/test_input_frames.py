@@ -20,6 +20,7 @@ from pyspark.sql import DataFrame
 from tests.app.memory_world import PROJECT, RAW, bound, hour_of
 from tests.orchestration.automated_world import AutomatedWorld, in_production
 from tests.orchestration.conftest import applied_on_spark
+from tests.orchestration.launchpad import failure
 from vde_dagster import merge_definitions
 from vde_dagster.app.leases import leased
 from vde_dagster.core.names import ModelName
@@ -53,55 +54,52 @@ def run(
         tags=dict(zip(names, (days[0], days[-1]), strict=True)) if days else {},
         raise_on_error=False,
     )
-    failures = [each.step_failure_data for each in done.all_events if each.is_step_failure]
-    for each in failures:
-        if each.user_failure_data is not None:
-            return each.user_failure_data.description or ""
-        assert each.error is not None
-        return each.error.message
-    assert done.success
-    return ""
+    return failure(done)
+
+
+def reader(
+    form: Any, *, partitions: dg.PartitionsDefinition | None = None, **given_by: Any
+) -> tuple[dg.AssetsDefinition, list[Any]]:
+    """An own asset that reads the days or another input in a form, and all that it is given."""
+    given: list[Any] = []
+
+    def report(rows: object) -> None:
+        given.append(rows)
+
+    report.__annotations__["rows"] = form
+    read = dg.AssetIn(**{"key": DAILY, **given_by})
+    return dg.asset(ins={"rows": read}, partitions_def=partitions)(report), given
+
+
+def column(tables: list[Any], name: str) -> list[list[Any]]:
+    """A column of each of some tables of Arrow."""
+    return [each[name].to_pylist() for each in tables]
 
 
 @pytest.mark.full
 def test_an_asset_without_partitions_is_given_all_rows_as_pandas(served: AutomatedWorld) -> None:
-    given: list[pd.DataFrame] = []
-
-    @dg.asset(ins={"days": dg.AssetIn(key=DAILY)})
-    def report(days: pd.DataFrame) -> None:
-        given.append(days)
-
+    report, given = reader(pd.DataFrame)
     assert run(served, report) == ""
     assert given[0].to_dict("list") == {"day": [FIRST, SECOND], "amount": [10, 1]}
 
 
 @pytest.mark.full
 def test_columns_are_those_that_are_named_in_their_order(served: AutomatedWorld) -> None:
-    given: list[pa.Table] = []
     names = {"columns": ["AMOUNT", "id"]}
-
-    @dg.asset(ins={"events": dg.AssetIn(key=EVENTS, metadata=names)}, partitions_def=DAYS)
-    def report(events: pa.Table) -> None:
-        given.append(events)
-
+    report, given = reader(pa.Table, partitions=DAYS, key=EVENTS, metadata=names)
     assert run(served, report, "2024-01-02") == ""
     assert given[0].to_pylist() == [{"amount": 1, "id": 2}]
 
 
 @pytest.mark.full
 def test_a_partition_mapping_of_yours_decides_what_is_read(served: AutomatedWorld) -> None:
-    given: list[list[Any]] = []
     before = dg.TimeWindowPartitionMapping(
         start_offset=-1, end_offset=-1, allow_nonexistent_upstream_partitions=True
     )
-
-    @dg.asset(ins={"days": dg.AssetIn(key=DAILY, partition_mapping=before)}, partitions_def=DAYS)
-    def report(days: pa.Table) -> None:
-        given.append(days["day"].to_pylist())
-
+    report, given = reader(pa.Table, partitions=DAYS, partition_mapping=before)
     assert run(served, report, "2024-01-02") == ""
     assert run(served, report, "2024-01-01") == "", "there is nothing before the first day"
-    assert given == [[FIRST], []]
+    assert column(given, "day") == [[FIRST], []]
 
 
 def test_a_range_of_partitions_is_given_at_once(served: AutomatedWorld) -> None:
@@ -133,16 +131,10 @@ def test_a_view_and_an_argument_without_annotation_come_from_the_engine(
 
 
 def test_a_source_is_given_as_it_is_now(served: AutomatedWorld) -> None:
-    given: list[list[Any]] = []
-    key = dg.AssetKey(["raw", "events"])
-
-    @dg.asset(ins={"landed": dg.AssetIn(key=key, metadata={"columns": ["amount"]})})
-    def report(landed: pd.DataFrame) -> None:
-        given.append(sorted(landed["amount"]))
-
+    report, given = reader(pd.DataFrame, key=["raw", "events"], metadata={"columns": ["amount"]})
     served.world.land((60, 5), until=72)
     assert run(served, report) == ""
-    assert given == [[1, 5, 10]]
+    assert [sorted(each["amount"]) for each in given] == [[1, 5, 10]]
     served.world.catalog.drop_table(RAW)
     assert run(served, report) == "the source raw.events does not exist in the catalog. Load it."
 
@@ -184,12 +176,7 @@ def test_polars_is_given_where_it_is_installed(
     frame = type("DataFrame", (list,), {"__module__": "polars.dataframe.frame"})
     vars(polars)["from_arrow"] = lambda rows: frame(rows.to_pylist())
     monkeypatch.setitem(sys.modules, "polars", polars)
-    given: list[Any] = []
-
-    @dg.asset(ins={"days": dg.AssetIn(key=DAILY, metadata={"columns": ["amount"]})})
-    def report(days: frame) -> None:  # type: ignore[valid-type] # a class that is made here
-        given.append(days)
-
+    report, given = reader(frame, metadata={"columns": ["amount"]})
     assert run(served, report) == ""
     assert given == [[{"amount": 10}, {"amount": 1}]]
 
@@ -201,32 +188,28 @@ def test_polars_is_given_where_it_is_installed(
 def test_other_annotations_are_refused_with_those_that_work(
     served: AutomatedWorld, annotation: object, shown: str
 ) -> None:
-    def report(days: object) -> None:
-        raise AssertionError("it is not called")
-
-    report.__annotations__["days"] = annotation
-    assert run(served, dg.asset(ins={"days": dg.AssetIn(key=DAILY)})(report)) == (
-        f"the rows of mart/daily cannot be given as {shown}, which the argument 'days' is "
+    report, given = reader(annotation)
+    assert run(served, report) == (
+        f"the rows of mart/daily cannot be given as {shown}, which the argument 'rows' is "
         "annotated with. Annotate it with one of pyspark.sql.DataFrame, pandas.DataFrame, "
         "pyarrow.Table, pyiceberg.table.Table, polars.DataFrame."
     )
+    assert given == []
 
 
 @pytest.mark.parametrize(
     "names, said",
     [
         (["day", "amuont"], "mart.daily has no column amuont. Did you mean amount? It has: day, "),
-        ("day", "`columns` of the input 'days' is 'day'. Write a list of names, as in "),
+        ("day", "`columns` of the input 'rows' is 'day'. Write a list of names, as in "),
     ],
 )
 def test_columns_that_are_not_there_are_refused(
     served: AutomatedWorld, names: object, said: str
 ) -> None:
-    @dg.asset(ins={"days": dg.AssetIn(key=DAILY, metadata={"columns": names})})
-    def report(days: pa.Table) -> None:
-        raise AssertionError("it is not called")
-
+    report, given = reader(pa.Table, metadata={"columns": names})
     assert run(served, report).startswith(said)
+    assert given == []
 
 
 def restate(served: AutomatedWorld, *numbers: int) -> None:
@@ -243,10 +226,7 @@ def restate(served: AutomatedWorld, *numbers: int) -> None:
 @pytest.mark.full
 def test_a_partition_that_is_not_loaded_fails_and_names_the_gap(served: AutomatedWorld) -> None:
     restate(served, 2)
-
-    @dg.asset(ins={"days": dg.AssetIn(key=DAILY)}, partitions_def=DAYS)
-    def report(days: pa.Table) -> None: ...
-
+    report, _ = reader(pa.Table, partitions=DAYS)
     assert run(served, report, "2024-01-01") == ""
     assert run(served, report, "2024-01-02") == (
         "mart.daily is not loaded for [2024-01-02, 2024-01-03) in prod. Materialize it first."
@@ -257,17 +237,12 @@ def test_a_partition_that_is_not_loaded_fails_and_names_the_gap(served: Automate
 def test_an_asset_without_partitions_takes_what_there_is_up_to_the_last_loaded_interval(
     served: AutomatedWorld,
 ) -> None:
-    given: list[list[Any]] = []
-
-    @dg.asset(ins={"days": dg.AssetIn(key=DAILY)})
-    def report(days: pa.Table) -> None:
-        given.append(days["day"].to_pylist())
-
+    report, given = reader(pa.Table)
     served.world.land((60, 5), until=72)  # the third day is due, and not loaded
     assert run(served, report) == ""
     restate(served, 2)
     assert run(served, report) == ""
-    assert given == [[FIRST, SECOND], [FIRST]]
+    assert column(given, "day") == [[FIRST, SECOND], [FIRST]]
     restate(served, 1)
     assert run(served, report) == (
         "mart.daily is not loaded for [2024-01-01, 2024-01-03) in prod. Materialize it first."
@@ -278,16 +253,8 @@ def test_an_asset_without_partitions_takes_what_there_is_up_to_the_last_loaded_i
 def test_an_asset_without_partitions_is_given_no_rows_around_a_gap_unless_it_says_so(
     served: AutomatedWorld,
 ) -> None:
-    given: list[list[Any]] = []
-
-    @dg.asset(ins={"days": dg.AssetIn(key=DAILY)})
-    def report(days: pa.Table) -> None:
-        given.append(days["day"].to_pylist())
-
-    @dg.asset(ins={"days": dg.AssetIn(key=DAILY, metadata={"with_gaps": True})})
-    def what_there_is(days: pa.Table) -> None:
-        given.append(days["day"].to_pylist())
-
+    report, none = reader(pa.Table)
+    what_there_is, given = reader(pa.Table, metadata={"with_gaps": True})
     served.world.land((60, 5), until=72)
     served.apply()
     restate(served, 2)
@@ -296,20 +263,15 @@ def test_an_asset_without_partitions_is_given_no_rows_around_a_gap_unless_it_say
         'say that rows may be missing with `dg.AssetIn(metadata={"with_gaps": True})`.'
     )
     assert run(served, what_there_is) == ""
-    assert given == [[FIRST, date(2024, 1, 3)]]
+    assert (none, column(given, "day")) == ([], [[FIRST, date(2024, 1, 3)]])
 
 
 @pytest.mark.full
 def test_an_own_asset_of_dev_reads_what_dev_shows(served: AutomatedWorld) -> None:
-    given: list[list[Any]] = []
-
-    @dg.asset(ins={"days": dg.AssetIn(key=["mart__dev", "daily"])}, partitions_def=DAYS)
-    def report(days: pa.Table) -> None:
-        given.append(days["amount"].to_pylist())
-
+    report, given = reader(pa.Table, partitions=DAYS, key=["mart__dev", "daily"])
     served.apply("dev")
     assert run(served, report, "2024-01-02", environment="dev") == ""
-    assert given == [[1]]
+    assert column(given, "amount") == [[1]]
 
 
 @applied_on_spark

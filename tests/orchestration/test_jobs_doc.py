@@ -11,7 +11,7 @@ import pytest
 from dagster_shared.yaml_utils import load_run_config_yaml
 
 from tests.app.memory_world import PROJECT
-from tests.orchestration.launchpad import Launchpad, made_in
+from tests.orchestration.launchpad import Launchpad, Make
 from vde_dagster.orchestration.automation import RunJobConfig
 from vde_dagster.orchestration.clean_up_jobs import JanitorConfig, MaintainConfig
 from vde_dagster.orchestration.plan_config import PlanConfig
@@ -32,9 +32,8 @@ CONFIGS = (
 
 
 @pytest.fixture
-def shop(tmp_path_factory: pytest.TempPathFactory, instance: dg.DagsterInstance) -> Launchpad:
+def shop(make: Make) -> Launchpad:
     """A project with every sort of model that a job is about, and an edited one."""
-    make = made_in(lambda: tmp_path_factory.mktemp("project"), instance, {})
     made = make({**PROJECT, "live": LIVE})
     made.edit("daily", "SUM(amount)", "SUM(amount) * 2")
     return made

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.app.memory_world import EVENTS, PROJECT
-from tests.orchestration.launchpad import Launchpad, Make, failure, shown, written
-from tests.orchestration.test_assets import materialize
+from tests.orchestration.launchpad import Launchpad, Make, failure, materialize, shown, written
 
 JOB = "vde_automation"
 ONLY_LATE = {"only_late_data": True}
@@ -59,9 +58,7 @@ def test_a_model_without_late_data_that_is_behind_holds_back_no_late_rows(make: 
     shop = make({"hourly": HOURLY, "tracker": TRACKER})
     shop.world.land((7.5, 5), until=48)
     shop.world.land((50.5, 3), until=72)
-    answer = shop.tick(SENSOR)
-    assert isinstance(answer, list), answer
-    assert written(shop.launch(*answer)) == {("core/tracker", LATE)}
+    assert written(shop.launch(shop.request(SENSOR))) == {("core/tracker", LATE)}
     assert [row[2] for row in shop.world.rows("core.tracker")] == [1, 1, 0]
     assert "core.tracker" in shop.skipped(SENSOR)
     assert written(shop.start(JOB)) >= {("core/hourly", LATE), ("core/tracker", LATE)}

@@ -9,7 +9,7 @@ import dagster as dg
 import pytest
 
 from tests.app.memory_world import PROJECT
-from tests.orchestration.launchpad import Make, failure, shown, written
+from tests.orchestration.launchpad import Make, failure, run_of, shown, written
 from tests.orchestration.served import instance_that_runs_nothing, launched, run_launched, served
 
 PICKY = """
@@ -56,12 +56,6 @@ def test_a_run_is_explained_and_limited_as_on_the_command_line(make: Make) -> No
     assert failure(both) == "no_stale and only_stale exclude each other."
 
 
-def run_of(instance: dg.DagsterInstance, run_id: str) -> dg.DagsterRun:
-    found = instance.get_run_by_id(run_id)
-    assert found is not None
-    return found
-
-
 def repeat(process: Any, run_id: str, strategy: str = "ALL_STEPS") -> str:
     """Execute a run again, as a click in Dagster's UI does; the id of the new one."""
     return str(launched(process, REPEAT, run=run_id, strategy=strategy)["run"]["runId"])
@@ -86,9 +80,7 @@ def launch(process: Any, job: str, config: dict[str, Any], tags: dict[str, str])
 
 
 @pytest.mark.full
-@pytest.mark.parametrize(
-    "strategy", ["ALL_STEPS", pytest.param("FROM_FAILURE", marks=pytest.mark.full)]
-)
+@pytest.mark.parametrize("strategy", ["ALL_STEPS", "FROM_FAILURE"])
 def test_the_ui_executes_a_plan_again_and_what_is_left_is_done(
     make: Make, home: Path, strategy: str
 ) -> None:

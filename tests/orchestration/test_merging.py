@@ -8,8 +8,8 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from tests.app.memory_world import PROJECT, RAW, MemoryWorld
-from tests.orchestration.automated_world import AutomatedWorld
+from tests.app.memory_world import PROJECT, RAW
+from tests.orchestration.automated_world import AutomatedWorld, in_production
 from tests.orchestration.test_reuse_cases import observed
 from vde_dagster import merge_definitions
 from vde_dagster.core.errors import Refused
@@ -23,11 +23,7 @@ DAYS = dg.DailyPartitionsDefinition(start_date="2024-01-01")
 @pytest.fixture
 def served(tmp_path: Path, instance: dg.DagsterInstance) -> AutomatedWorld:
     """A project in production, complete for two days."""
-    world = AutomatedWorld(tmp_path, instance, MemoryWorld())
-    world.write(PROJECT)
-    world.world.land((5.5, 10), (30.5, 1), until=48)
-    world.apply()
-    return world
+    return in_production(tmp_path, instance, PROJECT)
 
 
 def merged(served: AutomatedWorld, *assets: dg.AssetsDefinition | dg.AssetSpec) -> dg.Definitions:

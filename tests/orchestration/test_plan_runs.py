@@ -1,10 +1,10 @@
-"""A plan applied as a Dagster run has the same result as one applied without Dagster."""
+"""A plan applied as a Dagster run: its steps, its errors, and what it reports of each model."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Final
@@ -13,8 +13,8 @@ import dagster as dg
 import pytest
 
 from tests.app.memory_world import MemoryWorld, graph_of, plan
-from tests.orchestration.served import cheaper
-from vde_dagster.app.apply.applying import Report, apply_plan, walking
+from tests.orchestration.served import at_home, cheaper
+from vde_dagster.app.apply.applying import apply_plan, walking
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.services import Services
@@ -22,7 +22,6 @@ from vde_dagster.composition import VdeProject
 from vde_dagster.core.errors import EvaluationFailed, VdeError
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.planning.scheduling import Concurrency
 from vde_dagster.orchestration import plan_events
 from vde_dagster.orchestration.checks import AuditWatch
@@ -31,8 +30,6 @@ from vde_dagster.orchestration.jobs import run_plan
 from vde_dagster.orchestration.metadata import DATA_VERSION, PROVENANCE
 from vde_dagster.orchestration.plan_events import PlanEvents
 from vde_dagster.project.configuration import Configuration
-
-Apply = Callable[[MemoryWorld, Plan, Report], tuple[Evaluated, ...]]
 
 FAILS: Final = "CAST('x' AS BIGINT)"
 
@@ -60,24 +57,13 @@ def project(folder: Path, monkeypatch: pytest.MonkeyPatch) -> VdeProject:
     return VdeProject(found)
 
 
-@pytest.fixture(params=["without Dagster", "as a Dagster run"])
-def apply(request: pytest.FixtureRequest, project: VdeProject) -> Apply:
-    """Either way to apply a plan, on services in memory."""
-
-    def without(world: MemoryWorld, asked: Plan, report: Report) -> tuple[Evaluated, ...]:
-        return apply_plan(world.services(), asked, report)
-
-    def as_run(world: MemoryWorld, asked: Plan, report: Report) -> tuple[Evaluated, ...]:
-        vars(project)["services"] = world.services()
-        return run_plan(project, asked, report)
-
-    return without if request.param == "without Dagster" else as_run
-
-
-def landed() -> MemoryWorld:
-    world = MemoryWorld()
-    world.land((1, 10), (2.5, 20), until=24)
-    return world
+@pytest.fixture
+def world(project: VdeProject) -> MemoryWorld:
+    """What the project is over: a day with two events."""
+    made = MemoryWorld()
+    made.land((1, 10), (2.5, 20), until=24)
+    vars(project)["services"] = made.services()
+    return made
 
 
 def names(done: tuple[Evaluated, ...] | list[Evaluated]) -> list[str]:
@@ -86,7 +72,7 @@ def names(done: tuple[Evaluated, ...] | list[Evaluated]) -> list[str]:
 
 def steps(project: VdeProject) -> Iterator[tuple[str, str]]:
     """What became of each step of the last run that was run."""
-    with dg.DagsterInstance.from_config(str(dagster_home(project.configuration))) as instance:
+    with at_home(project) as instance:
         (run,) = instance.get_runs(limit=1)
         for entry in instance.all_logs(run.run_id):
             event = entry.dagster_event
@@ -117,11 +103,19 @@ FAILED = ["models/bad.sql:2: mart.bad", "models/worse.sql:2: mart.worse"]
 
 
 @pytest.mark.full
-def test_what_does_not_wait_for_a_failure_is_done_and_all_are_reported(apply: Apply) -> None:
-    world = landed()
+@pytest.mark.parametrize("at_once", [1, 3])
+def test_what_does_not_wait_for_a_failure_is_done_and_all_are_reported(
+    project: VdeProject, world: MemoryWorld, at_once: int
+) -> None:
     reported: list[Evaluated] = []
+    concurrency = Concurrency(models=at_once)
     with pytest.raises(EvaluationFailed) as caught:
-        apply(world, plan(world.services(), BROKEN), reported.append)
+        run_plan(project, plan(world.services(), BROKEN), reported.append, concurrency=concurrency)
+    assert sorted(steps(project)) == [
+        ("mart__bad", "STEP_FAILURE"),
+        ("mart__good", "STEP_SUCCESS"),
+        ("mart__worse", "STEP_FAILURE"),
+    ]
     lines = str(caught.value).splitlines()
     assert [line.partition("@")[0] for line in lines[:2]] == FAILED
     assert lines[2:] == [
@@ -134,19 +128,6 @@ def test_what_does_not_wait_for_a_failure_is_done_and_all_are_reported(apply: Ap
     assert {each.name.name for each in left.backfills} == {"bad", "below", "last", "worse"}
 
 
-@pytest.mark.full
-def test_dagster_shows_which_models_failed_and_runs_none_that_waits(project: VdeProject) -> None:
-    world = landed()
-    vars(project)["services"] = world.services()
-    with pytest.raises(EvaluationFailed):
-        run_plan(project, plan(world.services(), BROKEN), lambda _: None)
-    assert sorted(steps(project)) == [
-        ("mart__bad", "STEP_FAILURE"),
-        ("mart__good", "STEP_SUCCESS"),
-        ("mart__worse", "STEP_FAILURE"),
-    ]
-
-
 class NotOurs(Exception):
     """What nobody expects."""
 
@@ -154,30 +135,26 @@ class NotOurs(Exception):
 @pytest.mark.full
 @pytest.mark.parametrize("raised", [KeyboardInterrupt(), NotOurs(), VdeError("not shown")])
 def test_what_is_raised_while_a_result_is_shown_ends_the_plan_as_it_is(
-    apply: Apply, raised: BaseException
+    project: VdeProject, world: MemoryWorld, raised: BaseException
 ) -> None:
-    world = landed()
 
     def report(done: Evaluated) -> None:
         raise raised
 
     with pytest.raises(type(raised)):
-        apply(world, plan(world.services(), models(a=full("a"))), report)
+        run_plan(project, plan(world.services(), models(a=full("a"))), report)
     assert world.state.environment("prod") is None
     assert not world.state.lease_holder("environment:prod")
     assert plan(world.services(), models(a=full("a"))).backfills == (), "what was filled stays"
 
 
-AT_ONCE: Final = Concurrency(models=3)
-
-
 @pytest.mark.full
-def test_models_that_are_evaluated_at_once_are_reported_by_their_steps(project: VdeProject) -> None:
-    world = landed()
-    vars(project)["services"] = world.services()
+def test_models_that_are_evaluated_at_once_are_reported_by_their_steps(
+    project: VdeProject, world: MemoryWorld
+) -> None:
     asked = plan(world.services(), UNEVEN)
     reported: list[Evaluated] = []
-    done = run_plan(project, asked, reported.append, concurrency=AT_ONCE)
+    done = run_plan(project, asked, reported.append, concurrency=Concurrency(models=3))
     assert names(done) == ["a", "b", "below_b", "last"], "steps are in the order of the plan"
     assert sorted(names(reported)) == sorted(names(done)), "each is reported when it is done"
     assert {event for _, event in steps(project)} == {"STEP_SUCCESS"}
@@ -188,26 +165,10 @@ def test_models_that_are_evaluated_at_once_are_reported_by_their_steps(project: 
 
 
 @pytest.mark.full
-def test_steps_of_models_that_wait_for_a_failure_are_not_run_beside_others(
-    project: VdeProject,
-) -> None:
-    world = landed()
-    vars(project)["services"] = world.services()
-    with pytest.raises(EvaluationFailed) as caught:
-        run_plan(project, plan(world.services(), BROKEN), lambda _: None, concurrency=AT_ONCE)
-    assert [line.partition("@")[0] for line in str(caught.value).splitlines()[:2]] == FAILED
-    assert sorted(steps(project)) == [
-        ("mart__bad", "STEP_FAILURE"),
-        ("mart__good", "STEP_SUCCESS"),
-        ("mart__worse", "STEP_FAILURE"),
-    ]
-
-
-@pytest.mark.full
 @pytest.mark.parametrize("models", [1, 3])
-def test_a_step_that_is_not_begun_after_a_failure_says_so(project: VdeProject, models: int) -> None:
-    world = landed()
-    vars(project)["services"] = world.services()
+def test_a_step_that_is_not_begun_after_a_failure_says_so(
+    project: VdeProject, world: MemoryWorld, models: int
+) -> None:
     alone = full("bad", amount=FAILS).replace("kind FULL", "kind FULL, concurrency 1")
     graph = graph_of({"bad": alone, "good": full("good")})
     with pytest.raises(EvaluationFailed, match=r"Not begun, since .* after a failure: mart\.good"):
@@ -225,9 +186,10 @@ def test_a_step_that_is_not_begun_after_a_failure_says_so(project: VdeProject, m
 
 
 @pytest.mark.full
-def test_a_model_was_computed_from_what_was_there_of_each_parent_when_it_began() -> None:
+def test_a_model_was_computed_from_what_was_there_of_each_parent_when_it_began(
+    world: MemoryWorld,
+) -> None:
     """Of one that this plan reports later than that, it is what the plan reports."""
-    world = landed()
     both = "SELECT a.amount + b.amount AS amount FROM mart.a AS a CROSS JOIN mart.b AS b"
     graph = models(a=full("a"), b=full("b"), c=f"MODEL (name mart.c, kind FULL);\n{both}")
     done = apply_plan(world.services(), plan(world.services(), graph), lambda _: None)
@@ -253,10 +215,10 @@ def test_a_model_was_computed_from_what_was_there_of_each_parent_when_it_began()
 
 
 def test_a_model_began_when_its_thread_did_and_not_when_its_result_is_reported(
-    monkeypatch: pytest.MonkeyPatch,
+    world: MemoryWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What happens while the thread that reports is busy elsewhere was not there to be read."""
-    world, reports = landed(), threading.current_thread()
+    reports = threading.current_thread()
     asked = plan(world.services(), models(a=full("a"), b=full("b")))
     events = PlanEvents(services=world.services(), keys={})
     late, early = 9_000_000.0, 1_000_000.0
@@ -278,7 +240,11 @@ def test_a_model_began_when_its_thread_did_and_not_when_its_result_is_reported(
     [(1, ["looks at a", "a", "looks at b", "b"]), (2, ["looks at a", "looks at b", "a", "b"])],
 )
 def test_audits_are_looked_at_before_each_model_and_before_all_that_are_evaluated_at_once(
-    project: VdeProject, monkeypatch: pytest.MonkeyPatch, at_once: int, first: list[str]
+    project: VdeProject,
+    world: MemoryWorld,
+    monkeypatch: pytest.MonkeyPatch,
+    at_once: int,
+    first: list[str],
 ) -> None:
     happened: list[str] = []
     begin = AuditWatch.begin
@@ -288,8 +254,6 @@ def test_audits_are_looked_at_before_each_model_and_before_all_that_are_evaluate
         return begin(services, binding, name)
 
     monkeypatch.setattr(AuditWatch, "begin", looked)
-    world = landed()
-    vars(project)["services"] = world.services()
     asked = plan(world.services(), models(a=full("a"), b=full("b", "mart.a", "amount")))
     run_plan(
         project,

@@ -36,6 +36,13 @@ def model(late_data: str, most: int = 50) -> dict[str, str]:
     return {"kept": text}
 
 
+def above_zero(late_data: str) -> dict[str, str]:
+    """A model without an audit, of which rows may go."""
+    text = model(late_data)["kept"]
+    audits = "audits (accepted_range (column := amount, max_v := 50))"
+    return {"kept": text.replace(audits, "tags (kept)") + " AND amount > 0"}
+
+
 FORMS: Final = {
     "stateless": (LATE, "late_data (mode stateless, sources (raw.events)), "),
     "stateful": (LATE, "late_data (mode stateful, sources ('raw.events|at')), "),
@@ -56,10 +63,7 @@ def test_a_sensor_asks_again_only_when_the_source_or_the_audit_has_changed(
     shop = in_production(tmp_path, instance, model(late_data))
 
     def fails() -> None:
-        answer = shop.tick(sensor)
-        assert isinstance(answer, list), answer
-        (request,) = answer
-        shop.launch(request, fails=True)
+        shop.launch(shop.request(sensor), fails=True)
         reported = shop.skipped(sensor)
         assert "a.kept: accepted_range refused its rows" in reported
         assert "have changed since" in reported
@@ -79,10 +83,7 @@ def test_a_sensor_asks_again_only_when_the_source_or_the_audit_has_changed(
     shop.write(model(late_data, most=100))
     build_due(shop.world.services(), shop.project().files.graph)  # shows the audit, loads nothing
     assert amounts() == [1, 10]
-    answer = shop.tick(sensor)
-    assert isinstance(answer, list), answer
-    (request,) = answer
-    shop.launch(request)
+    shop.launch(shop.request(sensor))
     assert amounts() == [1, 7, 10, 100]
 
 
@@ -107,10 +108,7 @@ def test_what_a_sensor_leaves_is_tried_all_the_same_by_the_command_that_it_names
     text = model(late_data)["kept"].replace(called, "settled")
     shop = in_production(tmp_path, instance, {"kept": f"{text};\n{SETTLED}"})
     shop.world.land((7.5, 100), until=48)
-    answer = shop.tick(sensor)
-    assert isinstance(answer, list), answer
-    (request,) = answer
-    shop.launch(request, fails=True)
+    shop.launch(shop.request(sensor), fails=True)
     shop.world.clock.advance(hour_of(55) - shop.world.clock.now())
     reported = shop.skipped(sensor)
     assert "settled refused its rows, and neither what they follow from nor its audits" in reported
@@ -132,20 +130,11 @@ def test_r8_the_sensor_and_the_check_name_what_a_person_has_to_say(
 ) -> None:
     monkeypatch.setattr(attempts, "SECONDS", 0)
     sensor, late_data = FORMS[form]
-    text = (
-        "MODEL (name a.kept, kind INCREMENTAL_BY_TIME_RANGE (time_column at), cron '@daily'"
-        f"{', ' * bool(late_data)}{late_data.rstrip(', ')});\n"
-        "SELECT id AS id, at AS at, amount AS amount FROM raw.events\n"
-        "WHERE at BETWEEN @start_dt AND @end_dt AND amount > 0"
-    )
-    shop = in_production(tmp_path, instance, {"kept": text})
+    shop = in_production(tmp_path, instance, above_zero(late_data))
     rows = shop.world.rows("raw.events")
     shop.world.catalog.overwrite(RAW, [(n, at, -v if v == 10 else v) for n, at, v in rows])
     shop.world.land((30.5, 7), until=48)
-    answer = shop.tick(sensor)
-    assert isinstance(answer, list), answer
-    (request,) = answer
-    shop.launch(request, fails=True)
+    shop.launch(shop.request(sensor), fails=True)
     assert sorted(int(str(row[2])) for row in shop.world.rows("a.kept")) == [1, 7, 10]
     said = "--restate-model a.kept --start 2024-01-01T00:00:00+00:00"
     assert said in shop.skipped(sensor)
@@ -169,14 +158,7 @@ def test_r8_the_sensor_and_the_check_name_what_a_person_has_to_say(
 def test_r8_a_failed_step_reports_the_partitions_that_it_published(
     tmp_path: Path, instance: dg.DagsterInstance, form: str
 ) -> None:
-    late_data = FORMS[form][1]
-    text = (
-        "MODEL (name a.kept, kind INCREMENTAL_BY_TIME_RANGE (time_column at), cron '@daily'"
-        f"{', ' * bool(late_data)}{late_data.rstrip(', ')});\n"
-        "SELECT id AS id, at AS at, amount AS amount FROM raw.events\n"
-        "WHERE at BETWEEN @start_dt AND @end_dt AND amount > 0"
-    )
-    shop = in_production(tmp_path, instance, {"kept": text})
+    shop = in_production(tmp_path, instance, above_zero(FORMS[form][1]))
     shop.world.land((54.5, 7), (78.5, 8), until=96)
     build_due(shop.world.services(), shop.project().files.graph)
     other = {10: -10, 1: 2, 7: -7, 8: 9}

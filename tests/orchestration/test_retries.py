@@ -10,6 +10,7 @@ import dagster as dg
 import pytest
 
 from tests.orchestration.automated_world import AutomatedWorld, in_production
+from tests.orchestration.launchpad import materialize
 from tests.orchestration.test_reuse_cases import DIAMOND
 from tests.worlds.engine import MemoryEngine
 from vde_dagster.core.errors import EvaluationFailed
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
     from vde_dagster.core.ledger.unit_of_work import Staged, Staging
 
-TOP = dg.AssetKey(["core", "top"])
 REFUSED = "audits (accepted_range (column := amount, max_v := 20))"
 FailFirst = Callable[[int], list[str]]
 
@@ -53,16 +53,6 @@ def late(folder: Path, instance: dg.DagsterInstance, header: str) -> AutomatedWo
     return made
 
 
-def materialize(shop: AutomatedWorld) -> dg.ExecuteInProcessResult:
-    job = shop.definitions().resolve_implicit_global_asset_job_def()
-    return job.execute_in_process(
-        instance=shop.instance,
-        asset_selection=[TOP],
-        partition_key="2024-01-01",
-        raise_on_error=False,
-    )
-
-
 def retries_of(done: dg.ExecuteInProcessResult) -> int:
     return len([e for e in done.all_events if e.event_type is dg.DagsterEventType.STEP_RESTARTED])
 
@@ -77,8 +67,7 @@ def test_a_step_is_tried_again_by_dagster_alone_and_publishes_once(
     monkeypatch.setattr(assets, "FIRST_PAUSE", timedelta())
     shop = late(tmp_path, instance, "retries 2, ")
     tried = fail_first(2)
-    done = materialize(shop)
-    assert done.success
+    done = materialize(shop.definitions(), instance, "core/top", "2024-01-01")
     assert len(tried) == 3
     assert retries_of(done) == 2
     assert [row[2] for row in shop.world.rows("core.top")] == [10, 1, 50]
@@ -105,7 +94,7 @@ def test_a_step_fails_where_nothing_more_is_to_be_tried(
     monkeypatch.setattr(assets, "FIRST_PAUSE", timedelta())
     shop = late(tmp_path, instance, header)
     tried = fail_first(failures)
-    assert not materialize(shop).success
+    materialize(shop.definitions(), instance, "core/top", "2024-01-01", fails=True)
     assert len(tried) == tries
 
 

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 import dagster as dg
 import pytest
 
+from tests.app.memory_world import bound
 from tests.orchestration.conftest import applied_on_spark
-from tests.orchestration.test_assets import events, failure, materialize
+from tests.orchestration.launchpad import failure, materialize
+from tests.orchestration.test_assets import events
 from vde_dagster.app.apply.filling import evaluate_range
-from vde_dagster.app.binding import bind_environment
 from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.publish.foreign_writes import ForeignWrite
 from vde_dagster.app.recover.recovery import repair
@@ -34,8 +35,7 @@ EVENTS, DAILY, TOTAL = (
 
 def loaded(sample: "Sample", name: ModelName) -> tuple[LedgerEntry, ...]:
     services = sample.project().services
-    binding = bind_environment(services, "prod")
-    assert binding is not None
+    binding = bound(services)
     return services.state.ledger([binding.key(name)])[binding.key(name)]
 
 
@@ -50,24 +50,14 @@ def step(
     """One step in what a new process would open, and what it reported."""
     project = sample.project()
     definitions = project_definitions(project, "prod")
-    if force:
-        job = definitions.resolve_implicit_global_asset_job_def()
-        done = job.execute_in_process(
-            instance=instance,
-            asset_selection=[dg.AssetKey(key.split("/"))],
-            tags={FORCE: "true"},
-        )
-        assert done.success
-    else:
-        materialize(definitions, instance, key, partition)
+    materialize(definitions, instance, key, partition, tags={FORCE: "true"} if force else {})
     return project, events(instance, key)[partition]
 
 
 @pytest.fixture
 def cut_off(applied: "Sample") -> "Sample":
     """A day that leaves out events without an amount, and all of it in one row."""
-    path = applied.folder / "models/mart/daily.sql"
-    path.write_text(path.read_text().replace("@end_dt", "@end_dt AND doubled > 0"))
+    applied.edit("models/mart/daily.sql", "@end_dt", "@end_dt AND doubled > 0")
     applied.write(
         "models/mart/total.sql",
         "MODEL (name mart.total, kind FULL);\nSELECT SUM(events) AS events FROM mart.daily",
@@ -110,8 +100,7 @@ def test_a_reused_step_starts_no_spark_and_reports_what_it_saved(
     # A late event changes an hour, and not the day: what follows the day need not be computed.
     sample.land((100, 3.25, 0), until=24)
     project = sample.project()
-    binding = bind_environment(project.services, "prod")
-    assert binding is not None
+    binding = bound(project.services)
     catch_up(project.services, binding, EVENTS)
     project, reported = step(sample, instance, "mart/daily", "2024-01-01")
     assert project.engine.started
@@ -138,8 +127,7 @@ def test_r4_a_compacted_table_is_written_on_and_a_foreign_write_is_reported(
     sample = cut_off
     (before,) = loaded(sample, DAILY)
     project = sample.project()
-    binding = bind_environment(project.services, "prod")
-    assert binding is not None
+    binding = bound(project.services)
     table = binding.key(DAILY).table
     project.open_spark()
     sample.spark.sql(

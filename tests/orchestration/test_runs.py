@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 import dagster as dg
 import pytest
 
-from tests.app.memory_world import RAW
+from tests.app.memory_world import RAW, bound
 from tests.orchestration.conftest import START, InMemory, applied_on_spark, sample_on_spark
+from tests.orchestration.launchpad import latest, run_of
+from tests.orchestration.served import at_home
 from vde_dagster.app.apply.adopting import ADOPTED
 from vde_dagster.app.apply.filling import evaluate_range
-from vde_dagster.app.binding import bind_environment
 from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.core.errors import Conflict
@@ -72,14 +73,11 @@ def test_one_tick_finds_a_late_hour_and_one_run_appends_it_once(
     applied: Sample, instance: dg.DagsterInstance
 ) -> None:
     definitions = applied.definitions()
-    nothing = tick(definitions, instance)
-    assert isinstance(nothing, str)
-    assert nothing == "with late data, prod is up to date"
+    assert tick(definitions, instance) == "with late data, prod is up to date"
     applied.land((100, 3.25, 7), (101, 24.5, 1), until=25)
     request = the_request(tick(definitions, instance))
     result = launch(definitions, instance, request)
-    run = instance.get_run_by_id(result.run_id)
-    assert run is not None
+    run = run_of(instance, result.run_id)
     assert run.tags["vde/environment"] == "prod"
     assert run.tags["vde/project"] == applied.project().configuration.name
     assert ids(applied) == [*range(24), 100, 101]
@@ -105,11 +103,6 @@ def test_only_the_owner_has_a_sensor(applied: Sample) -> None:
     assert names == ["vde_automation_dev", "vde_status_dev"]
     ours = [each.name for each in applied.definitions().sensors or []]
     assert ours == ["vde_automation_prod", SENSOR, "vde_status_prod"]
-
-
-@pytest.fixture
-def own_home(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("DAGSTER_HOME", raising=False)
 
 
 @pytest.mark.full
@@ -147,24 +140,19 @@ def test_a_plan_is_one_run_whose_events_a_dagster_of_the_same_home_shows(
 def test_r6_a_run_shows_what_was_adopted_with_the_version_that_there_was(
     applied: Sample, own_home: None
 ) -> None:
-    before = bind_environment(applied.project().services, "prod")
-    assert before is not None
-    path = applied.folder / "models/staging/events.sql"
-    path.write_text(path.read_text().replace("@end_dt", "@end_dt AND amount < 1000"))
+    before = applied.bound("prod")
+    applied.edit("models/staging/events.sql", "@end_dt", "@end_dt AND amount < 1000")
     project = applied.project()
     done = run_plan(project, applied.plan(project=project), lambda _: None)
     assert {str(each.key.model): each.reused for each in done} == {
         "staging.events": False,
         "mart.daily": True,
     }
-    after = bind_environment(project.services, "prod")
-    assert after is not None
+    after = bound(project.services, "prod")
     assert after.key(DAILY_NAME) == before.key(DAILY_NAME)
     assert [row[1] for row in applied.rows("mart.people")] == [24]
-    with dg.DagsterInstance.from_config(str(dagster_home(project.configuration))) as instance:
-        found = instance.fetch_materializations(dg.AssetKey(["mart", "daily"]), limit=1).records
-        last = found[0].asset_materialization
-        assert last is not None
+    with at_home(project) as instance:
+        last = latest(instance, "mart/daily")
         assert (last.tags or {})["dagster/code_version"] == before.key(DAILY_NAME).version
         assert last.metadata["vde/reused"].value is True
     assert applied.plan().is_empty
@@ -173,11 +161,9 @@ def test_r6_a_run_shows_what_was_adopted_with_the_version_that_there_was(
 def test_r6_what_is_computed_before_the_views_move_is_reported_to_dagster(
     applied: Sample, own_home: None
 ) -> None:
-    path = applied.folder / "models/staging/events.sql"
-    path.write_text(path.read_text().replace("@end_dt", "@end_dt AND amount < 1000"))
+    applied.edit("models/staging/events.sql", "@end_dt", "@end_dt AND amount < 1000")
     project = applied.project()
-    theirs = bind_environment(project.services, "prod")
-    assert theirs is not None
+    theirs = bound(project.services, "prod")
 
     def meanwhile(done: Evaluated) -> None:
         """Production loads another row as soon as its table of days was adopted."""
@@ -193,14 +179,11 @@ def test_r6_what_is_computed_before_the_views_move_is_reported_to_dagster(
         "mart.daily",
         "mart.people",
     ]
-    own = bind_environment(project.services, "dev")
-    assert own is not None
+    own = bound(project.services, "dev")
     assert own.key(DAILY_NAME) != theirs.key(DAILY_NAME)
     assert [row[1] for row in applied.rows("mart__dev.people")] == [24]
-    with dg.DagsterInstance.from_config(str(dagster_home(project.configuration))) as instance:
-        key = dg.AssetKey(["mart__dev", "daily"])
-        last = instance.fetch_materializations(key, limit=1).records[0].asset_materialization
-        assert last is not None
+    with at_home(project) as instance:
+        last = latest(instance, "mart__dev/daily")
         assert (last.tags or {})["dagster/code_version"] == own.key(DAILY_NAME).version
 
 
@@ -222,8 +205,7 @@ def test_an_interrupted_plan_ends_as_an_interrupt_and_keeps_what_it_filled(
 def test_a_stale_plan_is_refused_before_anything_is_written(
     applied: Sample, own_home: None
 ) -> None:
-    text = (applied.folder / "models/mart/people.sql").read_text("utf-8")
-    applied.write("models/mart/people.sql", text.replace("day, events", "day"))
+    applied.edit("models/mart/people.sql", "day, events", "day")
     project = applied.project()
     stale = applied.plan(project=project)
     applied.apply()
@@ -237,15 +219,13 @@ def test_a_session_of_the_command_line_is_a_run_with_an_event_for_each_interval(
 ) -> None:
     applied.land((100, 3.25, 7), (101, 24.5, 1), until=25)
     project = applied.project()
-    binding = bind_environment(project.services, "prod")
-    assert binding is not None
+    binding = bound(project.services, "prod")
     name = ModelName("staging", "events")
     loaded = run_catch_up(project, binding, name)
     assert isinstance(loaded, Evaluated)
     assert loaded.rows == 2
     assert isinstance(run_catch_up(project, binding, name), NothingToLoad)
-    home = dagster_home(project.configuration)
-    with dg.DagsterInstance.from_config(str(home)) as instance:
+    with at_home(project) as instance:
         assert len(instance.get_runs()) == 2
         records = instance.fetch_materializations(
             dg.AssetKey(["staging", "events"]), limit=100
@@ -261,8 +241,7 @@ def test_a_tick_moves_the_mark_beyond_a_compaction(
 ) -> None:
     project = applied.project()
     services = project.services
-    binding = bind_environment(services, "prod")
-    assert binding is not None
+    binding = bound(services, "prod")
     key, source = binding.key(EVENTS_NAME), ModelName("raw", "events")
     before = services.state.marks(key)[source]
     compact(applied)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import dagster as dg
 import pytest
 
-from tests.orchestration.conftest import applied_on_spark
-from tests.orchestration.test_assets import events, failure, materialize
-from vde_dagster.app.binding import bind_environment
+from tests.app.memory_world import bound
+from tests.orchestration.launchpad import failure, materialize
+from tests.orchestration.test_assets import events
 from vde_dagster.core.names import ModelName
 from vde_dagster.orchestration.io_manager import VdeIcebergIOManager
 from vde_dagster.orchestration.metadata import FORCE, PARENT_RUN
@@ -34,8 +34,7 @@ WHERE happened BETWEEN @start_dt AND @end_dt GROUP BY id % 3
 def recorded(sample: Sample) -> list[int]:
     """The hours of each interval that is loaded."""
     services = sample.project().services
-    binding = bind_environment(services, "prod")
-    assert binding is not None
+    binding = bound(services)
     key = binding.key(ModelName("mart", "latest"))
     loaded = [each.interval for each in services.state.ledger([key])[key]]
     return [(each.end - each.start) // timedelta(hours=1) for each in loaded]
@@ -60,8 +59,6 @@ def test_a_run_loads_what_is_missing_and_nothing_that_is_loaded(
     assert applied.rows("mart.latest") == [(0, 49), (1, 47), (2, 48)]
 
 
-@pytest.mark.full
-@applied_on_spark
 def test_a_step_that_ended_after_it_was_recorded_is_tried_again_without_loading_twice(
     applied: Sample, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -81,23 +78,12 @@ def test_a_step_that_ended_after_it_was_recorded_is_tried_again_without_loading_
     assert recorded(applied) == [24, 24, 16]
     assert not events(instance, "mart/latest")
 
-    job = definitions.resolve_implicit_global_asset_job_def()
-    again = job.execute_in_process(
-        instance=instance,
-        asset_selection=[dg.AssetKey(["mart", "latest"])],
-        tags={PARENT_RUN: failed.run_id},
-    )
-    assert again.success
+    materialize(definitions, instance, "mart/latest", tags={PARENT_RUN: failed.run_id})
     assert recorded(applied) == [24, 24, 16]
     assert applied.rows("mart.latest") == [(0, 73), (1, 71), (2, 72)]
     assert set(events(instance, "mart/latest")) == {None}, "Dagster knows of what is loaded"
 
     refused = materialize(definitions, instance, "mart/latest", fails=True)
     for tags in ({PARENT_RUN: refused.run_id}, {PARENT_RUN: failed.run_id, FORCE: "true"}):
-        tried = job.execute_in_process(
-            instance=instance,
-            asset_selection=[dg.AssetKey(["mart", "latest"])],
-            tags=tags,
-            raise_on_error=False,
-        )
+        tried = materialize(definitions, instance, "mart/latest", fails=True, tags=tags)
         assert "`vde plan prod --restate-model mart.latest`" in failure(tried)

@@ -13,14 +13,15 @@ import dagster as dg
 import pytest
 from dagster._core.execution.backfill import BulkActionStatus
 
+from tests.app.memory_world import bound
 from tests.orchestration.conftest import IN_MEMORY, START
+from tests.orchestration.launchpad import failure, materialize
 from tests.orchestration.served import instance_that_runs_in_this_process
-from tests.orchestration.test_assets import failure, materialize
 from tests.orchestration.test_backfills import Ranges, backfilled
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.apply.running import plan_run
-from vde_dagster.app.binding import Binding, bind_environment
+from vde_dagster.app.binding import Binding
 from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.evaluate.evaluation import evaluate
 from vde_dagster.app.plan.planning import plan_environment
@@ -57,16 +58,9 @@ def shared(applied: "Sample") -> "Sample":
     return applied
 
 
-def bound(sample: "Sample", environment: str = "dev") -> Binding:
-    binding = bind_environment(sample.project().services, environment)
-    assert binding is not None
-    return binding
-
-
 def recorded(services: Services, environment: str) -> dict[str, Any]:
     """All that the state and the catalog have of the versions that an environment shows."""
-    binding = bind_environment(services, environment)
-    assert binding is not None
+    binding = bound(services, environment)
     keys = {name: each.key for name, each in binding.snapshots.items() if not each.is_source}
     found: dict[str, Any] = {
         "ledger": services.state.ledger(keys.values()),
@@ -134,8 +128,7 @@ def test_a_plan_writes_nothing_whatever_its_options(shared: "Sample", options: P
 
 @pytest.mark.full
 def test_a_forward_only_edit_changes_no_column_of_the_table(shared: "Sample") -> None:
-    path = shared.folder / "models/staging/events.sql"
-    path.write_text(path.read_text().replace("amount * 2 AS", "landed_hour AS landed, amount AS"))
+    shared.edit("models/staging/events.sql", "amount * 2 AS", "landed_hour AS landed, amount AS")
     with untouched(shared):
         assert planned(shared, PlanOptions(forward_only=True)) == []
         assert planned(shared, PlanOptions(forward_only=True, restate=("staging.events",))) == []
@@ -172,7 +165,7 @@ def test_whoever_asks_for_one_model_is_refused(
     shared: "Sample", write: Callable[[Services, Binding], object]
 ) -> None:
     with untouched(shared), pytest.raises(Refused, match="prod, which owns it"):
-        write(shared.project().services, bound(shared))
+        write(shared.project().services, shared.bound("dev"))
 
 
 def test_the_location_of_dev_does_not_compute_what_production_lacks(
@@ -243,22 +236,20 @@ def test_a_restatement_from_the_launchpad_of_dev_writes_nothing_and_names_who_re
 def test_an_edit_in_the_location_of_dev_writes_its_own_version_alone(
     shared: "Sample", instance: dg.DagsterInstance
 ) -> None:
-    path = shared.folder / "models/mart/daily.sql"
-    path.write_text(path.read_text().replace("SUM(doubled)", "-SUM(doubled)"))
+    shared.edit("models/mart/daily.sql", "SUM(doubled)", "-SUM(doubled)")
     with untouched(shared):
         definitions = shared.definitions("dev")
         materialize(definitions, instance, "mart__dev/daily", "2024-01-01")
         materialize(definitions, instance, "mart__dev/total")
-    assert bound(shared).key(DAILY) != bound(shared, "prod").key(DAILY)
+    assert shared.bound("dev").key(DAILY) != shared.bound("prod").key(DAILY)
 
 
 @pytest.mark.full
 def test_what_dev_created_is_left_alone_once_production_shows_it(shared: "Sample") -> None:
     """Ownership moves with the promotion; after a rollback it is for whoever stores it next."""
-    path = shared.folder / "models/mart/daily.sql"
-    path.write_text(path.read_text().replace("SUM(doubled)", "-SUM(doubled)"))
+    shared.edit("models/mart/daily.sql", "SUM(doubled)", "-SUM(doubled)")
     shared.apply("dev")
-    own = str(bound(shared).key(DAILY))
+    own = str(shared.bound("dev").key(DAILY))
     services = shared.project().services
     apply_plan(services, plan_promotion(services, "dev", "prod"), lambda _: None)
     shared.land((200, 4.25, 1), *[(hour, hour + 0.5, 10) for hour in range(48, 72)], until=72)
@@ -274,10 +265,9 @@ def test_what_dev_created_is_left_alone_once_production_shows_it(shared: "Sample
 def test_of_two_environments_only_the_one_that_stored_a_version_writes_it(
     shared: "Sample",
 ) -> None:
-    path = shared.folder / "models/mart/daily.sql"
-    path.write_text(path.read_text().replace("SUM(doubled)", "-SUM(doubled)"))
+    shared.edit("models/mart/daily.sql", "SUM(doubled)", "-SUM(doubled)")
     shared.apply("dev")
     with untouched(shared, "dev"):
         assert planned(shared, PlanOptions(), "other") == []
         assert planned(shared, PlanOptions(restate=("mart.*",)), "other") == []
-    assert bound(shared, "other").key(DAILY) == bound(shared).key(DAILY)
+    assert shared.bound("other").key(DAILY) == shared.bound("dev").key(DAILY)

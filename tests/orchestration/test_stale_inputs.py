@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 import dagster as dg
 import pytest
 
-from tests.orchestration.test_assets import events, materialize
-from vde_dagster.app.binding import bind_environment
+from tests.app.memory_world import bound
+from tests.orchestration.launchpad import materialize
+from tests.orchestration.test_assets import events
 from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.core.names import ModelName
 
@@ -45,8 +46,7 @@ def test_a_step_says_which_of_its_inputs_are_behind_at_the_times_that_it_reads(
     assert reported("mart/total") == [None], "the day is as it would be computed now"
 
     services = applied.project().services
-    binding = bind_environment(services, "prod")
-    assert binding is not None
+    binding = bound(services)
     catch_up(services, binding, ModelName("staging", "events"))
     changed = "1 day of mart.daily: what it reads of staging.events has changed since"
     assert reported("mart/total") == [changed]

@@ -6,7 +6,6 @@ The project is applied without Dagster in these tests, as `vde` on another machi
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -15,8 +14,8 @@ import pytest
 from dagster._core.definitions.data_version import CachingStaleStatusResolver, StaleStatus
 from dagster._core.loader import LoadingContextForTest
 
-from tests.app.memory_world import PROJECT, RAW, MemoryWorld, bound, hour_of
-from tests.orchestration.automated_world import AutomatedWorld
+from tests.app.memory_world import PROJECT, RAW, bound, hour_of
+from tests.orchestration.automated_world import AutomatedWorld, in_production
 from tests.worlds.engine import MemoryEngine
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.catch_up.sessions import catch_up
@@ -39,25 +38,30 @@ if TYPE_CHECKING:
 DAILY = ModelName("mart", "daily")
 DAYS = ["2024-01-01", "2024-01-02"]
 SENSOR = "vde_status_{}"
-
-
-@pytest.fixture(scope="module")
-def kept() -> MemoryWorld:
-    """A world in production, with one event on each of two days; every test has a copy of it."""
-    return MemoryWorld()
+HOUR = timedelta(hours=1)
 
 
 @pytest.fixture
-def made(tmp_path: Path, instance: dg.DagsterInstance, kept: MemoryWorld) -> AutomatedWorld:
+def made(tmp_path: Path, instance: dg.DagsterInstance) -> AutomatedWorld:
     """A project in production; Dagster knows nothing of it."""
-    world = AutomatedWorld(tmp_path, instance, kept)
-    world.write(PROJECT)
-    if not kept.state.environments():
-        kept.land((5.5, 10), (30.5, 1), until=48)
-        world.apply()
-    world.world = kept.copied()
-    world.world.clock.advance(timedelta(hours=1))
+    world = in_production(tmp_path, instance, PROJECT)
+    world.world.clock.advance(HOUR)
     return world
+
+
+def settled_and_looked_at(world: AutomatedWorld) -> str:
+    """What a tick answers once Dagster may hear of all that was recorded."""
+    world.world.clock.advance(HOUR)
+    return look(world)
+
+
+DOUBLED = PROJECT["daily"].replace("SUM(amount) AS amount", "2 * SUM(amount) AS amount")
+
+
+def doubled_in_dev(world: AutomatedWorld) -> None:
+    """An edit that dev has computed."""
+    world.write({**PROJECT, "daily": DOUBLED})
+    world.apply("dev")
 
 
 def look(world: AutomatedWorld, environment: str = "prod") -> str:
@@ -148,8 +152,7 @@ def test_only_the_day_that_changed_is_reported_again(made: AutomatedWorld) -> No
     before = digests(made, DAILY)
     made.world.land((31.5, 5), until=48)
     made.apply()
-    made.world.clock.advance(timedelta(hours=1))
-    look(made)
+    settled_and_looked_at(made)
     after = digests(made, DAILY)
     assert after[0] == before[0]
     assert after[1] != before[1]
@@ -172,11 +175,9 @@ def test_what_a_promotion_brings_into_view_is_reported_to_production(
     made: AutomatedWorld,
 ) -> None:
     look(made)
-    doubled = PROJECT["daily"].replace("SUM(amount) AS amount", "2 * SUM(amount) AS amount")
-    made.write({**PROJECT, "daily": doubled})
-    made.apply("dev")
+    doubled_in_dev(made)
     made.apply("prod")  # computes nothing: dev did
-    made.world.clock.advance(timedelta(hours=1))
+    made.world.clock.advance(HOUR)
     assert set(not_fresh(made).values()) == {"STALE"}
     look(made)
     assert told(made, "mart/daily")[2:] == [*zip(DAYS, digests(made, DAILY), strict=True)]
@@ -190,8 +191,7 @@ def test_a_result_of_this_minute_is_left_to_the_run_that_reports_it(made: Automa
     made.apply()
     assert look(made).endswith("; the rest follows")
     assert len(told(made, "mart/daily")) == 2
-    made.world.clock.advance(timedelta(hours=1))
-    look(made)
+    settled_and_looked_at(made)
     assert len(told(made, "mart/daily")) == 3
 
 
@@ -227,8 +227,7 @@ def test_late_rows_fail_a_check_from_the_second_look_on_until_they_are_loaded(
     assert not passed
     assert "`vde run prod` computes it" in text
     made.apply()
-    made.world.clock.advance(timedelta(hours=1))
-    look(made)
+    settled_and_looked_at(made)
     assert results(made, "vde_not_stale")["staging/events"][0] is True
 
 
@@ -259,8 +258,7 @@ def test_late_rows_that_no_session_loads_fail_a_check_that_names_the_command_tha
     options = PlanOptions(restate=("staging.events",), start=hour_of(2), end=hour_of(3))
     plan = plan_environment(services, made.project().files.graph, "prod", options)
     apply_plan(services, plan, lambda _: None)
-    made.world.clock.advance(timedelta(hours=1))
-    look(made)
+    settled_and_looked_at(made)
     assert results(made, "vde_not_stale")["staging/events"][0]
 
 
@@ -289,32 +287,21 @@ def test_a_foreign_write_fails_a_check_at_once(made: AutomatedWorld) -> None:
     assert "somebody else wrote to it" in text
 
 
-def _lose_day(world: AutomatedWorld) -> None:
-    table = world.world.catalog.tables[daily(world).table]
-    table.columns = tuple(each for each in table.columns if each.name != "day")
-
-
-def _retype_day(world: AutomatedWorld) -> None:
-    table = world.world.catalog.tables[daily(world).table]
-    table.columns = tuple(
-        Column(name=each.name, type="string") if each.name == "day" else each
-        for each in table.columns
-    )
-
-
 @pytest.mark.full
 @pytest.mark.parametrize(
-    "change, said",
+    "kind, said",
     [
-        (_lose_day, "it lacks the column day (date), which is recorded"),
-        (_retype_day, "day is string, and date is recorded"),
+        (None, "it lacks the column day (date), which is recorded"),
+        ("string", "day is string, and date is recorded"),
     ],
 )
 def test_a_table_with_other_columns_fails_the_check_of_its_schema(
-    made: AutomatedWorld, change: Callable[[AutomatedWorld], None], said: str
+    made: AutomatedWorld, kind: str | None, said: str
 ) -> None:
     look(made)
-    change(made)
+    table = made.world.catalog.tables[daily(made).table]
+    rest = [each for each in table.columns if each.name != "day"]
+    table.columns = (*([Column(name="day", type=kind)] if kind else []), *rest)
     look(made)
     passed, text = results(made, "vde_schema")["mart/daily"]
     assert not passed
@@ -454,9 +441,7 @@ def test_a_plan_reports_at_its_end_what_its_views_show_and_it_did_not_compute(
     home = dagster_home(made.project().configuration)
     with dg.DagsterInstance.from_config(str(home)) as made.instance:
         look(made)
-        doubled = PROJECT["daily"].replace("SUM(amount) AS amount", "2 * SUM(amount) AS amount")
-        made.write({**PROJECT, "daily": doubled})
-        made.apply("dev")
+        doubled_in_dev(made)
         project = made.project()
         plan = plan_environment(project.services, project.files.graph, "prod")
         run_plan(project, plan, lambda _: None)

@@ -11,12 +11,13 @@ import dagster as dg
 import pytest
 
 from tests.app.memory_world import PROJECT
-from tests.orchestration.launchpad import Launchpad, made_in
+from tests.orchestration.launchpad import Launchpad, Make, materialize
 from tests.worlds.catalog import MemoryCatalog
 from tests.worlds.engine import MemoryEngine
 from vde_dagster.composition import VdeProject
 from vde_dagster.core.ledger.unit_of_work import Staged, Staging
 from vde_dagster.orchestration import step_log
+from vde_dagster.orchestration.metadata import FORCE
 from vde_dagster.orchestration.step_log import logged_progress
 from vde_dagster.ports.engine import EngineProgress, StageProgress
 
@@ -24,8 +25,7 @@ LIVE = "MODEL (name mart.live, kind MANAGED);\nSELECT COUNT(*) AS n FROM raw.eve
 
 
 @pytest.fixture
-def shop(tmp_path_factory: pytest.TempPathFactory, instance: dg.DagsterInstance) -> Launchpad:
-    make = made_in(lambda: tmp_path_factory.mktemp("project"), instance, {})
+def shop(make: Make) -> Launchpad:
     return make({**PROJECT, "live": LIVE})
 
 
@@ -40,31 +40,18 @@ def one(lines: list[str], start: str) -> str:
     return found
 
 
-def materialize(
-    shop: Launchpad, *key: str, partition: str | None = None, force: bool = False
-) -> list[str]:
-    job = shop.definitions().resolve_implicit_global_asset_job_def()
-    result = job.execute_in_process(
-        asset_selection=[dg.AssetKey(key)],
-        partition_key=partition,
-        instance=shop.instance,
-        tags={"vde/force": "true"} if force else {},
-    )
-    assert result.success
-    return said(shop, result)
-
-
 @pytest.mark.full
 def test_an_asset_run_says_what_it_reads_before_and_what_it_wrote_after(shop: Launchpad) -> None:
     shop.world.land((7.5, 5), until=48)
     shop.start("vde_automation", {"only_late_data": True})
-    lines = materialize(shop, "mart", "daily", partition="2024-01-01")
+    definitions = shop.definitions()
+    lines = said(shop, materialize(definitions, shop.instance, "mart/daily", "2024-01-01"))
     head = "mart.daily, 2024-01-01 to 2024-01-02: "
     before, after = (line for line in lines if line.startswith(head))
     assert before == f"{head}reads staging.events 2024-01-01 to 2024-01-02"
     assert after.startswith(f"{head}read staging.events 2024-01-01 to 2024-01-02 at Iceberg snap")
     assert "; wrote 1 row as Iceberg snapshot " in after
-    again = materialize(shop, "mart", "daily", partition="2024-01-02")
+    again = said(shop, materialize(definitions, shop.instance, "mart/daily", "2024-01-02"))
     assert "; reused, and nothing was computed: " in again[-1]
 
 
@@ -194,5 +181,8 @@ def test_lines_about_the_engine_are_in_the_log_of_runs(shop: Launchpad) -> None:
     assert "Spark's UI: http://driver:4040" in planned
     assert any(line.startswith("Spark: stage 7 has done 15 of 200 tasks") for line in planned)
     loaded_again = Working(shop.folder, shop.instance, shop.world)
-    lines = materialize(loaded_again, "mart", "totals", force=True)
+    by_force = {FORCE: "true"}
+    definitions = loaded_again.definitions()
+    done = materialize(definitions, shop.instance, "mart/totals", tags=by_force)
+    lines = said(shop, done)
     assert any(line.startswith("Spark: stage 7 has done 15 of 200 tasks") for line in lines)

@@ -37,6 +37,15 @@ def assets(definitions: dg.Definitions) -> dict[str, str]:
     return {"/".join(spec.key.path): spec.group_name or "" for spec in specs}
 
 
+@pytest.mark.parametrize("target", ["schema", "table", "catalog"])
+def test_keys_and_groups_are_those_of_the_views_of_the_environment(
+    sample: "Sample", target: str
+) -> None:
+    set_target(sample, target)
+    groups = dict(zip(places(sample, target), ["staging__dev", *["mart__dev"] * 2], strict=True))
+    assert assets(sample.definitions("dev")) == {"raw/events": "raw", **groups}
+
+
 def read(sample: "Sample", model: str) -> list[tuple[object, ...]]:
     answer = ask(sample.project(), f"SELECT * FROM {model}", environment="dev", limit=100)
     return sorted(tuple(row) for row in answer.rows)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.app.memory_world import PROJECT
-from tests.orchestration.launchpad import Launchpad, Make
-from tests.orchestration.test_assets import materialize
+from tests.orchestration.launchpad import Launchpad, Make, materialize
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.promote.taking import plan_rollback
 from vde_dagster.core.names import ModelName

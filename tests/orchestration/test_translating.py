@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import dagster as dg
 import pytest
 
-from tests.orchestration.test_checks import at_home, audited, materialize
-from vde_dagster.app.binding import bind_environment
+from tests.orchestration.served import at_home
+from tests.orchestration.test_checks import FIRST, audited, forced, materialized
 from vde_dagster.core.errors import ProjectInvalid, Refused
 from vde_dagster.core.names import ModelName
 from vde_dagster.orchestration.automation import AUTOMATION_JOB
@@ -29,6 +29,7 @@ EXAMPLES = {
     for text in re.findall(r"```python\n(.*?)```", DOCS, flags=re.DOTALL)
     for name in re.findall(r"^class (\w+)", text, flags=re.MULTILINE)
 }
+MODEL = "models/staging/events.sql"
 EVENTS, DAILY, PEOPLE, RAW = (
     dg.AssetKey(each.split("/"))
     for each in ("staging/events", "mart/daily", "mart/people", "raw/events")
@@ -40,8 +41,7 @@ def named(sample: Sample, *classes: str) -> None:
     texts = [EXAMPLES[each] for each in classes]
     together = f"class All({', '.join(classes)}):\n    pass\n"
     sample.write("translator.py", "\n\n".join([*texts, together]))
-    text = (sample.folder / "vde.yaml").read_text("utf-8")
-    sample.write("vde.yaml", text + "dagster:\n  translator: translator.All\n")
+    sample.configure("dagster: {translator: translator.All}\n")
 
 
 def specs(sample: Sample, environment: str = "prod") -> dict[dg.AssetKey, dg.AssetSpec]:
@@ -123,41 +123,16 @@ def test_checks_have_the_names_and_words_of_the_translator(sample: Sample) -> No
 
 
 @pytest.mark.full
-def test_an_asset_run_reports_translated_checks(
-    sample: Sample, instance: dg.DagsterInstance
-) -> None:
+def test_asset_runs_report_translated_checks(sample: Sample, instance: dg.DagsterInstance) -> None:
     audited(sample, refused=1)
     named(sample, "Checked")
     sample.apply()
-    assert materialize(sample, instance, "2024-01-01-00:00").success
+    materialized(sample, instance, FIRST)
     assert checks(instance, EVENTS) == PASSED
-
-
-@pytest.mark.full
-def test_a_refused_asset_run_fails_translated_checks(
-    sample: Sample, instance: dg.DagsterInstance
-) -> None:
+    sample.edit(MODEL, "is_in := (1)", "is_in := (20)")  # twice the amount of the first hour
     sample.apply()
-    audited(sample, refused=20)  # twice the amount of the first hour
-    named(sample, "Checked")
-    sample.apply()
-    assert not materialize(sample, instance, "2024-01-01-00:00", **{"vde/force": "true"}).success
+    forced(sample, instance)
     assert checks(instance, EVENTS) == REFUSED
-
-
-@pytest.mark.full
-def test_automation_reports_to_translated_assets_and_checks(
-    sample: Sample, instance: dg.DagsterInstance
-) -> None:
-    audited(sample, refused=1)
-    named(sample, "Prefixed", "Checked")
-    sample.apply()
-    sample.land((100, 24.5, 7), until=25)
-    job = sample.definitions().resolve_job_def(AUTOMATION_JOB)
-    done = job.execute_in_process(instance=instance)
-    written = {each.asset_key for each in done.get_asset_materialization_events()}
-    assert written == {EVENTS.with_prefix("warehouse")}
-    assert checks(instance, EVENTS.with_prefix("warehouse")) == PASSED
 
 
 @pytest.mark.full
@@ -173,16 +148,20 @@ def test_a_plan_of_vde_reports_to_translated_assets_and_checks(sample: Sample) -
         assert checks(instance, EVENTS.with_prefix("warehouse")) == PASSED
 
 
-def test_a_catch_up_of_vde_reports_to_translated_assets_and_checks(sample: Sample) -> None:
+@pytest.mark.parametrize("by", [pytest.param("a run", marks=pytest.mark.full), "a catch-up"])
+def test_late_rows_are_reported_to_translated_assets_and_checks(sample: Sample, by: str) -> None:
     audited(sample, refused=1)
     named(sample, "Prefixed", "Checked")
     sample.apply()
     sample.land((100, 3.25, 7), until=24)
     project = sample.project()
-    binding = bind_environment(project.services, "prod")
-    assert binding is not None
-    run_catch_up(project, binding, ModelName("staging", "events"))
     with at_home(project) as instance:
+        if by == "a run":
+            config = {"ops": {"run": {"config": {"only_late_data": True}}}}
+            job = sample.definitions().resolve_job_def(AUTOMATION_JOB)
+            assert job.execute_in_process(run_config=config, instance=instance).success
+        else:
+            run_catch_up(project, sample.bound(), ModelName("staging", "events"))
         assert set(instance.all_asset_keys()) == {EVENTS.with_prefix("warehouse")}
         assert checks(instance, EVENTS.with_prefix("warehouse")) == PASSED
 
@@ -202,31 +181,15 @@ def test_a_translator_that_is_not_there_is_refused(
 ) -> None:
     if file is not None:
         sample.write("translator.py", file)
-    text = (sample.folder / "vde.yaml").read_text("utf-8")
-    sample.write("vde.yaml", f"{text}dagster: {{translator: {path}}}\n")
+    sample.configure(f"dagster: {{translator: {path}}}\n")
     with pytest.raises(Refused, match=re.escape(words)) as caught:
         sample.definitions()
     assert "translator.OurTranslator" in caught.value.advice
-
-
-def test_a_plan_with_a_translator_that_is_not_there_writes_nothing(sample: Sample) -> None:
-    text = (sample.folder / "vde.yaml").read_text("utf-8")
-    sample.write("vde.yaml", f"{text}dagster: {{translator: nowhere.Ours}}\n")
     project = sample.project()
-    with pytest.raises(Refused, match="nowhere is neither"):
+    with pytest.raises(Refused, match=re.escape(words)):
         run_plan(project, sample.plan(project=project), lambda _: None)
     assert project.services.state.environment("prod") is None
     assert not project.services.state.lease_holder(environment_resource("prod"))
-
-
-def test_a_translator_whose_file_fails_is_a_problem_at_its_line(sample: Sample) -> None:
-    named(sample)
-    sample.write("translator.py", "a = 1\nb = a / 0\n")
-    with pytest.raises(ProjectInvalid) as caught:
-        sample.definitions()
-    (problem,) = caught.value.problems
-    assert str(problem.place) == "translator.py:2"
-    assert "division by zero" in problem.message
 
 
 CLASS = "from vde_dagster import VdeTranslator\n\nclass Ours(VdeTranslator):\n"
@@ -235,6 +198,8 @@ CLASS = "from vde_dagster import VdeTranslator\n\nclass Ours(VdeTranslator):\n"
 @pytest.mark.parametrize(
     "text,words",
     [
+        ("a = 1\nb = a / 0\n", "translator.py:2: "),
+        ("a = 'ä'".encode("latin-1"), "translator.py:1: this is no text in UTF-8"),
         (f"{CLASS}    def __init__(self, more):\n        pass\n", "without arguments: TypeError"),
         (
             f"{CLASS}    def get_asset_spec(self, data):\n        return 1 / 0\n",
@@ -245,18 +210,15 @@ CLASS = "from vde_dagster import VdeTranslator\n\nclass Ours(VdeTranslator):\n"
             f"{CLASS}    def get_asset_check_spec(self, data, spec):\n        return 1 / 0\n",
             "translator.py:5: dagster.translator: get_asset_check_spec of",
         ),
-        ("a = 'ä'".encode("latin-1"), "translator.py:1: this is no text in UTF-8"),
     ],
 )
 def test_a_translator_that_raises_is_a_problem_and_stops_a_plan_before_it_begins(
     sample: Sample, text: str | bytes, words: str
 ) -> None:
     audited(sample, refused=1)
-    (sample.folder / "translator.py").write_bytes(
-        text if isinstance(text, bytes) else text.encode()
-    )
-    settings = (sample.folder / "vde.yaml").read_text("utf-8")
-    sample.write("vde.yaml", f"{settings}dagster: {{translator: translator.Ours}}\n")
+    file = sample.folder / "translator.py"
+    file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    sample.configure("dagster: {translator: translator.Ours}\n")
     with pytest.raises(ProjectInvalid, match=re.escape(words)):
         sample.definitions()
     project = sample.project()
@@ -268,11 +230,8 @@ def test_a_translator_that_raises_is_a_problem_and_stops_a_plan_before_it_begins
 def test_a_module_that_raises_while_it_is_imported_is_a_problem(
     sample: Sample, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = tmp_path / "installed"
-    folder.mkdir()
-    (folder / "broken_translator.py").write_text("a = 1\nb = a / 0\n")
-    monkeypatch.syspath_prepend(str(folder))
-    settings = (sample.folder / "vde.yaml").read_text("utf-8")
-    sample.write("vde.yaml", f"{settings}dagster: {{translator: broken_translator.Ours}}\n")
+    (tmp_path / "broken_translator.py").write_text("a = 1\nb = a / 0\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    sample.configure("dagster: {translator: broken_translator.Ours}\n")
     with pytest.raises(ProjectInvalid, match=r"translator\.py:2: .* cannot be imported: Zero"):
         sample.definitions()

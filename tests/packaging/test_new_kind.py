@@ -158,32 +158,3 @@ def test_a_place_that_did_not_decide_is_named_when_it_is_run(
     assert "Expected code to be unreachable, but got: Rebuilt()" in done.stderr
     *_, called = re.findall(r'File "[^"]*/copy/([^"]+)", line', done.stderr)
     assert called == forgotten
-
-
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What mypy keeps of the copies, most of which is the same."""
-    return tmp_path_factory.mktemp("mypy")
-
-
-def typed(root: Path, cache: Path) -> dict[str, str]:
-    """What mypy finds in a copy of the package: the last error by file."""
-    shutil.copy(ROOT / "pyproject.toml", root)
-    done = subprocess.run(
-        [sys.executable, "-m", "mypy", "--cache-dir", cache, "vde_dagster"],
-        cwd=root,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return dict(re.findall(r"^([\w/.]+):\d+: error: (.+)$", done.stdout, flags=re.MULTILINE))
-
-
-@pytest.mark.full
-def test_the_types_name_every_place_that_has_to_decide(tmp_path: Path, cache: Path) -> None:
-    root = copied(tmp_path / "copy")
-    for name in (COLUMNS, ROWS):
-        shutil.copy(ROOT / name, root / name)
-    found = typed(root, cache)
-    assert set(found) == {COLUMNS, ROWS}
-    assert all('"assert_never" has incompatible type "Rebuilt"' in each for each in found.values())

@@ -21,14 +21,7 @@ def test_not_run(tmp_path: Path, require_all: str, status: int, outcome: str) ->
     (tmp_path / "test_one.py").write_text(
         "import pytest\n@pytest.mark.browser\ndef test_page(): raise AssertionError\n"
     )
-    options: list[str | Path] = [
-        "-c",
-        ROOT / "pyproject.toml",
-        "--rootdir",
-        tmp_path,
-        "-p",
-        "no:cacheprovider",
-    ]
+    options = f"-c {ROOT}/pyproject.toml --rootdir {tmp_path} -p no:cacheprovider".split()
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *options, tmp_path / "test_one.py"],
         env=os.environ | {"VDE_REQUIRE_ALL": require_all, "PATH": str(tmp_path)},

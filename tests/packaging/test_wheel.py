@@ -21,6 +21,9 @@ from packaging.utils import canonicalize_name
 from vde_dagster.cli.examples import EXAMPLES
 
 ROOT = Path(__file__).parents[2]
+in_a_checkout = pytest.mark.skipif(
+    not (ROOT / ".git").exists(), reason="not a git checkout: no list to compare to"
+)
 
 
 @pytest.fixture(scope="module")
@@ -49,9 +52,7 @@ def tracked(folder: str) -> set[str]:
     return {each for each in listed.stdout.split("\0") if each and (ROOT / each).is_file()}
 
 
-@pytest.mark.skipif(
-    not (ROOT / ".git").exists(), reason="not a git checkout: no list to compare to"
-)
+@in_a_checkout
 def test_the_wheel_holds_the_package_and_the_examples(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     examples = {f"vde_dagster/{each}" for name in EXAMPLES for each in tracked(f"examples/{name}")}
@@ -128,9 +129,7 @@ def imported(text: str) -> set[str]:
     return {each.partition(".")[0] for each in modules()}
 
 
-@pytest.mark.skipif(
-    not (ROOT / ".git").exists(), reason="not a git checkout: no list to compare to"
-)
+@in_a_checkout
 def test_the_source_distribution_is_complete(built: Path) -> None:
     (path,) = built.glob("vde_dagster-*.tar.gz")
     with tarfile.open(path) as archive:
@@ -167,10 +166,6 @@ def test_the_installed_package_finds_its_example(installed: Path, tmp_path: Path
     assert example == "True"
 
 
-@pytest.mark.skipif(
-    not (ROOT / "vde_dagster" / "cli" / "__init__.py").exists(),
-    reason="the command line is being written",
-)
 def test_the_installed_command_runs(installed: Path, tmp_path: Path) -> None:
     code = (
         "import sys; from importlib.metadata import entry_points;"

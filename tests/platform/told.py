@@ -13,7 +13,6 @@ import signal
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,11 +20,9 @@ from tests.cli.calling import call
 from tests.flights.lakes import OnSpark, unordered
 from tests.flights.test_environments_story import (
     FIRST,
-    LANDED_AT,
-    MARTS,
-    TIMES,
     Meaning,
-    hours,
+    a_non_breaking_edit,
+    built_and_shared,
     moved,
 )
 from tests.flights.world import DEPARTURES, HOUR
@@ -92,44 +89,12 @@ def story(lake: OnSpark) -> None:
     At the end a model is added whose function runs on workers, and all that is not used any more
     goes.
     """
-    meaning = Meaning()
-    built_and_shared(lake, meaning)
-    meaning = edited_and_promoted(lake, meaning)
+    meaning = a_non_breaking_edit(lake, built_and_shared(lake))
     late_data(lake, meaning)
     killed(lake, meaning)
     helped(lake)
     looked_at(lake)
     cleaned_up(lake)
-
-
-def built_and_shared(lake: OnSpark, meaning: Meaning) -> None:
-    """Production is built; dev shows all of it, and computes nothing."""
-    lake.land(FIRST)
-    staged = dict.fromkeys(TIMES, hours(FIRST))
-    once = dict.fromkeys(("staging.airlines", *MARTS), 1)
-    assert lake.plan("prod") == {**staged, **once}
-    assert lake.shown("prod") == meaning.rows(FIRST)
-    assert lake.plan("dev") == {}
-    assert lake.versions("dev") == lake.versions("prod")
-
-
-def edited_and_promoted(lake: OnSpark, meaning: Meaning) -> Meaning:
-    """A column more at the top of a chain: it alone is computed, and production only moves."""
-    edited = replace(meaning, landed_on=True)
-    before, heads = lake.versions("prod"), lake.heads("prod")
-    added = f"{LANDED_AT.replace(' --', ', --')}\n  CAST(event_landing_ts AS DATE) AS landed_on"
-    lake.edit(str(DEPARTURES), LANDED_AT, added)
-    assert lake.plan("dev") == {str(DEPARTURES): hours(FIRST)}
-    assert lake.rows("dev", DEPARTURES) == edited.rows(FIRST)[str(DEPARTURES)]
-    assert lake.heads("prod") == heads
-    assert lake.promote("dev") == {}
-    assert lake.shown("prod") == edited.rows(FIRST)
-    assert lake.rollback("prod") == {}
-    assert lake.versions("prod") == before
-    assert lake.rows("prod", DEPARTURES) == meaning.rows(FIRST)[str(DEPARTURES)]
-    assert lake.rollback("prod") == {}, "forward again"
-    assert lake.run("prod") == {}
-    return edited
 
 
 def late_data(lake: OnSpark, meaning: Meaning) -> None:
