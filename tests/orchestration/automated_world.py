@@ -75,11 +75,7 @@ class AutomatedWorld:
 
     def tick(self, sensor: str = "vde_automation_prod") -> list[dg.RunRequest] | str:
         """What one tick answers: runs to launch, or why none."""
-        definitions = self.definitions()
-        found = definitions.resolve_sensor_def(sensor)
-        with dg.build_sensor_context(instance=self.instance, definitions=definitions) as context:
-            answer = found.evaluate_tick(context)
-        return answer.skip_message or list(answer.run_requests or [])
+        return tick(self.definitions(), self.instance, sensor)
 
     def request(self, sensor: str = "vde_automation_prod") -> dg.RunRequest:
         """The one run that a tick requests."""
@@ -96,15 +92,35 @@ class AutomatedWorld:
 
     def launch(self, request: dg.RunRequest, *, fails: bool = False) -> dg.ExecuteInProcessResult:
         """Execute a run that was requested."""
-        job = self.definitions().resolve_job_def(request.job_name or "")
-        result = job.execute_in_process(
-            run_config=request.run_config,
-            tags=dict(request.tags),
-            instance=self.instance,
-            raise_on_error=False,
-        )
-        assert result.success is not fails
-        return result
+        return launch(self.definitions(), self.instance, request, fails=fails)
+
+
+def tick(
+    definitions: dg.Definitions, instance: dg.DagsterInstance, sensor: str
+) -> list[dg.RunRequest] | str:
+    """What one tick of a sensor answers: runs to launch, or why none."""
+    found = definitions.resolve_sensor_def(sensor)
+    with dg.build_sensor_context(instance=instance, definitions=definitions) as context:
+        answer = found.evaluate_tick(context)
+    return answer.skip_message or list(answer.run_requests or [])
+
+
+def launch(
+    definitions: dg.Definitions,
+    instance: dg.DagsterInstance,
+    request: dg.RunRequest,
+    *,
+    fails: bool = False,
+) -> dg.ExecuteInProcessResult:
+    """Execute a run that was requested."""
+    result = definitions.resolve_job_def(request.job_name or "").execute_in_process(
+        run_config=request.run_config,
+        tags=dict(request.tags),
+        instance=instance,
+        raise_on_error=False,
+    )
+    assert result.success is not fails
+    return result
 
 
 def opened(folder: Path, world: MemoryWorld) -> VdeProject:

@@ -10,20 +10,19 @@ import re
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import dagster as dg
 import pytest
 
-from tests.app.memory_world import DAILY
 from tests.app.memory_world import PROJECT as MODELS
-from tests.orchestration.conftest import applied_on_spark
+from tests.orchestration.automated_world import tick
 from tests.orchestration.launchpad import Launchpad, Make, run_of
 from tests.orchestration.served import instance_that_runs_in_this_process, served
 from vde_dagster.ports.state import environment_resource
 
 if TYPE_CHECKING:
-    from tests.orchestration.conftest import Sample
+    pass
 
 HOURLY = """
 MODEL (name core.hourly, kind INCREMENTAL_BY_TIME_RANGE (time_column at), cron '@hourly');
@@ -36,7 +35,6 @@ SELECT CASE WHEN MAX(amount) > 100 THEN CAST('too much' AS INT) ELSE MAX(amount)
 FROM mart.daily
 """
 BELOW = "MODEL (name mart.below, kind FULL);\nSELECT amount AS amount FROM mart.picky"
-LIVE = "MODEL (name mart.live, kind MANAGED);\nSELECT COUNT(*) AS n FROM raw.events"
 PROJECT = {**MODELS, "hourly": HOURLY}
 NOTHING = "prod is up to date"
 
@@ -213,50 +211,9 @@ def test_models_with_late_data_have_one_launcher(automated: Launchpad) -> None:
 
 
 def test_an_environment_that_shows_nothing_yet_is_reported(automated: Launchpad) -> None:
-    definitions = automated.definitions("dev")
-    sensor = definitions.resolve_sensor_def("vde_automation_dev")
-    with dg.build_sensor_context(instance=automated.instance, definitions=definitions) as context:
-        answer = sensor.evaluate_tick(context)
-    assert (answer.skip_message or "").startswith("dev shows nothing yet: run `vde plan dev`")
-
-
-TARGETS = """
-query ($key: AssetKeyInput!) {
-  assetNodeOrError(assetKey: $key) {
-    ... on AssetNode {
-      targetingInstigators { ... on Sensor { name sensorState { status } } }
-    }
-  }
-}
-"""
-
-
-@pytest.mark.full
-def test_the_page_of_each_asset_that_automation_launches_names_its_sensor(
-    make: Make,
-) -> None:
-    """As Dagster's UI asks for it; it says "No automations found" where the answer is empty."""
-    from dagster_graphql.schema import create_schema
-
-    weekly = DAILY.replace("mart.daily", "mart.weekly").replace("'@daily'", "'@weekly'")
-    automated = make({**PROJECT, "weekly": weekly, "live": LIVE})
-    schema = create_schema()
-    with served(automated.definitions(), automated.instance) as process:
-        request = process.create_request_context()
-
-        def sensors(*key: str) -> list[tuple[str, str]]:
-            found: Any = schema.execute(
-                TARGETS, context_value=request, variable_values={"key": {"path": list(key)}}
-            )
-            assert not found.errors
-            node = found.data["assetNodeOrError"]
-            return [(e["name"], e["sensorState"]["status"]) for e in node["targetingInstigators"]]
-
-        ours = [("vde_automation_prod", "STOPPED")]
-        for name in ("events", "hourly", "daily", "totals", "weekly", "live"):
-            schema_of = {"events": "staging", "hourly": "core"}.get(name, "mart")
-            assert sensors(schema_of, name) == ours
-        assert sensors("mart", "people") == []  # a view is made by a plan
+    answer = tick(automated.definitions("dev"), automated.instance, "vde_automation_dev")
+    assert isinstance(answer, str)
+    assert answer.startswith("dev shows nothing yet: run `vde plan dev`")
 
 
 @pytest.mark.full
@@ -312,34 +269,3 @@ def test_dagsters_daemon_launches_what_lands_once_when_the_sensor_is_switched_on
         assert run.is_success
         assert run.tags["vde/automation"] == "automated/prod"
         assert run.tags["dagster/sensor_name"] == "vde_automation_prod"
-
-
-@pytest.mark.full  # the same in memory is above, a session on Spark in test_runs.py
-@pytest.mark.spark
-@applied_on_spark
-def test_on_spark_and_iceberg_a_late_hour_reaches_its_day_in_one_run(
-    applied: Sample, instance: dg.DagsterInstance
-) -> None:
-    definitions = applied.definitions()
-    sensor = definitions.resolve_sensor_def("vde_automation_prod")
-
-    def tick() -> dg.RunRequest | str:
-        with dg.build_sensor_context(instance=instance, definitions=definitions) as context:
-            answer = sensor.evaluate_tick(context)
-        requests = answer.run_requests or []
-        return requests[0] if requests else answer.skip_message or ""
-
-    assert tick() == NOTHING
-    applied.land((100, 3.25, 7), (101, 24.5, 1), until=25)
-    request = tick()
-    assert isinstance(request, dg.RunRequest)
-    result = definitions.resolve_job_def("vde_automation").execute_in_process(
-        tags=dict(request.tags), instance=instance
-    )
-    assert partitions(result) == {
-        "staging/events": ["2024-01-01-03:00", "2024-01-02-00:00"],
-        "mart/daily": ["2024-01-01"],
-    }
-    # Twice each amount: 10 to 33, and the late 7.
-    assert [row[1:] for row in applied.rows("mart.daily")] == [(25, 2 * (sum(range(10, 34)) + 7))]
-    assert tick() == NOTHING

@@ -213,6 +213,8 @@ def test_schedules_are_stopped_unless_their_cron_is_in_the_settings(shop: Launch
         "vde_janitor_schedule": ("0 3 * * *", status.STOPPED),
         "vde_maintain_schedule": ("0 4 * * *", status.STOPPED),
     }
+    assert not shop.definitions("dev").schedules
+    dg.Definitions.validate_loadable(shop.definitions())
     configured(shop, "clean_up: {schedule: '30 2 * * mon-fri'}\nmaintain: {schedule: '@daily'}")
     janitors, maintain = (
         schedule(shop, f"vde_{name}_schedule") for name in ("janitor", "maintain")
@@ -220,17 +222,6 @@ def test_schedules_are_stopped_unless_their_cron_is_in_the_settings(shop: Launch
     assert (janitors.cron_schedule, maintain.cron_schedule) == ("30 2 * * mon-fri", "@daily")
     assert {janitors.default_status, maintain.default_status} == {status.RUNNING}
     assert {janitors.execution_timezone, maintain.execution_timezone} == {"UTC"}
-
-
-@pytest.mark.full
-def test_every_code_location_has_the_jobs_and_production_s_alone_the_schedules(
-    shop: Launchpad,
-) -> None:
-    for environment in ("prod", "dev"):
-        assert {"vde_janitor", "vde_maintain"} <= shop.jobs(environment)
-    assert len([*(shop.definitions().schedules or ())]) == 2
-    assert not shop.definitions("dev").schedules
-    dg.Definitions.validate_loadable(shop.definitions())
 
 
 def test_a_project_that_nothing_was_planned_in_is_cleaned_up_without_a_word(

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 import dagster as dg
 import pytest
 
+from tests.orchestration.automated_world import launch, tick
 from tests.orchestration.lifecycle_landing import EXAMPLE, landing
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.binding import bind_environment
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.spark, pytest.mark.full]  # in memory: tests/app/catch_up
 
 SENSOR: Final = "vde_late_data_prod"
-QUIET: Final = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 STATE: Final = "lifecycle.account_state"
 CANCELS: Final = "lifecycle.cancels"
 
@@ -71,18 +71,10 @@ class Lifecycle:
         plan = plan_environment(services, self.project.files.graph, "prod")
         apply_plan(services, plan, lambda _: None)
 
-    def tick(self) -> list[dg.RunRequest] | str:
-        sensor = self.definitions.resolve_sensor_def(SENSOR)
-        with dg.build_sensor_context(
-            instance=self.instance, definitions=self.definitions
-        ) as context:
-            answer = sensor.evaluate_tick(context)
-        return answer.skip_message or list(answer.run_requests or [])
-
     def until_quiet(self) -> list[set[str]]:
         """Tick, and execute what is requested, until a tick requests nothing: models by run."""
         done: list[set[str]] = []
-        while not isinstance(requests := self.tick(), str):
+        while not isinstance(requests := tick(self.definitions, self.instance, SENSOR), str):
             assert len(done) < 9, "it does not come to rest"
             (request,) = requests
             done.append(self.run(request))
@@ -90,11 +82,7 @@ class Lifecycle:
 
     def run(self, request: dg.RunRequest) -> set[str]:
         """Execute a run; the models of which it wrote rows."""
-        job = self.definitions.resolve_job_def(request.job_name or "")
-        result = job.execute_in_process(
-            run_config={**request.run_config, **QUIET}, tags=request.tags, instance=self.instance
-        )
-        assert result.success
+        result = launch(self.definitions, self.instance, request)
         keys = (each.asset_key for each in result.get_asset_materialization_events())
         return {".".join(each.path) for each in keys if each is not None}
 
@@ -229,15 +217,3 @@ def test_what_the_sessions_did_can_be_queried_in_sql(life: Lifecycle) -> None:
     )
     assert [row[0] for row in marks.rows] == ["lifecycle.cancel_requests", "raw.cancels"]
     assert all(row[1] for row in marks.rows)
-    uris = ask(
-        life.project,
-        "SELECT uri.source, SUM(uri.rows) FROM vde_meta.late_sessions "
-        "LATERAL VIEW EXPLODE(processing_uris) AS uri "
-        "WHERE process_name = 'lifecycle.signups' GROUP BY uri.source",
-        environment="prod",
-        limit=99,
-    )
-    late = sum(len(each.events.get("signups", ())) for each in landing.DELIVERIES[1:])
-    (row,) = uris.rows
-    assert row[0] == "raw.signups"
-    assert 0 < int(str(row[1])) <= late

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import logging
 import os
-import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -19,16 +16,14 @@ import pytest
 from dagster._core.events import EngineEventData
 from dagster._core.scheduler.instigation import InstigatorType
 
-from tests.dagster_server import end_group, group
 from tests.orchestration.served import served
 from vde_dagster.orchestration import home
-from vde_dagster.orchestration._unpublished import GRPC_INFO_TAG, process_of
+from vde_dagster.orchestration._unpublished import GRPC_INFO_TAG
 from vde_dagster.orchestration.home import dagster_home
 from vde_dagster.orchestration.run_launcher import PROCESS, VdeRunLauncher
 from vde_dagster.project.configuration import Configuration
 from vde_dagster.state.processes import Process, this_process
 
-SECONDS: Final = 300.0
 LOCAL: Final = {GRPC_INFO_TAG: '{"host": "localhost", "socket": "/tmp/none"}'}
 REMOTE: Final = {GRPC_INFO_TAG: '{"host": "prod-code", "port": 4001}'}
 
@@ -186,96 +181,3 @@ def test_dagster_forgets_old_ticks_of_sensors_and_schedules(project: Configurati
                 "FAILURE": 30,
                 "SUCCESS": 90,
             }
-
-
-CODE: Final = """
-import time
-import dagster as dg
-
-@dg.op
-def wait():
-    time.sleep(3600)
-
-@dg.job(executor_def=dg.in_process_executor)
-def sleep():
-    wait()
-
-defs = dg.Definitions(jobs=[sleep])
-"""
-IN_VDE: Final = """
-import sys
-sys.path.insert(0, sys.argv[2])
-from definitions import sleep
-from pathlib import Path
-from vde_dagster.composition import VdeProject
-from vde_dagster.orchestration.jobs import _Errors, _execute
-from vde_dagster.project.configuration import Configuration
-project = VdeProject(Configuration(folder=Path(sys.argv[1]), name="shop"))
-from unittest.mock import patch
-with patch("vde_dagster.orchestration.jobs._QUIET", {}):
-    _execute(project, sleep, _Errors(), {})
-"""
-
-
-@contextmanager
-def daemon(folder: Path) -> Iterator[None]:
-    """Dagster's daemon in a process of its own, which looks each second."""
-    with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "dagster._daemon", "run", "-w", "workspace.yaml"],
-            cwd=folder,
-            env={**os.environ, "DAGSTER_HOME": str(folder / ".vde" / "dagster")},
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
-        try:
-            yield
-        finally:
-            end_group(process)
-
-
-def one_run(instance: dg.DagsterInstance, status: dg.DagsterRunStatus, log: Path) -> dg.DagsterRun:
-    """The only run of an instance once it has a status."""
-    until = time.monotonic() + SECONDS
-    while True:
-        runs = instance.get_runs()
-        assert len(runs) <= 1
-        if runs and runs[0].status is status:
-            return runs[0]
-        assert time.monotonic() < until, (runs, log.read_text() if log.exists() else "")
-        time.sleep(0.2)
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("by", ["vde", "the daemon"])
-def test_a_run_that_is_killed_with_all_that_watched_it_is_failed_by_dagsters_daemon(
-    tmp_path: Path, by: str
-) -> None:
-    project = Configuration(folder=tmp_path, name="shop")
-    settings = dagster_home(project) / "dagster.yaml"
-    settings.write_text(settings.read_text().replace("seconds: 30", "seconds: 1"))
-    (tmp_path / "definitions.py").write_text(CODE)
-    (tmp_path / "workspace.yaml").write_text("load_from: [{python_file: definitions.py}]\n")
-    environment = {**os.environ, "DAGSTER_HOME": str(settings.parent)}
-    log = tmp_path / "log"
-    with dg.DagsterInstance.from_config(str(settings.parent)) as instance, daemon(tmp_path):
-        if by == "vde":
-            command = ["-c", IN_VDE, str(tmp_path), str(tmp_path)]
-        else:
-            command = ["-m", "dagster", "job", "launch", "-w", "workspace.yaml", "-j", "sleep"]
-        starter = subprocess.Popen(
-            [sys.executable, *command], cwd=tmp_path, env=environment, start_new_session=True
-        )
-        run = one_run(instance, dg.DagsterRunStatus.STARTED, log)
-        known = process_of(instance, run.run_id)
-        assert known is not None
-        pid, _ = known
-        server = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-        for each in [starter.pid] if by == "vde" else [server, pid]:
-            os.kill(each, signal.SIGKILL)
-        starter.wait()
-        one_run(instance, dg.DagsterRunStatus.FAILURE, log)
-    for each in group(starter.pid):
-        with suppress(ProcessLookupError):
-            os.kill(each, signal.SIGKILL)

@@ -9,6 +9,7 @@ import dagster as dg
 import pytest
 
 from tests.app.memory_world import RAW, bound
+from tests.orchestration.automated_world import launch, tick
 from tests.orchestration.conftest import START, InMemory, applied_on_spark, sample_on_spark
 from tests.orchestration.launchpad import latest, run_of
 from tests.orchestration.served import at_home
@@ -22,6 +23,8 @@ from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import Interval
 from vde_dagster.orchestration.home import dagster_home
 from vde_dagster.orchestration.jobs import run_catch_up, run_plan
+from vde_dagster.orchestration.run_launcher import PROCESS
+from vde_dagster.state.processes import this_process
 
 if TYPE_CHECKING:
     from tests.orchestration.conftest import Sample
@@ -31,36 +34,6 @@ pytestmark = pytest.mark.spark
 SENSOR = "vde_late_data_prod"
 EVENTS_NAME, DAILY_NAME = ModelName("staging", "events"), ModelName("mart", "daily")
 DAY = Interval(START, START + timedelta(days=1))
-
-
-def tick(definitions: dg.Definitions, instance: dg.DagsterInstance) -> dg.SensorResult | str:
-    """What one tick answers: runs to launch, or why none."""
-    sensor = definitions.resolve_sensor_def(SENSOR)
-    with dg.build_sensor_context(instance=instance, definitions=definitions) as context:
-        answer = sensor.evaluate_tick(context)
-    if answer.skip_message:
-        return answer.skip_message
-    return dg.SensorResult(run_requests=list(answer.run_requests or []))
-
-
-def launch(
-    definitions: dg.Definitions,
-    instance: dg.DagsterInstance,
-    request: dg.RunRequest,
-    *,
-    fails: bool = False,
-) -> dg.ExecuteInProcessResult:
-    result = definitions.resolve_job_def(request.job_name or "").execute_in_process(
-        run_config=request.run_config, tags=request.tags, instance=instance, raise_on_error=False
-    )
-    assert result.success is not fails
-    return result
-
-
-def the_request(answer: dg.SensorResult | str) -> dg.RunRequest:
-    assert isinstance(answer, dg.SensorResult), answer
-    (request,) = answer.run_requests or ()
-    return request
 
 
 def ids(sample: Sample, view: str = "staging.events") -> list[int]:
@@ -73,9 +46,10 @@ def test_one_tick_finds_a_late_hour_and_one_run_appends_it_once(
     applied: Sample, instance: dg.DagsterInstance
 ) -> None:
     definitions = applied.definitions()
-    assert tick(definitions, instance) == "with late data, prod is up to date"
+    assert tick(definitions, instance, SENSOR) == "with late data, prod is up to date"
     applied.land((100, 3.25, 7), (101, 24.5, 1), until=25)
-    request = the_request(tick(definitions, instance))
+    (request,) = tick(definitions, instance, SENSOR)
+    assert isinstance(request, dg.RunRequest)
     result = launch(definitions, instance, request)
     run = run_of(instance, result.run_id)
     assert run.tags["vde/environment"] == "prod"
@@ -91,7 +65,7 @@ def test_one_tick_finds_a_late_hour_and_one_run_appends_it_once(
     assert late.metadata["vde/late_rows_session"].value == 2
     assert late.metadata["vde/processing_uris"].value == [{"landed_hour": 25}]
     assert (late.tags or {})["dagster/data_version"] == late.metadata["vde/dsha"].value
-    assert isinstance(tick(definitions, instance), str)
+    assert isinstance(tick(definitions, instance, SENSOR), str)
     # The same request again, by whatever accident, loads nothing.
     launch(definitions, instance, request)
     assert ids(applied) == [*range(24), 100, 101]
@@ -124,6 +98,7 @@ def test_a_plan_is_one_run_whose_events_a_dagster_of_the_same_home_shows(
         assert run.is_success
         assert (run.tags["vde/environment"], run.tags["vde/plan"]) == ("prod", plan.plan_id)
         assert run.tags["vde/project"] == project.configuration.name
+        assert run.tags[PROCESS] == this_process().as_json(), "whoever kills it ends it"
         records = instance.fetch_materializations(
             dg.AssetKey(["staging", "events"]), limit=100
         ).records
@@ -245,10 +220,10 @@ def test_a_tick_moves_the_mark_beyond_a_compaction(
     key, source = binding.key(EVENTS_NAME), ModelName("raw", "events")
     before = services.state.marks(key)[source]
     compact(applied)
-    assert tick(applied.definitions(), instance) == "with late data, prod is up to date"
+    assert tick(applied.definitions(), instance, SENSOR) == "with late data, prod is up to date"
     after = services.state.marks(key)[source]
     assert after.sequence_number > before.sequence_number
-    assert tick(applied.definitions(), instance) == "with late data, prod is up to date"
+    assert tick(applied.definitions(), instance, SENSOR) == "with late data, prod is up to date"
     assert services.state.marks(key)[source] == after
 
 

@@ -9,6 +9,7 @@ import dagster as dg
 import pytest
 
 from tests.app.memory_world import bound
+from tests.orchestration.conftest import applied_on_spark
 from tests.orchestration.launchpad import failure, materialize
 from tests.orchestration.test_assets import events
 from vde_dagster.core.names import ModelName
@@ -59,6 +60,8 @@ def test_a_run_loads_what_is_missing_and_nothing_that_is_loaded(
     assert applied.rows("mart.latest") == [(0, 49), (1, 47), (2, 48)]
 
 
+@pytest.mark.full
+@applied_on_spark
 def test_a_step_that_ended_after_it_was_recorded_is_tried_again_without_loading_twice(
     applied: Sample, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:

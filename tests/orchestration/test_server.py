@@ -7,8 +7,6 @@ import runpy
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import dagster as dg
@@ -16,15 +14,12 @@ import pytest
 import yaml
 
 from tests.cli.calling import OURS, call
-from tests.dagster_server import ask, end_group, free_port, until_loaded
+from tests.dagster_server import end_group, free_port, until_loaded
 from vde_dagster.cli.copying import copy_project
 from vde_dagster.composition import VdeProject
 from vde_dagster.orchestration.home import check_home
 
 REPOSITORY = Path(__file__).parents[2]
-PROGRAM = Path(sys.executable).parent / "dagster"
-ASSETS = """{ assetNodes { assetKey { path } opVersion kinds groupName isPartitioned
-  dependencyKeys { path } repository { location { name } } } }"""
 SETTINGS = "telemetry:\n  enabled: false\nnux:\n  enabled: false\n"
 
 
@@ -65,24 +60,6 @@ def test_both_locations_of_the_walk_through_load(
         assert {f"{schema}/account_state", f"{schema}/cancels", "raw/cancels"} <= keys
         sensors = {sensor.name for sensor in found.sensors}
         assert f"vde_late_data_{each['location_name']}" in sensors
-
-
-@pytest.mark.full  # that they load is seen above
-def test_dagster_dev_serves_both_locations_of_this_repository(tmp_path: Path) -> None:
-    with dagster_dev(tmp_path) as (address, process):
-        locations = until_loaded(address, process, tmp_path / "log")
-        assert locations == {"prod", "dev"}
-        nodes = ask(address, ASSETS)["assetNodes"]
-        keys = {"/".join(node["assetKey"]["path"]): node for node in nodes}
-        assert {"mart/carrier_delays", "mart__dev/carrier_delays", "raw/departures"} <= set(keys)
-        flights = keys["core/flights"]
-        assert flights["opVersion"]
-        assert flights["isPartitioned"]
-        assert {"pyspark", "iceberg", "sql"} == set(flights["kinds"])
-        assert ["staging", "departures"] in [each["path"] for each in flights["dependencyKeys"]]
-    log = (tmp_path / "log").read_text()
-    assert "BetaWarning" not in log
-    assert "DAGSTER_HOME is not set" not in log
 
 
 def test_dagster_dev_without_a_home_says_what_to_export_once_for_both_locations(
@@ -153,26 +130,6 @@ def test_a_ui_that_a_script_put_in_the_background_stops_on_sigterm(tmp_path: Pat
         assert "Dagster services shut down." in log.read_text()
     finally:
         end_group(process)
-
-
-@contextmanager
-def dagster_dev(folder: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
-    """A server in a process group of its own; no process of it is left afterwards."""
-    port = free_port()
-    where = ("-h", "127.0.0.1", "-p", str(port))
-    with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(
-            [str(PROGRAM), "dev", "-w", str(REPOSITORY / "workspace.yaml"), *where],
-            cwd=folder,
-            env=_environment(folder),
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-        try:
-            yield f"http://127.0.0.1:{port}/graphql", process
-        finally:
-            end_group(process)
 
 
 def _environment(folder: Path) -> dict[str, str]:

@@ -9,7 +9,6 @@ import pytest
 
 from tests.state.builders import KEY, MINUTE, change, intent, mark, publication, publish, session
 from tests.state.test_listing_contract import STATELESS
-from vde_dagster.core.clean_up.pinning import Named
 from vde_dagster.core.errors import Refused
 from vde_dagster.ports.state import State, version_resource
 from vde_dagster.state import old_detail
@@ -32,29 +31,6 @@ def published(state: State, *work_ids: str) -> list[bool]:
     return [found[each].publication is not None for each in work_ids]
 
 
-def snapshots(state: State) -> Named:
-    """What names Iceberg snapshots."""
-    found = state.named_snapshots()
-    return replace(found, works=tuple(sorted(found.works, key=lambda each: each.work_id)))
-
-
-@pytest.mark.full
-def test_what_old_work_published_is_stored_once_and_that_is_in_the_ledger(state: State) -> None:
-    for number in range(3):
-        load(state, f"w{number}", number)
-    before = state.ledger([KEY])
-    intents = {each: work.intent for each, work in state.works(["w0", "w1", "w2"]).items()}
-    assert state.prune(timedelta(days=1)) == 0
-    assert published(state, "w0", "w1", "w2") == [True, True, True]
-    named = snapshots(state)
-    state.prune(NOW)
-    assert published(state, "w0", "w1", "w2") == [False, False, True], "the last one stays"
-    assert state.ledger([KEY]) == before
-    assert {each: work.intent for each, work in state.works(intents).items()} == intents
-    assert state.heads([KEY]) == {KEY: 2**62}
-    assert snapshots(state) == named, "the same Iceberg snapshots are kept"
-
-
 def test_an_old_session_keeps_what_it_loaded_and_not_what_it_was_decided_from(state: State) -> None:
     for number in range(2):
         load(state, f"s{number}", number, late=True)
@@ -64,22 +40,6 @@ def test_an_old_session_keeps_what_it_loaded_and_not_what_it_was_decided_from(st
     assert published(state, "s0", "s1") == [True, True]
     assert state.question("s0") is None
     assert state.question("s1") == STATELESS, "the last one can be explained and decided again"
-
-
-def test_a_session_that_audits_refused_keeps_what_it_was_decided_from(state: State) -> None:
-    """A person may still accept it, and then the same has to be pending."""
-    refused = replace(session(), question=STATELESS)
-    for work_id in ("s0", "s1"):
-        lease = state.acquire_lease(version_resource(KEY), holder="w", ttl=MINUTE)
-        state.record_intent(intent(work_id, late=refused), lease=lease)
-        state.abandon(work_id, reason="bad", lease=lease, refused=publication())
-        state.release_lease(lease)
-    load(state, "s2", 2, late=True)
-    load(state, "s3", 3, late=True)
-    state.prune(NOW, branches=["s0"])
-    found = {each: state.question(each) for each in ("s0", "s1", "s2", "s3")}
-    assert found == {"s0": STATELESS, "s1": STATELESS, "s2": None, "s3": STATELESS}
-    assert published(state, "s0", "s1", "s2", "s3") == [True] * 4
 
 
 def test_what_was_recorded_long_ago_can_be_recorded_again(state: State) -> None:

@@ -290,18 +290,3 @@ def test_a_copy_of_a_catalogs_own_file_is_whole_when_the_process_has_ended(tmp_p
         shutil.copyfile(tmp_path / "c.db", tmp_path / "copied.db")
     with closing(sqlite3.connect(tmp_path / "copied.db")) as connection:
         assert connection.execute(names).fetchall() == [("first",), ("second",)]
-
-
-@pytest.mark.full
-def test_a_log_that_another_process_reads_is_left_to_it(tmp_path: Path) -> None:
-    path = made(tmp_path / "lake.db")
-    with closing(sqlite3.connect(path)) as reader:
-        reader.execute("BEGIN")
-        before = reader.execute("SELECT COUNT(*) FROM vde_snapshots").fetchone()
-        subprocess.run([sys.executable, "-c", WRITER, str(path), "ends"], check=True)
-        assert reader.execute("SELECT COUNT(*) FROM vde_snapshots").fetchone() == before
-        reader.execute("COMMIT")
-        after = reader.execute("SELECT COUNT(*) FROM vde_snapshots").fetchone()
-    assert after >= before
-    with closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
