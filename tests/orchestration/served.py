@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
@@ -48,6 +48,64 @@ def launched(process: Any, mutation: str, **variables: object) -> dict[str, Any]
     (answer,) = done.data.values()
     assert answer["__typename"] in {"LaunchRunSuccess", "LaunchBackfillSuccess"}, answer
     return dict(answer)
+
+
+_LAUNCH = """
+mutation ($params: ExecutionParams!) {
+  launchRun(executionParams: $params) {
+    __typename
+    ... on LaunchRunSuccess { run { runId } }
+    ... on RunConfigValidationInvalid { errors { message } }
+    ... on PythonError { message }
+  }
+}
+"""
+_REPEAT = """
+mutation ($run: String!, $strategy: ReexecutionStrategy!) {
+  launchRunReexecution(reexecutionParams: {parentRunId: $run, strategy: $strategy}) {
+    __typename
+    ... on LaunchRunSuccess { run { runId } }
+    ... on PythonError { message }
+  }
+}
+"""
+
+
+def repository_of(process: Any) -> Any:
+    """The repository of the one code location."""
+    (location,) = process.create_request_context().code_locations
+    (repository,) = location.get_repositories().values()
+    return repository
+
+
+def launch_run(
+    process: Any,
+    job: str = "__ASSET_JOB",
+    *,
+    assets: Sequence[str] = (),
+    config: Mapping[str, object] | None = None,
+    tags: Mapping[str, str] | None = None,
+) -> str:
+    """Launch a job, or materialize assets, as the UI does; the run's id."""
+    repository = repository_of(process)
+    params = {
+        "selector": {
+            "repositoryLocationName": "prod",
+            "repositoryName": repository.name,
+            "jobName": job,
+            **({"assetSelection": [{"path": key.split("/")} for key in assets]} if assets else {}),
+        },
+        "runConfigData": config or {},
+        "executionMetadata": {
+            "tags": [{"key": key, "value": value} for key, value in (tags or {}).items()]
+        },
+    }
+    return str(launched(process, _LAUNCH, params=params)["run"]["runId"])
+
+
+def repeat(process: Any, run_id: str, strategy: str = "ALL_STEPS") -> str:
+    """Execute a run again, as a click in Dagster's UI does; the id of the new one."""
+    return str(launched(process, _REPEAT, run=run_id, strategy=strategy)["run"]["runId"])
 
 
 def at_home(project: VdeProject) -> dg.DagsterInstance:

@@ -18,7 +18,7 @@ import pytest
 from tests.app.memory_world import PROJECT as MODELS
 from tests.orchestration.automated_world import tick
 from tests.orchestration.launchpad import Launchpad, Make, run_of
-from tests.orchestration.served import instance_that_runs_in_this_process, served
+from tests.orchestration.served import instance_that_runs_in_this_process, repository_of, served
 from vde_dagster.ports.state import environment_resource
 
 if TYPE_CHECKING:
@@ -199,9 +199,7 @@ def test_models_with_late_data_have_one_launcher(automated: Launchpad) -> None:
     automated.world.land((7.5, 5), until=48)
     assert isinstance(automated.tick(late), list)
     with served(automated.definitions(), automated.instance) as process:
-        (location,) = process.create_request_context().code_locations
-        (repository,) = location.get_repositories().values()
-        sensors = {each.name: each for each in repository.get_sensors()}
+        sensors = {each.name: each for each in repository_of(process).get_sensors()}
         for name in (late, automation):
             automated.instance.start_sensor(sensors[name])
         assert automated.skipped(late).startswith(f"the sensor {automation} is switched on")
@@ -238,9 +236,7 @@ def test_dagsters_daemon_launches_what_lands_once_when_the_sensor_is_switched_on
         instance_that_runs_in_this_process(home) as instance,
         served(automated.definitions(), instance) as process,
     ):
-        (location,) = process.create_request_context().code_locations
-        (repository,) = location.get_repositories().values()
-        sensors = {each.name: each for each in repository.get_sensors()}
+        sensors = {each.name: each for each in repository_of(process).get_sensors()}
 
         def pass_tick() -> dict[str, tuple[str, str]]:
             later.append(1.1)  # a sensor's second is over

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from datetime import date
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import dagster as dg
 import pytest
@@ -17,7 +17,13 @@ from dagster._daemon.backfill import execute_backfill_iteration
 
 from tests.app.memory_world import DAILY, TOTALS
 from tests.orchestration.automated_world import AutomatedWorld, in_production
-from tests.orchestration.served import instance_that_runs_in_this_process, launched, served
+from tests.orchestration.served import (
+    instance_that_runs_in_this_process,
+    launch_run,
+    launched,
+    repeat,
+    served,
+)
 from tests.orchestration.test_reuse_cases import DIAMOND
 from tests.worlds.engine import MemoryEngine
 from vde_dagster.core.errors import EvaluationFailed
@@ -43,24 +49,6 @@ mutation ($params: LaunchBackfillParams!) {
   launchPartitionBackfill(backfillParams: $params) {
     __typename
     ... on LaunchBackfillSuccess { backfillId }
-    ... on PythonError { message }
-  }
-}
-"""
-RUN = """
-mutation ($params: ExecutionParams!) {
-  launchRun(executionParams: $params) {
-    __typename
-    ... on LaunchRunSuccess { run { runId } }
-    ... on PythonError { message }
-  }
-}
-"""
-REPEAT = """
-mutation ($run: String!) {
-  launchRunReexecution(reexecutionParams: {parentRunId: $run, strategy: FROM_FAILURE}) {
-    __typename
-    ... on LaunchRunSuccess { run { runId } }
     ... on PythonError { message }
   }
 }
@@ -142,22 +130,6 @@ def test_a_backfill_in_which_nothing_changed_ends(
         assert backfill(world, {"mart/daily": days}) == ["mart/daily"]
 
 
-def run(process: Any, *assets: str) -> str:
-    """Materialize assets of the first day as the UI does; the run's id."""
-    (location,) = process.create_request_context().code_locations
-    (repository,) = location.get_repositories().values()
-    params = {
-        "selector": {
-            "repositoryLocationName": location.name,
-            "repositoryName": repository.name,
-            "jobName": "__ASSET_JOB",
-            "assetSelection": [{"path": key.split("/")} for key in assets],
-        },
-        "executionMetadata": {"tags": [{"key": "dagster/partition", "value": "2024-01-01"}]},
-    }
-    return str(launched(process, RUN, params=params)["run"]["runId"])
-
-
 def ended(instance: dg.DagsterInstance, run_id: str) -> dict[str, str]:
     """How the steps of a run ended."""
     return {
@@ -183,10 +155,11 @@ def test_a_run_that_failed_goes_on_from_its_failure_and_repeats_nothing(
 
     monkeypatch.setattr(MemoryEngine, "stage", fails_once)
     with served(world.definitions(), instance) as process:
-        first = run(process, "core/top", "core/low", "core/high", "core/both")
+        assets = [f"core/{name}" for name in DIAMOND]
+        first = launch_run(process, assets=assets, tags={"dagster/partition": "2024-01-01"})
         failed = ended(instance, first)
         assert (failed["top"], failed["low"], failed["high"]) == ("SUCCESS", "SUCCESS", "FAILURE")
-        again = str(launched(process, REPEAT, run=first)["run"]["runId"])
+        again = repeat(process, first, "FROM_FAILURE")
     done = ended(instance, again)
     assert (done["high"], done["both"]) == ("SUCCESS", "SUCCESS")
     assert not {"top", "low"} & done.keys()

@@ -3,38 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import dagster as dg
 import pytest
 
 from tests.app.memory_world import PROJECT
 from tests.orchestration.launchpad import Make, failure, run_of, shown, written
-from tests.orchestration.served import instance_that_runs_nothing, launched, run_launched, served
+from tests.orchestration.served import (
+    instance_that_runs_nothing,
+    launch_run,
+    repeat,
+    run_launched,
+    served,
+)
 
 PICKY = """
 MODEL (name mart.picky, kind FULL, cron '@daily');
 SELECT CASE WHEN MAX(amount) > 100 THEN CAST('too much' AS INT) ELSE MAX(amount) END AS amount
 FROM mart.daily
-"""
-LAUNCH = """
-mutation ($params: ExecutionParams!) {
-  launchRun(executionParams: $params) {
-    __typename
-    ... on LaunchRunSuccess { run { runId } }
-    ... on RunConfigValidationInvalid { errors { message } }
-    ... on PythonError { message }
-  }
-}
-"""
-REPEAT = """
-mutation ($run: String!, $strategy: ReexecutionStrategy!) {
-  launchRunReexecution(reexecutionParams: {parentRunId: $run, strategy: $strategy}) {
-    __typename
-    ... on LaunchRunSuccess { run { runId } }
-    ... on PythonError { message }
-  }
-}
 """
 
 
@@ -56,29 +42,6 @@ def test_a_run_is_explained_and_limited_as_on_the_command_line(make: Make) -> No
     assert failure(both) == "no_stale and only_stale exclude each other."
 
 
-def repeat(process: Any, run_id: str, strategy: str = "ALL_STEPS") -> str:
-    """Execute a run again, as a click in Dagster's UI does; the id of the new one."""
-    return str(launched(process, REPEAT, run=run_id, strategy=strategy)["run"]["runId"])
-
-
-def launch(process: Any, job: str, config: dict[str, Any], tags: dict[str, str]) -> str:
-    """Launch a job as the UI does."""
-    (location,) = process.create_request_context().code_locations
-    (repository,) = location.get_repositories().values()
-    params = {
-        "selector": {
-            "repositoryLocationName": location.name,
-            "repositoryName": repository.name,
-            "jobName": job,
-        },
-        "runConfigData": config,
-        "executionMetadata": {
-            "tags": [{"key": key, "value": value} for key, value in tags.items()]
-        },
-    }
-    return str(launched(process, LAUNCH, params=params)["run"]["runId"])
-
-
 @pytest.mark.full
 @pytest.mark.parametrize("strategy", ["ALL_STEPS", "FROM_FAILURE"])
 def test_the_ui_executes_a_plan_again_and_what_is_left_is_done(
@@ -92,7 +55,7 @@ def test_the_ui_executes_a_plan_again_and_what_is_left_is_done(
         instance_that_runs_nothing(home) as instance,
         served(definitions, instance) as process,
     ):
-        run_id = launch(process, "vde_plan", config, {})
+        run_id = launch_run(process, "vde_plan", config=config)
         first = run_launched(definitions, instance, run_id)
         assert first.status is dg.DagsterRunStatus.FAILURE
         shop.edit("totals", "SUM(CAST('x' AS BIGINT))", "SUM(amount) + 1")
@@ -117,7 +80,7 @@ def test_the_ui_executes_an_automatic_run_again_and_failed_models_are_tried_at_o
         shop.instance = instance
         run_id = ""
         for _ in range(2):
-            run_id = launch(process, "vde_automation", {}, dict(shop.request().tags))
+            run_id = launch_run(process, "vde_automation", tags=shop.request().tags)
             run_launched(definitions, instance, run_id)
         assert "mart.picky: 2 runs did not compute it" in shop.skipped()
         again = run_launched(definitions, instance, repeat(process, run_id))

@@ -6,7 +6,7 @@ import logging
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -46,6 +46,8 @@ def instance(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dg.DagsterIns
         patch.delenv("DAGSTER_HOME", raising=False)
         folder = dagster_home(ours)
     with dg.DagsterInstance.from_config(str(folder)) as found:
+        assert isinstance(found.run_launcher, VdeRunLauncher)
+        assert found.run_monitoring_enabled
         yield found
 
 
@@ -84,12 +86,6 @@ def monitor(instance: dg.DagsterInstance, run_id: str) -> dg.DagsterRunStatus:
 _LOG: Final = logging.getLogger("test")
 
 
-@pytest.mark.full
-def test_our_home_asks_our_launcher(instance: dg.DagsterInstance) -> None:
-    assert isinstance(instance.run_launcher, VdeRunLauncher)
-    assert instance.run_monitoring_enabled
-
-
 def test_a_run_of_vde_that_was_killed_is_marked_as_failed(
     instance: dg.DagsterInstance, ended: Process
 ) -> None:
@@ -99,11 +95,31 @@ def test_a_run_of_vde_that_was_killed_is_marked_as_failed(
     assert any(f"process {ended.pid}" in each and "has ended" in each for each in events)
 
 
-def test_a_run_of_a_code_server_that_was_killed_is_marked_as_failed(
-    instance: dg.DagsterInstance, ended: Process
+CASES: Final[dict[str, tuple[Callable[[Process], tuple[dict[str, str], int | None]], bool]]] = {
+    "a code server's process was killed": (lambda ended: (LOCAL, ended.pid), False),
+    "it may be that of another machine's code server": (lambda ended: (REMOTE, ended.pid), True),
+    "nobody knows whose process it was": (lambda ended: ({}, ended.pid), True),
+    "its process lives": (lambda _: (LOCAL, os.getpid()), True),
+    "a process of that number lives here": (lambda _: (REMOTE, os.getpid()), True),
+    "vde works": (lambda _: ({PROCESS: this_process().as_json()}, None), True),
+    "vde ran on another machine": (
+        lambda ended: ({PROCESS: replace(ended, machine="another pid:[7]").as_json()}, None),
+        True,
+    ),
+    "vde did not know its machine": (
+        lambda ended: ({PROCESS: replace(ended, machine="").as_json()}, None),
+        True,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_run_goes_on_unless_its_process_is_known_to_have_ended(
+    instance: dg.DagsterInstance, ended: Process, case: str
 ) -> None:
-    run_id = started(instance, LOCAL, ended.pid)
-    assert monitor(instance, run_id) is dg.DagsterRunStatus.FAILURE
+    make, goes_on = CASES[case]
+    status = dg.DagsterRunStatus.STARTED if goes_on else dg.DagsterRunStatus.FAILURE
+    assert monitor(instance, started(instance, *make(ended))) is status
 
 
 def test_after_a_restart_of_the_machine_no_run_of_before_goes_on(
@@ -114,34 +130,6 @@ def test_after_a_restart_of_the_machine_no_run_of_before_goes_on(
     before = replace(this_process(), machine=f"an-earlier-boot {first}")
     run_id = started(instance, {PROCESS: before.as_json()})
     assert monitor(instance, run_id) is dg.DagsterRunStatus.FAILURE
-
-
-@pytest.mark.parametrize("machine", ["another-boot pid:[7]", ""])
-def test_a_run_of_a_process_that_cannot_be_seen_goes_on(
-    instance: dg.DagsterInstance, ended: Process, machine: str
-) -> None:
-    run_id = started(instance, {PROCESS: replace(ended, machine=machine).as_json()})
-    assert monitor(instance, run_id) is dg.DagsterRunStatus.STARTED
-
-
-@pytest.mark.parametrize("tags", [LOCAL, REMOTE, {}])
-def test_a_run_goes_on_while_its_process_lives(
-    instance: dg.DagsterInstance, tags: dict[str, str]
-) -> None:
-    run_id = started(instance, tags, os.getpid())
-    assert monitor(instance, run_id) is dg.DagsterRunStatus.STARTED
-
-
-@pytest.mark.parametrize("tags", [REMOTE, {}])
-def test_a_run_of_another_machines_code_server_goes_on(
-    instance: dg.DagsterInstance, ended: Process, tags: dict[str, str]
-) -> None:
-    assert monitor(instance, started(instance, tags, ended.pid)) is dg.DagsterRunStatus.STARTED
-
-
-def test_a_run_of_vde_goes_on_while_vde_does(instance: dg.DagsterInstance) -> None:
-    run_id = started(instance, {PROCESS: this_process().as_json()})
-    assert monitor(instance, run_id) is dg.DagsterRunStatus.STARTED
 
 
 @pytest.mark.parametrize(

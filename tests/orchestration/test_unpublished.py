@@ -23,7 +23,7 @@ from dagster._core.scheduler.instigation import (
 )
 
 import vde_dagster
-from tests.orchestration.served import served
+from tests.orchestration.served import repository_of, served
 from vde_dagster.orchestration import _unpublished as unpublished
 
 PACKAGE = Path(vde_dagster.__file__).parent
@@ -108,9 +108,7 @@ def switch(instance: dg.DagsterInstance, name: str, status: InstigatorStatus) ->
 
     definitions = dg.Definitions(sensors=[other], jobs=[any_job()])
     with served(definitions, instance) as process:
-        (location,) = process.create_request_context().code_locations
-        (repository,) = location.get_repositories().values()
-        (sensor,) = repository.get_sensors()
+        (sensor,) = repository_of(process).get_sensors()
         state = InstigatorState(
             sensor.get_remote_origin(),
             InstigatorType.SENSOR,
