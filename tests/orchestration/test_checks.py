@@ -44,9 +44,9 @@ def audited(sample: Sample, refused: int) -> None:
 
 
 def materialized(
-    sample: Sample, instance: dg.DagsterInstance, partition: str, **options: bool
+    sample: Sample, instance: dg.DagsterInstance, partition: str
 ) -> dg.ExecuteInProcessResult:
-    return materialize(sample.definitions(), instance, "staging/events", partition, **options)
+    return materialize(sample.definitions(), instance, "staging/events", partition)
 
 
 def forced(sample: Sample, instance: dg.DagsterInstance) -> None:

@@ -48,8 +48,9 @@ def test_one_tick_finds_a_late_hour_and_one_run_appends_it_once(
     definitions = applied.definitions()
     assert tick(definitions, instance, SENSOR) == "with late data, prod is up to date"
     applied.land((100, 3.25, 7), (101, 24.5, 1), until=25)
-    (request,) = tick(definitions, instance, SENSOR)
-    assert isinstance(request, dg.RunRequest)
+    found = tick(definitions, instance, SENSOR)
+    assert isinstance(found, list), found
+    (request,) = found
     result = launch(definitions, instance, request)
     run = run_of(instance, result.run_id)
     assert run.tags["vde/environment"] == "prod"

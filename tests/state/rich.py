@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from tests.state.builders import (
     KEY,
     MINUTE,
+    RAW,
     SALES,
     change,
     day,
@@ -21,7 +22,6 @@ from tests.state.builders import (
 )
 from tests.state.test_listing_contract import STATELESS
 from tests.state.test_state_contract import AUDITS
-from tests.state.test_trace_contract import TRACE
 from vde_dagster.core.clean_up.references import Times
 from vde_dagster.core.ledger.dsha import RowSum
 from vde_dagster.core.ledger.entries import EntryStatus, LedgerChange, LedgerOperation
@@ -36,6 +36,7 @@ ORDERS = snapshot(ModelName("shop", "orders"), text="SELECT 'ünï\n\"quoted\"'"
 SHOWN = snapshot(version=KEY.version, decided_by=DecidedBy.PERSON)
 UNUSED = snapshot(ModelName("shop", "unused"), version="unused")
 AT = datetime(2024, 1, 7, tzinfo=UTC)
+TRACE = Trace(key="k1", inputs={RAW: "t1", SALES: "t2"}, seconds=1.25)
 LEFT = Pending(interval=day(5), sources=(SALES,), reason=PendingReason.BEYOND_THRESHOLD)
 
 

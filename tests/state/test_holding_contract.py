@@ -17,6 +17,9 @@ from vde_dagster.core.ledger.entries import (
     LedgerEntry,
     LedgerMismatch,
     LedgerOperation,
+    Trace,
+    apply_changes,
+    outdate,
 )
 from vde_dagster.core.ledger.holdings import Holding
 from vde_dagster.core.ledger.staleness import LastLook, SeenInput
@@ -57,18 +60,6 @@ def test_the_summary_is_merged_by_status(state: State, environment: Lease) -> No
     }
 
 
-def test_an_entry_has_the_number_of_the_change_that_wrote_it(
-    state: State, environment: Lease
-) -> None:
-    record(state, "w1", change(0), change(1), change(2))
-    record(state, "w2", change(1, rows=RowSum(rows=9)))
-    state.outdate({KEY: [day(2)]}, reason="r", lease=environment)
-    assert [each.interval for each in state.changed_since(KEY, 0)] == [day(0), day(1), day(2)]
-    assert [each.interval for each in state.changed_since(KEY, 1)] == [day(1), day(2)]
-    assert [each.interval for each in state.changed_since(KEY, 2)] == [day(2)]
-    assert state.changed_since(KEY, 3) == ()
-
-
 def test_what_changes_no_entry_is_no_change(state: State, environment: Lease) -> None:
     record(state, "w1", change(0))
     state.outdate({KEY: [day(5)]}, reason="r", lease=environment)
@@ -77,28 +68,30 @@ def test_what_changes_no_entry_is_no_change(state: State, environment: Lease) ->
     assert state.holdings([KEY])[KEY].number == 1
 
 
-def test_entries_that_are_taken_away_are_noticed(state: State) -> None:
-    record(state, "w1", change(0), change(1))
-    assert state.holdings([KEY])[KEY].removed == 0
-    whole = LedgerChange(operation=LedgerOperation.REPLACE_ALL, interval=day(1), rows=RowSum())
-    record(state, "w2", whole)
-    record(state, "w3", change(2))
-    found = state.holdings([KEY])[KEY]
-    assert (found.number, found.removed, found.recorded) == (3, 2, (days(1, 3),))
-
-
-def drawn(draw: random.Random) -> tuple[LedgerChange, ...]:
-    """Changes of some of eight days: rows, none on purpose, or all of the table at once."""
-    days_ = draw.sample(range(8), draw.randint(1, 3))
-    rows = RowSum(rows=draw.randint(1, 3))
-    match draw.choice(("rows", "rows", "rows", "empty", "all")):
+def drawn(
+    draw: random.Random, entries: Sequence[LedgerEntry], columns: tuple[Column, ...]
+) -> tuple[LedgerChange, ...]:
+    """Changes of some of eight days: rows, more rows, none on purpose, the same, or all at once."""
+    days_, rows = draw.sample(range(8), draw.randint(1, 3)), RowSum(rows=draw.randint(1, 3))
+    trace = draw.choice((None, Trace(key="k", inputs={SALES: "t"}, seconds=1.25)))
+    written = [replace(change(each, rows=rows), trace=trace) for each in days_]
+    alike = [each for each in entries if each.columns == columns]
+    with_rows = [each for each in entries if each.status is not EntryStatus.EMPTY]
+    match draw.choice(("rows", "rows", "more", "empty", "same", "all")):
         case "all":
-            return (change(days_[0], operation=LedgerOperation.REPLACE_ALL, rows=rows),)
+            return (replace(written[0], operation=LedgerOperation.REPLACE_ALL),)
         case "empty":
-            empty = replace(change(days_[0], rows=RowSum()), status=EntryStatus.EMPTY, reason="r")
+            empty = replace(written[0], rows=RowSum(), status=EntryStatus.EMPTY, reason="r")
             return (empty,)
+        case "more" if alike:
+            into = draw.choice(alike).interval
+            return (replace(written[0], operation=LedgerOperation.ADD, interval=into),)
+        case "same" if with_rows:
+            kept = draw.choice(with_rows)
+            keep = change(operation=LedgerOperation.KEEP, rows=kept.rows)
+            return (replace(keep, interval=kept.interval, kept=kept.interval),)
         case _:
-            return tuple(change(each, rows=rows) for each in days_)
+            return tuple(written)
 
 
 def of(entries: Sequence[LedgerEntry], status: EntryStatus) -> list[Interval]:
@@ -110,26 +103,31 @@ def by_day(merged: Sequence[Interval]) -> list[Interval]:
     return [each for each in every if any(m.start <= each.start < m.end for m in merged)]
 
 
-@pytest.mark.full
 @pytest.mark.parametrize(
     "seed", [0, *(pytest.param(each, marks=pytest.mark.full) for each in (1, 2))]
 )
-def test_after_any_changes_the_whole_is_that_of_the_entries(
+def test_after_any_changes_ledger_and_summary_are_as_computed_on_values(
     state: State, environment: Lease, seed: int
 ) -> None:
+    """Of a ledger, the state reads and writes only what changes touch."""
     draw, number, removed, wide = random.Random(seed), 0, 0, False
     before: tuple[LedgerEntry, ...] = ()
     written: dict[Interval, tuple[LedgerEntry, int]] = {}
     for batch in range(40):
         wide = wide or batch > 20
         if draw.random() < 0.2:
-            outdated = day(draw.randrange(8))
-            state.outdate({KEY: [outdated]}, reason="r", lease=environment)
+            again, rebuilt = day(draw.randrange(8)), draw.choice((set(), {KEY}))
+            state.outdate({KEY: [again]}, reason="r", lease=environment, rebuilt=rebuilt)
+            entries = outdate(before, [again], reason="r", rebuilt=bool(rebuilt))
         else:
             day_column, *others = (*COLUMNS, Column(name="more", type="bigint"))[: 3 if wide else 2]
             columns = (replace(day_column, description=f"as of {batch // 5}"), *others)
-            record(state, f"w{batch}", *drawn(draw), columns=columns)
-        entries = state.ledger([KEY])[KEY] if state.holdings([KEY]) else ()
+            changes, work = drawn(draw, before, columns), f"w{batch}"
+            record(state, work, *changes, columns=columns)
+            entries = apply_changes(
+                before, changes, columns=columns, work_id=work, iceberg_snapshot_id=2**62
+            )
+        assert state.ledger([KEY]).get(KEY, ()) == entries, batch
         number += entries != before
         times = {each.interval for each in entries}
         removed = number if {each.interval for each in before} - times else removed

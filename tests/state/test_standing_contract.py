@@ -49,32 +49,6 @@ def test_outdated_intervals_keep_their_rows_and_say_why(state: State, environmen
     assert written_intervals(after) == merge(each.interval for each in before)
 
 
-def test_what_was_never_recorded_cannot_be_outdated(state: State, environment: Lease) -> None:
-    record(state, "w1", change(0))
-    before = state.ledger([KEY, OTHER])
-    state.outdate({KEY: [day(5)], OTHER: [day(0)]}, reason="r", lease=environment)
-    assert state.ledger([KEY, OTHER]) == before
-
-
-def test_an_interval_that_is_evaluated_again_is_computed(state: State, environment: Lease) -> None:
-    record(state, "w1", change(0), change(1))
-    state.outdate({KEY: [day(0), day(1)]}, reason="r", lease=environment)
-    record(state, "w2", change(0, rows=RowSum(rows=9)))
-    first, second = state.ledger([KEY])[KEY]
-    assert (first.status, first.reason, first.rows.rows) == (EntryStatus.COMPUTED, "", 9)
-    assert (second.status, second.reason) == (EntryStatus.OUTDATED, "r")
-
-
-def test_rows_added_to_an_outdated_interval_leave_it_outdated(
-    state: State, environment: Lease
-) -> None:
-    record(state, "w1", change(0))
-    state.outdate({KEY: [day(0)]}, reason="r", lease=environment)
-    record(state, "w2", change(0, operation=LedgerOperation.ADD))
-    (entry,) = state.ledger([KEY])[KEY]
-    assert (entry.status, entry.rows.rows) == (EntryStatus.OUTDATED, 2 * ROWS.rows)
-
-
 def test_of_several_versions_all_are_outdated_or_none(state: State, environment: Lease) -> None:
     record(state, "w1", change(0))
     record(state, "w2", change(0), key=OTHER)

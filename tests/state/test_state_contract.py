@@ -599,22 +599,6 @@ def test_rows_added_to_an_interval_that_is_not_loaded_change_nothing(
     assert (state.ledger([KEY]), state.marks(KEY)) == (before, {})
 
 
-@pytest.mark.full
-def test_replacing_all_leaves_only_the_new_interval(state: State, lease: Lease) -> None:
-    load(state, lease, "w1", *(change(number) for number in range(1000)))
-    assert len(state.ledger([KEY])[KEY]) == 1000
-    load(state, lease, "w2", change(3, operation=LedgerOperation.REPLACE_ALL))
-    assert [entry.interval for entry in state.ledger([KEY])[KEY]] == [day(3)]
-
-
-def test_a_replaced_interval_leaves_its_neighbours_as_they_were(state: State, lease: Lease) -> None:
-    load(state, lease, "w1", change(2), change(0), change(1))
-    load(state, lease, "w2", change(1, rows=RowSum()))
-    entries = state.ledger([KEY])[KEY]
-    assert [entry.work_id for entry in entries] == ["w1", "w2", "w1"]
-    assert [entry.interval for entry in entries] == [day(0), day(1), day(2)]
-
-
 def test_a_stated_digest_is_kept_and_a_view_has_no_iceberg_snapshot(
     state: State, lease: Lease
 ) -> None:
