@@ -77,7 +77,7 @@ def drawn(
     written = [replace(change(each, rows=rows), trace=trace) for each in days_]
     alike = [each for each in entries if each.columns == columns]
     with_rows = [each for each in entries if each.status is not EntryStatus.EMPTY]
-    match draw.choice(("rows", "rows", "more", "empty", "same", "all")):
+    match draw.choice(("rows", "rows", "rows", "more", "same", "empty", "all")):
         case "all":
             return (replace(written[0], operation=LedgerOperation.REPLACE_ALL),)
         case "empty":
@@ -115,7 +115,7 @@ def test_after_any_changes_ledger_and_summary_are_as_computed_on_values(
     written: dict[Interval, tuple[LedgerEntry, int]] = {}
     for batch in range(40):
         wide = wide or batch > 20
-        if draw.random() < 0.2:
+        if draw.random() < 0.3:
             again, rebuilt = day(draw.randrange(8)), draw.choice((set(), {KEY}))
             state.outdate({KEY: [again]}, reason="r", lease=environment, rebuilt=rebuilt)
             entries = outdate(before, [again], reason="r", rebuilt=bool(rebuilt))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.depth import is_full
@@ -28,6 +30,7 @@ from vde_dagster.core.ledger.entries import (
     EntryStatus,
     LedgerChange,
     LedgerOperation,
+    Trace,
     loaded_intervals,
     written_intervals,
 )
@@ -47,6 +50,18 @@ def test_outdated_intervals_keep_their_rows_and_say_why(state: State, environmen
     assert (after[1].rows, after[1].digest, after[1].work_id) == (ROWS, before[1].digest, "w1")
     assert loaded_intervals(after) == (day(0), day(2))
     assert written_intervals(after) == merge(each.interval for each in before)
+
+
+def test_what_is_to_be_computed_again_loses_its_trace_and_what_is_only_looked_at_keeps_it(
+    state: State, environment: Lease
+) -> None:
+    trace = Trace(key="k", inputs={})
+    for work_id, key in (("w1", KEY), ("w2", OTHER)):
+        record(state, work_id, replace(change(0), trace=trace), key=key)
+    times = {KEY: [day(0)], OTHER: [day(0)]}
+    state.outdate(times, reason="restated", lease=environment, rebuilt={KEY})
+    found = {key: entry.trace for key, (entry,) in state.ledger([KEY, OTHER]).items()}
+    assert found == {KEY: None, OTHER: trace}
 
 
 def test_of_several_versions_all_are_outdated_or_none(state: State, environment: Lease) -> None:
