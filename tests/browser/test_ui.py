@@ -21,15 +21,6 @@ STATUS_CHECKS: Final = (
 )
 
 
-def test_the_graph_has_the_groups_of_both_environments(ui: Ui) -> None:
-    ui.open_graph()
-    for group in ("raw", "staging", "mart", "staging__dev", "mart__dev"):
-        ui.see(ui.page.get_by_role("button", name=group, exact=False).first)
-    drawn = ui.page.locator("svg").filter(has_text="mart__dev").first
-    for group, assets in (("mart", 4), ("mart__dev", 4), ("staging", 1), ("staging__dev", 1)):
-        expect(drawn).to_contain_text(re.compile(rf"{group}\W*{assets}"))
-
-
 def test_the_page_of_an_asset_says_what_it_is_and_what_it_has(ui: Ui) -> None:
     ui.open_asset("mart/revenue")
     ui.sees("Revenue by day")
@@ -42,21 +33,6 @@ def test_the_page_of_an_asset_says_what_it_is_and_what_it_has(ui: Ui) -> None:
     ui.see(ui.page.get_by_role("link", name="vde_automation_prod"))
     for upstream in ("staging / orders", "mart / best_days"):
         ui.see(ui.page.get_by_role("link", name=upstream).first)
-
-
-def test_the_page_of_an_asset_draws_its_neighbours_with_checks_and_partitions(ui: Ui) -> None:
-    ui.open_asset("mart/revenue", "lineage")
-    for text in ("orders", "revenue", "best_days", "5 / 5 Passed", "48 partitions"):
-        ui.sees(text)
-
-
-@pytest.mark.parametrize("key,count", [("mart/revenue", 2), ("staging/orders", 48)])
-def test_all_partitions_of_an_asset_are_materialized_after_a_plan(
-    ui: Ui, key: str, count: int
-) -> None:
-    ui.open_asset(key, "partitions")
-    ui.sees(f"Materialized ({count})")
-    ui.sees("Missing (0)")
 
 
 def test_audits_and_the_checks_of_the_state_are_checks_of_an_asset(ui: Ui) -> None:
@@ -105,9 +81,3 @@ def test_a_catch_up_run_from_the_launchpad_loads_late_rows(ui: Ui, shop: Shop) -
     ui.open_asset("staging/orders", "partitions")
     ui.page.get_by_text("2024-01-02-06:00", exact=True).first.click()
     expect(ui.row("dagster/partition_row_count")).to_contain_text("2")
-
-
-def test_a_plan_from_the_launchpad_shows_what_would_change(ui: Ui) -> None:
-    ui.launch("prod", "vde_plan", "{}")
-    ui.sees("Success")
-    ui.sees("vde/plan")

@@ -60,12 +60,6 @@ class Ui:
         self.open(f"assets/{key}?view={view}")
         self.see(self.page.get_by_role("tab", name="Overview").first)
 
-    def open_graph(self) -> None:
-        """Open the graph of all assets of all code locations."""
-        self.page.goto(self.address)
-        self.page.get_by_role("link", name="Lineage").click()
-        self.sees("Global asset lineage")
-
     def open_tab(self, name: str) -> None:
         """Choose one of the tabs of a page."""
         self.page.get_by_role("tab", name=name).first.click()

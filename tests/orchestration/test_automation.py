@@ -76,21 +76,6 @@ def test_a_new_day_is_one_run_of_all_that_is_due_and_then_there_is_nothing(
     assert automated.skipped() == NOTHING
 
 
-@pytest.mark.full
-def test_a_late_row_is_its_hour_and_its_day_and_what_reads_all_of_it(
-    automated: Launchpad,
-) -> None:
-    automated.world.land((7.5, 5), until=48)
-    assert partitions(automated.launch(automated.request())) == {
-        "staging/events": ["2024-01-01-07:00"],
-        "core/hourly": ["2024-01-01-07:00"],
-        "mart/daily": ["2024-01-01"],
-        "mart/totals": [None],
-    }
-    assert automated.world.rows("mart.totals") == [(2, 16)]
-    assert automated.skipped() == NOTHING
-
-
 def test_while_a_run_waits_or_works_no_other_one_is_asked_for(automated: Launchpad) -> None:
     automated.world.land((7.5, 5), until=48)
     request = automated.request()

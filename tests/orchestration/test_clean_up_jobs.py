@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -128,23 +127,6 @@ def test_a_dry_run_lists_the_same_and_changes_nothing(shop: Launchpad) -> None:
     assert shop.world.state.environments() == ("dev", "prod")
     maintained = shown(shop.start("vde_maintain", {"dry_run": True}))["vde/cleaned"]
     assert "Nothing was changed." in maintained
-
-
-@pytest.mark.full
-def test_a_large_project_has_a_bounded_log_and_table(
-    shop: Launchpad, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("vde_dagster.orchestration.clean_up_jobs._MOST_LINES", 2)
-    shop.world.clock.advance(8 * DAY)
-    shop.start("vde_janitor")
-    shop.world.clock.advance(8 * DAY)
-    result = shop.start("vde_janitor")
-    assert shown(result)["vde/versions_marked"] == 3
-    table = shown(result)["vde/cleaned"].splitlines()
-    assert sum(line.startswith("| ") for line in table) == 4  # two of the head
-    (rest,) = (line for line in table if line.startswith("and "))
-    assert re.fullmatch(r"and [1-9] more", rest)
-    assert rest in said(result, shop.instance)
 
 
 # Beside others

@@ -22,7 +22,6 @@ from tests.orchestration.lifecycle_landing import EXAMPLE, landing
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.binding import bind_environment
 from vde_dagster.app.plan.planning import plan_environment
-from vde_dagster.cli.query import ask
 from vde_dagster.composition import VdeProject
 from vde_dagster.core.ledger.late.pending import PendingReason
 from vde_dagster.core.names import ModelName
@@ -194,26 +193,3 @@ def test_the_repair_stops_at_the_hour_that_came_out_equal_and_jumps(life: Lifecy
     assert life.wrote(STATE) == [3, 4, 8]
     assert life.rows(STATE) == states("converging", 9)
     assert {row[0]: row[2] for row in life.rows(CANCELS)} == churn("converging", 9)
-
-
-def test_what_the_sessions_did_can_be_queried_in_sql(life: Lifecycle) -> None:
-    found = ask(
-        life.project,
-        "SELECT session_id, from_event_hour, to_event_hour FROM vde_meta.late_sessions "
-        f"WHERE process_name = '{CANCELS}' AND outcome = 'done' ORDER BY started_at",
-        environment="prod",
-        limit=99,
-    )
-    assert [row[1:] for row in found.rows][:2] == [(0, 5), (5, 7)]
-    tags = [tag for run in life.instance.get_runs() for tag in run.tags.items()]
-    listed = {str(row[0]) for row in found.rows[1:]}  # the first one was run by a plan
-    assert {value for key, value in tags if key == f"vde/session.{CANCELS}"} == listed
-    marks = ask(
-        life.project,
-        "SELECT source, latest_snapshot_id <> previous_snapshot_id, session_id "
-        f"FROM vde_meta.high_watermarks WHERE process_name = '{CANCELS}' ORDER BY source",
-        environment="prod",
-        limit=99,
-    )
-    assert [row[0] for row in marks.rows] == ["lifecycle.cancel_requests", "raw.cancels"]
-    assert all(row[1] for row in marks.rows)

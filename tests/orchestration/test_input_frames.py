@@ -224,32 +224,6 @@ def restate(served: AutomatedWorld, *numbers: int) -> None:
 
 
 @pytest.mark.full
-def test_a_partition_that_is_not_loaded_fails_and_names_the_gap(served: AutomatedWorld) -> None:
-    restate(served, 2)
-    report, _ = reader(pa.Table, partitions=DAYS)
-    assert run(served, report, "2024-01-01") == ""
-    assert run(served, report, "2024-01-02") == (
-        "mart.daily is not loaded for [2024-01-02, 2024-01-03) in prod. Materialize it first."
-    )
-
-
-@pytest.mark.full
-def test_an_asset_without_partitions_takes_what_there_is_up_to_the_last_loaded_interval(
-    served: AutomatedWorld,
-) -> None:
-    report, given = reader(pa.Table)
-    served.world.land((60, 5), until=72)  # the third day is due, and not loaded
-    assert run(served, report) == ""
-    restate(served, 2)
-    assert run(served, report) == ""
-    assert column(given, "day") == [[FIRST, SECOND], [FIRST]]
-    restate(served, 1)
-    assert run(served, report) == (
-        "mart.daily is not loaded for [2024-01-01, 2024-01-03) in prod. Materialize it first."
-    )
-
-
-@pytest.mark.full
 def test_an_asset_without_partitions_is_given_no_rows_around_a_gap_unless_it_says_so(
     served: AutomatedWorld,
 ) -> None:

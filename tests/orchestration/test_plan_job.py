@@ -170,46 +170,6 @@ def test_the_options_of_the_launchpad_take_effect(shop: Launchpad) -> None:
     assert "| changed, non-breaking, decided by a person |" in shown(decided)["vde/plan"]
 
 
-@pytest.mark.full
-def test_a_decision_of_a_person_is_asked_for_before_anything_is_written(shop: Launchpad) -> None:
-    shop.edit("daily", *DOUBLED)
-    asked = {"apply": True, "categorize": "always"}
-    refused = failure(shop.start("vde_plan", asked, fails=True))
-    assert refused.startswith("one model needs a decision. Say what each edit means, or pass ")
-    assert "categorize: automatic" in refused
-    assert "decide: {mart.daily: breaking|non_breaking|forward_only}" in refused
-    assert refused.endswith("Nothing was written.")
-    assert shop.world.rows("mart.totals") == [(2, 11)]
-    assert not written(shop.start("vde_plan", {"categorize": "always"}))  # shown all the same
-    shop.start("vde_plan", {**asked, "decide": {"mart.daily": "breaking"}})
-    assert shop.world.rows("mart.totals") == [(2, 22)]
-
-
-@pytest.mark.full
-def test_a_plan_that_fails_shows_the_plan_and_is_executed_again_for_what_is_left(
-    shop: Launchpad,
-) -> None:
-    shop.edit("daily", *DOUBLED)
-    shop.edit("totals", "SUM(amount)", "SUM(CAST('x' AS BIGINT))")
-    failed = shop.start("vde_plan", {"apply": True}, fails=True)
-    assert written(failed) == {
-        ("mart/daily", "2024-01-01"),
-        ("mart/daily", "2024-01-02"),
-        ("mart/people", None),
-    }
-    assert "No view of prod was moved. What was filled stays." in failure(failed)
-    assert shown(failed)["vde/plan"].startswith("## Plan for prod")
-    assert shop.world.rows("mart.totals") == [(2, 11)]
-    shop.edit("totals", "SUM(CAST('x' AS BIGINT))", "SUM(amount)")
-    before = run_of(shop.instance, failed.run_id)
-    repeated = {**before.tags, "dagster/parent_run_id": failed.run_id}
-    again = shop.start("vde_plan", {"apply": True}, tags=repeated)
-    assert written(again) == {("mart/totals", None)}
-    assert shop.world.rows("mart.totals") == [(2, 22)]
-    run = run_of(shop.instance, again.run_id)
-    assert run.tags["vde/plan"] != before.tags["vde/plan"]
-
-
 def test_a_saved_plan_is_applied_as_it_was_reviewed(shop: Launchpad) -> None:
     shop.edit("daily", *DOUBLED)
     saved = shown(shop.start("vde_plan", {"save": "reviewed.json"}))

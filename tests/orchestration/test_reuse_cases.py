@@ -163,15 +163,6 @@ def test_a_change_that_both_sides_leave_out_ends_at_them(diamond: Diamond) -> No
     assert not_fresh(diamond) == {}
 
 
-@pytest.mark.full
-def test_a_change_of_one_side_computes_what_joins_them(diamond: Diamond) -> None:
-    diamond.world.land((7.5, 50), until=24)
-    assert diamond.run() == ALL
-    assert diamond.requested()
-    assert diamond.world.rows("core.both") == [(day(), 270, 200)]
-    assert not_fresh(diamond) == {}
-
-
 def test_across_runs_the_sides_compute_what_changed_and_the_join_is_kept(
     diamond: Diamond,
 ) -> None:
@@ -181,25 +172,6 @@ def test_across_runs_the_sides_compute_what_changed_and_the_join_is_kept(
     assert diamond.run("both") == frozenset()
     assert not diamond.requested()
     assert not_fresh(diamond) == {}
-
-
-def test_an_edit_with_equal_rows_computes_the_edited_model_alone(diamond: Diamond) -> None:
-    diamond.write({**DIAMOND, "high": side("high", ">= 101")})
-    diamond.apply()
-    assert diamond.run("both") == frozenset()
-    assert not diamond.requested()
-
-
-@pytest.mark.full
-def test_a_reverted_edit_computes_nothing(diamond: Diamond) -> None:
-    diamond.write({**DIAMOND, "high": side("high", "> 10")})
-    diamond.apply()
-    assert diamond.world.rows("core.both") == [(day(), 220, 220)]
-    diamond.write(DIAMOND)
-    diamond.apply()
-    assert diamond.world.rows("core.both") == [(day(), 220, 200)]
-    assert diamond.run() == frozenset()
-    assert not diamond.requested()
 
 
 def test_another_environment_computes_nothing_that_it_shares(diamond: Diamond) -> None:

@@ -10,14 +10,19 @@ import pytest
 
 from tests.app.memory_world import RAW, bound
 from tests.orchestration.automated_world import launch, tick
-from tests.orchestration.conftest import START, InMemory, applied_on_spark, sample_on_spark
+from tests.orchestration.conftest import (
+    IN_MEMORY,
+    START,
+    InMemory,
+    applied_on_spark,
+    sample_on_spark,
+)
 from tests.orchestration.launchpad import latest, run_of
 from tests.orchestration.served import at_home
 from vde_dagster.app.apply.adopting import ADOPTED
 from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.evaluate.evaluated import Evaluated
-from vde_dagster.core.errors import Conflict
 from vde_dagster.core.ledger.late.decision import NothingToLoad
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import Interval
@@ -178,17 +183,6 @@ def test_an_interrupted_plan_ends_as_an_interrupt_and_keeps_what_it_filled(
     assert [str(each.name) for each in left.backfills] == ["mart.daily", "mart.people"]
 
 
-def test_a_stale_plan_is_refused_before_anything_is_written(
-    applied: Sample, own_home: None
-) -> None:
-    applied.edit("models/mart/people.sql", "day, events", "day")
-    project = applied.project()
-    stale = applied.plan(project=project)
-    applied.apply()
-    with pytest.raises(Conflict, match="plan again"):
-        run_plan(project, stale, lambda _: None)
-
-
 @pytest.mark.full
 def test_a_session_of_the_command_line_is_a_run_with_an_event_for_each_interval(
     applied: Sample, own_home: None
@@ -212,29 +206,18 @@ def test_a_session_of_the_command_line_is_a_run_with_an_event_for_each_interval(
         ]
 
 
+@pytest.mark.parametrize("applied", [IN_MEMORY], indirect=True)
 def test_a_tick_moves_the_mark_beyond_a_compaction(
-    applied: Sample, instance: dg.DagsterInstance
+    applied: InMemory, instance: dg.DagsterInstance
 ) -> None:
     project = applied.project()
     services = project.services
     binding = bound(services, "prod")
     key, source = binding.key(EVENTS_NAME), ModelName("raw", "events")
     before = services.state.marks(key)[source]
-    compact(applied)
+    applied.world.catalog.compact(RAW)
     assert tick(applied.definitions(), instance, SENSOR) == "with late data, prod is up to date"
     after = services.state.marks(key)[source]
     assert after.sequence_number > before.sequence_number
     assert tick(applied.definitions(), instance, SENSOR) == "with late data, prod is up to date"
     assert services.state.marks(key)[source] == after
-
-
-def compact(sample: Sample) -> None:
-    """Somebody writes the source's files again; its rows stay."""
-    if isinstance(sample, InMemory):
-        sample.world.catalog.compact(RAW)
-    else:
-        name = f"{sample.catalog}.raw.events"
-        sample.spark.sql(
-            f"CALL {sample.catalog}.system.rewrite_data_files(table => '{name}', "
-            "options => map('rewrite-all', 'true'))"
-        )

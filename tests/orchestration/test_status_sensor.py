@@ -14,17 +14,14 @@ import pytest
 from dagster._core.definitions.data_version import CachingStaleStatusResolver, StaleStatus
 from dagster._core.loader import LoadingContextForTest
 
-from tests.app.memory_world import PROJECT, RAW, bound, hour_of
+from tests.app.memory_world import PROJECT, RAW, bound
 from tests.orchestration.automated_world import AutomatedWorld, in_production, tick
 from tests.worlds.engine import MemoryEngine
-from vde_dagster.app.apply.applying import apply_plan
-from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName, TableName
-from vde_dagster.core.planning.options import PlanOptions
 from vde_dagster.orchestration.home import dagster_home
 from vde_dagster.orchestration.jobs import run_plan
 from vde_dagster.orchestration.metadata import FORCE
@@ -226,37 +223,6 @@ def test_late_rows_fail_a_check_from_the_second_look_on_until_they_are_loaded(
     made.apply()
     settled_and_looked_at(made)
     assert results(made, "vde_not_stale")["staging/events"][0] is True
-
-
-THRESHOLD = PROJECT["events"].replace(
-    "sources (raw.events)", "sources (raw.events), catchup_threshold '3 hours'"
-)
-
-
-def test_late_rows_that_no_session_loads_fail_a_check_that_names_the_command_that_does(
-    made: AutomatedWorld,
-) -> None:
-    made.write({**PROJECT, "events": THRESHOLD})
-    made.apply()
-    made.world.land((2.5, 7), until=48)
-    services = made.world.services()
-    catch_up(services, bound(services), ModelName("staging", "events"))
-    made.world.clock.advance(timedelta(hours=1))
-    for _ in range(2):
-        look(made)
-    passed, text = results(made, "vde_not_stale")["staging/events"]
-    assert not passed
-    assert "it is further back than catchup_threshold" in text
-    (command,) = re.findall(r"`vde (plan [^`]+)` loads them", text)
-    assert command.split() == [
-        *("plan", "prod", "--restate-model", "staging.events"),
-        *("--start", "2024-01-01T02:00:00+00:00", "--end", "2024-01-01T03:00:00+00:00"),
-    ]
-    options = PlanOptions(restate=("staging.events",), start=hour_of(2), end=hour_of(3))
-    plan = plan_environment(services, made.project().files.graph, "prod", options)
-    apply_plan(services, plan, lambda _: None)
-    settled_and_looked_at(made)
-    assert results(made, "vde_not_stale")["staging/events"][0]
 
 
 def test_missing_intervals_fail_a_check_with_their_range(made: AutomatedWorld) -> None:
