@@ -15,9 +15,8 @@ from typing import Final
 import pytest
 from sqlalchemy import text
 
-from tests.state.builders import KEY, MINUTE, change, intent, publication, snapshot
+from tests.state.builders import KEY, MINUTE, change, load, many
 from vde_dagster.core.errors import Refused
-from vde_dagster.core.names import ModelName
 from vde_dagster.state import schema, sqlite_file
 from vde_dagster.state.database import Database, open_engine
 from vde_dagster.state.sql_state import SqlState
@@ -28,102 +27,81 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sqlite_file, "_BEING_MADE", 0.0)
 
 
+def executed(path: Path, *statements: str) -> None:
+    """Another program does something with a database."""
+    with closing(sqlite3.connect(path)) as connection:
+        for each in statements:
+            connection.execute(each)
+        connection.commit()
+
+
 def made(path: Path, *, journal: str = "WAL") -> Path:
     """A state with some hundred snapshots."""
     state = SqlState.open(f"sqlite:///{path}")
-    many = [snapshot(ModelName("shop", f"m{number}")) for number in range(300)]
-    state.store_snapshots(many, environment="prod")
+    state.store_snapshots(many(300), environment="prod")
     state.close()
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        connection.execute(f"PRAGMA journal_mode={journal}")
+    executed(path, "PRAGMA wal_checkpoint(TRUNCATE)", f"PRAGMA journal_mode={journal}")
     return path
 
 
-def zero_bytes(path: Path) -> None:
-    path.write_bytes(b"")
-
-
-def no_database(path: Path) -> None:
-    path.write_text("name: shop\n" * 100)
-
-
-def a_few_bytes(path: Path) -> None:
-    path.write_bytes(b"SQLite")
-
-
-def of_another_program(path: Path, *, journal: str = "DELETE") -> None:
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute(f"PRAGMA journal_mode={journal}")
-        connection.execute("CREATE TABLE invoices (number INT)")
-        connection.execute("CREATE TABLE payments (number INT)")
-        connection.commit()
-
-
-def of_another_program_in_wal(path: Path) -> None:
-    of_another_program(path, journal="WAL")
-
-
-def of_another_program_with_our_catalogs_name(path: Path) -> None:
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("CREATE TABLE iceberg_tables (id INT, title TEXT)")
-        connection.commit()
-
-
-def cut_in_half(path: Path) -> None:
-    made(path)
-    os.truncate(path, path.stat().st_size // 2)
-
-
 def overwritten(path: Path) -> None:
-    made(path)
-    with path.open("r+b") as file:
+    with made(path).open("r+b") as file:
         file.seek(100)
         file.write(b"\xff" * 4000)
 
 
-def without_its_version(path: Path) -> None:
-    made(path)
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("DROP TABLE vde_state_version")
-
-
-def a_folder(path: Path) -> None:
-    path.mkdir()
-
-
-def a_pipe(path: Path) -> None:
-    os.mkfifo(path)
-
-
-def of_a_newer_release(path: Path) -> None:
-    """Its journal is another one than ours, to which opening the file would switch it."""
-    made(path, journal="DELETE")
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute(f"INSERT INTO vde_state_version VALUES ({schema.VERSION + 1}, 0)")
-        connection.commit()
-
-
-REFUSED = [
-    (
-        zero_bytes,
+INVOICES = ("CREATE TABLE invoices (number INT)", "CREATE TABLE payments (number INT)")
+OURS = "CREATE TABLE iceberg_tables (id INT, title TEXT)"
+NEWER = f"INSERT INTO vde_state_version VALUES ({schema.VERSION + 1}, 0)"
+DAMAGED = r"is damaged: it was cut off.* Nothing was written\. Restore it from a backup"
+REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
+    "zero bytes": (
+        lambda path: path.write_bytes(b""),
         r"the state /.*/state\.db is an empty file.* Nothing was written\. Restore it",
     ),
-    (no_database, r"is no SQLite database\. Nothing was written\. Correct `state\.url`"),
-    (a_few_bytes, r"is no SQLite database\. Nothing was written\."),
-    (of_another_program, r"it has the table invoices and 1 more of another program\. Nothing was"),
-    (of_another_program_in_wal, r"it has the table invoices and 1 more of another program\."),
-    (
-        of_another_program_with_our_catalogs_name,
+    "no database": (
+        lambda path: path.write_text("name: shop\n" * 100),
+        r"is no SQLite database\. Nothing was written\. Correct `state\.url`",
+    ),
+    "a few bytes": (
+        lambda path: path.write_bytes(b"SQLite"),
+        r"is no SQLite database\. Nothing was written\.",
+    ),
+    "of another program": (
+        lambda path: executed(path, *INVOICES),
+        r"it has the table invoices and 1 more of another program\. Nothing was",
+    ),
+    "of another program in WAL": (
+        lambda path: executed(path, "PRAGMA journal_mode=WAL", *INVOICES),
+        r"it has the table invoices and 1 more of another program\.",
+    ),
+    "of another program with our catalog's name": (
+        lambda path: executed(path, OURS),
         r"it has the table iceberg_tables of another program\. Nothing was written",
     ),
-    (cut_in_half, r"is damaged: it was cut off.* Nothing was written\. Restore it from a backup"),
-    (overwritten, r"is damaged: it was cut off.* Nothing was written\. Restore it from a backup"),
-    (without_its_version, r"but not vde_state_version.* Nothing was written\. Restore it"),
-    (a_folder, r"is no file\. Nothing was written\. Correct `state\.url`"),
-    (a_pipe, r"is no file\. Nothing was written\. Correct `state\.url`"),
-    (of_a_newer_release, r"has schema version \d+.*install the release that wrote it"),
-]
+    "cut in half": (
+        lambda path: os.truncate(made(path), path.stat().st_size // 2),
+        DAMAGED,
+    ),
+    "overwritten": (overwritten, DAMAGED),
+    "without its version": (
+        lambda path: executed(made(path), "DROP TABLE vde_state_version"),
+        r"but not vde_state_version.* Nothing was written\. Restore it",
+    ),
+    "a folder": (
+        Path.mkdir,
+        r"is no file\. Nothing was written\. Correct `state\.url`",
+    ),
+    "a pipe": (
+        os.mkfifo,
+        r"is no file\. Nothing was written\. Correct `state\.url`",
+    ),
+    # Its journal is another one than ours, to which opening the file would switch it.
+    "of a newer release": (
+        lambda path: executed(made(path, journal="DELETE"), NEWER),
+        r"has schema version \d+.*install the release that wrote it",
+    ),
+}
 
 
 def content(folder: Path) -> dict[str, bytes | None]:
@@ -133,9 +111,9 @@ def content(folder: Path) -> dict[str, bytes | None]:
     }
 
 
-@pytest.mark.parametrize("make, said", REFUSED, ids=[make.__name__ for make, _ in REFUSED])
+@pytest.mark.parametrize("make, said", REFUSED.values(), ids=REFUSED)
 def test_what_is_no_state_is_refused_and_left_as_it_is(
-    tmp_path: Path, make: Callable[[Path], None], said: str
+    tmp_path: Path, make: Callable[[Path], object], said: str
 ) -> None:
     path = tmp_path / "state.db"
     make(path)
@@ -150,9 +128,7 @@ def test_an_empty_database_and_that_of_a_catalog_have_room_for_a_state(tmp_path:
         "empty.db": "PRAGMA journal_mode=WAL",
         "lake.db": "CREATE TABLE iceberg_tables (catalog_name, table_namespace, table_name)",
     }.items():
-        with closing(sqlite3.connect(tmp_path / name)) as connection:
-            connection.execute(statement)
-            connection.commit()
+        executed(tmp_path / name, statement)
         SqlState.open(f"sqlite:///{tmp_path / name}").close()
 
 
@@ -224,16 +200,11 @@ def test_a_disk_that_is_full_is_named_and_nothing_is_written(tmp_path: Path) -> 
         connection.exec_driver_sql(f"PRAGMA max_page_count={pages}")
     said = r"the disk is full .*Nothing was written\. Free some space"
     with pytest.raises(Refused, match=said):
-        state.store_snapshots(
-            [snapshot(ModelName("shop", f"m{number}")) for number in range(300)],
-            environment="prod",
-        )
-    assert state.owners([snapshot(ModelName("shop", "m0")).key]) == {}
+        state.store_snapshots(many(300), environment="prod")
+    assert state.owners([many(1)[0].key]) == {}
     with state._database.engine.connect() as connection:
         connection.exec_driver_sql("PRAGMA max_page_count=1000000")
-    state.record_intent(intent("after"), lease=lease)
-    state.record_staged("after", publication(change()), lease=lease)
-    assert state.finalize("after", lease=lease)
+    load(state, lease, "after", change())
     assert KEY in state.holdings([KEY])
     state.close()
 
