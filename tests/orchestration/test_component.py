@@ -91,47 +91,23 @@ def test_an_environment_that_is_named_by_nothing_is_not_production(
 def test_its_settings_name_environment_variables_and_have_no_value_of_them(
     sandbox: DefsFolderSandbox, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("TEST_STATE", f"sqlite:///{tmp_path}/own.db")
-    monkeypatch.setenv("TEST_SECRET", "canary-of-a-component")
-    given = {
-        "state": {"url": "{{ env.TEST_STATE }}"},
-        "spark": {
-            "master": "{{ env('TEST_MISSING', 'local[2]') }}",
-            "conf": {
-                "spark.app.version": "3.10",
-                "spark.hadoop.fs.s3a.secret.key": "{{ env('TEST_SECRET') }}",
-            },
-        },
-    }
+    monkeypatch.setenv("STATE_URL", f"sqlite:///{tmp_path}/own.db")
+    monkeypatch.setenv("S3_SECRET", "canary-of-a-component")
+    (example,) = re.findall(r"```yaml\n( *settings:.*?)```", DOCS, flags=re.DOTALL)
+    given = yaml.safe_load(example)["settings"]
+    given["spark"]["master"] = "{{ env('TEST_MISSING', 'local[2]') }}"
+    given["spark"]["conf"]["spark.app.version"] = "3.10"
     resources = loaded(sandbox, {"settings": given}).resources or {}
     spark, manager = resources["pyspark"], resources["vde_io_manager"]
     assert isinstance(spark, VdePySparkResource)
+    conf = {"spark.app.version": "3.10", "spark.hadoop.fs.s3a.secret.key": "${S3_SECRET}"}
     assert spark.settings == {
-        "state": {"url": "${TEST_STATE}"},
-        "spark": {
-            "master": "local[2]",
-            "conf": {
-                "spark.app.version": "3.10",
-                "spark.hadoop.fs.s3a.secret.key": "${TEST_SECRET}",
-            },
-        },
+        "state": {"url": "${STATE_URL}"},
+        "spark": {"master": "local[2]", "conf": conf},
     }
     assert isinstance(manager, VdeIcebergIOManager)
     configuration = manager.location.project.configuration
     assert configuration.state_url == Secret(f"sqlite:///{tmp_path}/own.db")
-
-
-@pytest.mark.full
-def test_the_docs_name_settings_by_templates(
-    sandbox: DefsFolderSandbox, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    (example,) = re.findall(r"```yaml\n( *settings:.*?)```", DOCS, flags=re.DOTALL)
-    monkeypatch.setenv("STATE_URL", f"sqlite:///{tmp_path}/own.db")
-    monkeypatch.setenv("S3_SECRET", "canary-of-the-docs")
-    resources = loaded(sandbox, yaml.safe_load(example)).resources or {}
-    spark = resources["pyspark"]
-    assert isinstance(spark, VdePySparkResource)
-    assert spark.settings["state"] == {"url": "${STATE_URL}"}
 
 
 def test_the_docs_example_translates_attributes(sandbox: DefsFolderSandbox) -> None:

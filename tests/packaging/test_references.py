@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.packaging.references import Repository, anchors_of
+from tests.packaging.references import Repository
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = Path(__file__)
@@ -27,25 +27,6 @@ PAGES = {
     "vde_dagster/core/x.py": "from enum import Enum\n\nclass X:\n    def ask(self) -> None: ...\n",
 }
 
-RESOLVED = (
-    "rules R1 and R2",
-    "def test_r2_it() -> None: ...",
-    "ADR 7",
-    "seed 001, *SCD Type 2*",
-    "(seed 001, *type 2*)",
-    "seed 002",
-    "docs/page.md#what-x-means-now",
-    "docs/page.md, *Page*",
-    "page.md",
-    "tests/core/test_x.py::test_it",
-    "tests/core",
-    "vde_dagster/core/x.py",
-    "vde_dagster.core.x.X.ask",
-    "vde_dagster.core.x.Enum",
-    "vde_dagster.Facade",
-    "[a link](docs/page.md) and [another](https://example.org/no.html)",
-    "`core/x.py` and `core/x.py::X`",
-)
 
 BROKEN = {
     "rule R" + "3": "R" + "3",
@@ -78,20 +59,11 @@ def repository(tmp_path: Path) -> Repository:
     return Repository(tmp_path)
 
 
-@pytest.mark.parametrize("text", RESOLVED)
-def test_what_is_there_is_found(repository: Repository, text: str) -> None:
-    assert list(repository.broken(repository.root / "README.md", text)) == []
-
-
 @pytest.mark.parametrize("text", BROKEN)
 def test_what_is_not_there_is_reported_with_its_line(repository: Repository, text: str) -> None:
     found = list(repository.broken(repository.root / "README.md", f"One\n{text}\n"))
     assert BROKEN[text] in {each.text for each in found}
     assert {each.line for each in found} == {2}
-
-
-def test_a_section_has_the_anchor_that_github_gives_it(repository: Repository) -> None:
-    assert anchors_of(repository.root / "docs/page.md") == {"page", "what-x-means-now"}
 
 
 def test_all_that_texts_of_the_repository_refer_to_is_there() -> None:
