@@ -5,14 +5,14 @@ from __future__ import annotations
 import itertools
 import json
 import sqlite3
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
+import pytest
 from pyiceberg.table.metadata import TableMetadataV2
 from pyiceberg.table.snapshots import Operation, Summary
 from pyiceberg.table.update import AddSnapshotUpdate, SetSnapshotRefUpdate
@@ -21,12 +21,11 @@ from tests.kept_folder import KeptFolder
 from tests.worlds.catalog import MemoryCatalog
 from tests.worlds.rest_server import RestServer, rest_server
 from vde_dagster.core.columns import Column
-from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.model.writes import TimeAxisSpec
 from vde_dagster.core.names import ModelName, TableName, physical_table
 from vde_dagster.core.time.intervals import IntervalUnit
 from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog, open_iceberg_catalog
-from vde_dagster.ports.catalog import NUMBERS_OF_A_SWAP, Catalog, ViewDefinition
+from vde_dagster.ports.catalog import NUMBERS_OF_A_SWAP, ViewDefinition
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog as PyIcebergCatalog
@@ -44,132 +43,37 @@ ONE: Final = physical_table(ModelName("s", "one"), "1" * 32)
 Pairs = Sequence[tuple[int, datetime]]
 
 
-class World(ABC):
-    """A catalog, and what other writers do in it."""
-
-    @property
-    @abstractmethod
-    def catalog(self) -> Catalog: ...
-
-    @abstractmethod
-    def create(self, name: TableName) -> None: ...
-
-    @abstractmethod
-    def append(self, name: TableName, values: Pairs) -> int: ...
-
-    @abstractmethod
-    def overwrite(self, name: TableName, values: Pairs) -> int: ...
-
-    @abstractmethod
-    def delete_all(self, name: TableName) -> int: ...
-
-    @abstractmethod
-    def compact(self, name: TableName) -> int: ...
-
-    @abstractmethod
-    def roll_back(self, name: TableName, snapshot: int) -> None: ...
-
-    @abstractmethod
-    def branch(self, name: TableName, work_id: str, snapshot: int) -> None: ...
-
-    @abstractmethod
-    def expire(self, name: TableName) -> None: ...
-
-    @abstractmethod
-    def lose_file(self, name: TableName) -> str:
-        """Delete the data file that the last append wrote; its path."""
-
-    @abstractmethod
-    def drop(self, name: TableName) -> None: ...
-
-    @abstractmethod
-    def set_property(self, name: TableName, key: str, value: str) -> None: ...
-
-    @abstractmethod
-    def add_again(self, name: TableName, column: str) -> None:
-        """Drop a column, and add another one of its name and type; nothing is written."""
-
-    @abstractmethod
-    def rename_column(self, name: TableName, column: str, new: str) -> None:
-        """Rename a column; nothing is written."""
-
-    @abstractmethod
-    def drop_column(self, name: TableName, column: str) -> None:
-        """Drop a column; nothing is written."""
-
-    @abstractmethod
-    def lose_metadata(self, name: TableName) -> None:
-        """Delete the newest metadata file of a table."""
-
-    @abstractmethod
-    def create_view(self, name: TableName) -> None:
-        """A view as another program makes it, without this package's properties."""
-
-    def mark(self) -> HighWaterMark:
-        head = self.catalog.history(EVENTS, None).head
-        assert head is not None
-        return head
-
-
-class MemoryWorld(World):
-    def __init__(self) -> None:
-        self._catalog = MemoryCatalog()
+class MemoryWorld(MemoryCatalog):
+    """A catalog in memory: others write to the same object."""
 
     @property
     def catalog(self) -> MemoryCatalog:
-        return self._catalog
+        return self
 
     def create(self, name: TableName) -> None:
         axis = TimeAxisSpec(column="at", type="timestamp", unit=IntervalUnit.HOUR)
-        self.catalog.create_table(name, [ID, AT], partition_by=axis)
-
-    def append(self, name: TableName, values: Pairs) -> int:
-        return self.catalog.append(name, values)
-
-    def overwrite(self, name: TableName, values: Pairs) -> int:
-        return self.catalog.overwrite(name, values)
+        self.create_table(name, [ID, AT], partition_by=axis)
 
     def delete_all(self, name: TableName) -> int:
-        return self.catalog.delete(name, [])
-
-    def compact(self, name: TableName) -> int:
-        return self.catalog.compact(name)
-
-    def roll_back(self, name: TableName, snapshot: int) -> None:
-        self.catalog.roll_back(name, snapshot)
+        return self.delete(name, [])
 
     def branch(self, name: TableName, work_id: str, snapshot: int) -> None:
-        self.catalog.tables[name].branches[work_id] = snapshot
-
-    def expire(self, name: TableName) -> None:
-        self.catalog.expire(name)
-
-    def lose_file(self, name: TableName) -> str:
-        return self.catalog.lose_file(name)
+        self.tables[name].branches[work_id] = snapshot
 
     def drop(self, name: TableName) -> None:
-        self.catalog.drop_table(name)
-
-    def set_property(self, name: TableName, key: str, value: str) -> None:
-        self.catalog.set_property(name, key, value)
+        self.drop_table(name)
 
     def add_again(self, name: TableName, column: str) -> None:
-        self.catalog.replace_column(name, column)
-
-    def rename_column(self, name: TableName, column: str, new: str) -> None:
-        self.catalog.rename_column(name, column, new)
-
-    def drop_column(self, name: TableName, column: str) -> None:
-        self.catalog.drop_column(name, column)
+        self.replace_column(name, column)
 
     def lose_metadata(self, name: TableName) -> None:
-        self.catalog.lost_metadata.add(name)
+        self.lost_metadata.add(name)
 
     def create_view(self, name: TableName) -> None:
-        self.catalog.queries[name] = "SELECT 1"
+        self.queries[name] = "SELECT 1"
 
 
-class IcebergWorld(World):
+class IcebergWorld:
     """Others write with pyiceberg. Its files are in ``warehouse`` of its folder."""
 
     def __init__(self, folder: Path) -> None:
@@ -218,6 +122,7 @@ class IcebergWorld(World):
         self._load(name).maintenance.expire_snapshots().older_than(datetime.now(UTC)).commit()
 
     def lose_file(self, name: TableName) -> str:
+        """Delete the data file that the last append wrote; its path."""
         table = self._load(name)
         snapshot = table.current_snapshot()
         assert snapshot is not None
@@ -238,6 +143,7 @@ class IcebergWorld(World):
             transaction.set_properties({key: value})
 
     def add_again(self, name: TableName, column: str) -> None:
+        """Drop a column, and add another one of its name and type; nothing is written."""
         found = self._load(name).schema().find_field(column).field_type
         with self._load(name).update_schema(allow_incompatible_changes=True) as update:
             update.delete_column(column)
@@ -256,6 +162,7 @@ class IcebergWorld(World):
         Path(self._load(name).metadata_location.removeprefix("file://")).unlink()
 
     def create_view(self, name: TableName) -> None:
+        """A view as another program makes it, without this package's properties."""
         self.catalog.swap_views([ViewDefinition(name=name, target=TABLE, columns=(ID, AT))], [])
         location = self._location(name)
         metadata = json.loads(Path(location).read_text(encoding="utf-8"))
@@ -282,6 +189,10 @@ class IcebergWorld(World):
         found = self._load(name).metadata.current_snapshot_id
         assert isinstance(found, int)
         return found
+
+
+World = MemoryWorld | IcebergWorld
+"""A catalog, and what other writers do in it."""
 
 
 class KeptIceberg:
@@ -366,6 +277,34 @@ def world_of(kind: str, folder: Path) -> Iterator[World]:
                 yield RestWorld(server)
         case _:
             raise ValueError(kind)
+
+
+KEPT: Final = pytest.param("kept", id="iceberg")
+"""A parameter of fixtures: the fixture `kept` is a `KeptIceberg`."""
+
+
+@contextmanager
+def opened(
+    request: pytest.FixtureRequest, folder: Path, *tables: TableName, values: Pairs = ()
+) -> Iterator[World]:
+    """The world that a fixture's parameter names, with these tables of these rows."""
+    from tests.lakehouse.postgres_worlds import postgres_world
+
+    if request.param == "kept":
+        kept: KeptIceberg = request.getfixturevalue("kept")
+        yield kept.put_back()
+        return
+    world: AbstractContextManager[World] = (
+        postgres_world(request.getfixturevalue("postgres"), folder)
+        if request.param == "postgres"
+        else world_of(request.param, folder)
+    )
+    with world as found:
+        for name in tables:
+            found.create(name)
+            if values:
+                found.append(name, values)
+        yield found
 
 
 def compact(catalog: PyIcebergCatalog, table: Table) -> None:

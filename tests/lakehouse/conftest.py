@@ -14,6 +14,7 @@ import pytest
 
 from tests.app.memory_world import DEFAULTS
 from tests.lakehouse.interpreted import interpreted_in_short_form
+from tests.lakehouse.kinds.worlds import Worlds, worlds_in_memory, worlds_on_spark
 from tests.worlds.clock import ManualClock
 from tests.worlds.ids import CountingIds
 from tests.worlds.state import memory_state
@@ -177,6 +178,21 @@ def lake(spark: SparkSession, spark_lake: SparkLake) -> Lake:
         engine=SparkEngine(lambda: spark, spark_lake.catalog, lambda: iceberg),
         schema=f"m{uuid.uuid4().hex[:10]}",
     )
+
+
+@pytest.fixture
+def on_spark(spark: SparkSession, spark_lake: SparkLake) -> Worlds:
+    """Spark and Iceberg, for tables that each write is tried on."""
+    return worlds_on_spark(spark, spark_lake)
+
+
+@pytest.fixture(params=["memory", pytest.param("spark", marks=pytest.mark.spark)])
+def worlds(request: pytest.FixtureRequest) -> Worlds:
+    """The adapters in memory, and those of Spark and Iceberg."""
+    if request.param == "memory":
+        return worlds_in_memory()
+    found: Worlds = request.getfixturevalue("on_spark")
+    return found
 
 
 @pytest.fixture(scope="module")

@@ -13,18 +13,20 @@ from tests.lakehouse.catalog_worlds import (
     AT,
     EVENTS,
     ID,
+    KEPT,
     TABLE,
     KeptIceberg,
     MemoryWorld,
     RestWorld,
     World,
-    world_of,
+    opened,
 )
-from tests.lakehouse.postgres_worlds import IN_POSTGRES, postgres_world
+from tests.lakehouse.postgres_worlds import IN_POSTGRES
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.ledger.damage import LostMetadata, TableHead
 from vde_dagster.core.ledger.late.history import SourceOperation, SourceStatus
+from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.ledger.schema_changes import ColumnAdded, ColumnWidened
 from vde_dagster.core.model.writes import TimeAxisSpec
 from vde_dagster.core.names import ModelName, TableName, physical_table
@@ -41,20 +43,17 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> KeptIceberg:
     return KeptIceberg(tmp_path_factory.mktemp("iceberg"), TABLE)
 
 
-@pytest.fixture(params=["memory", "iceberg", "rest", IN_POSTGRES])
+@pytest.fixture(params=["memory", KEPT, "rest", IN_POSTGRES])
 def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
-    match request.param:
-        case "iceberg":
-            kept: KeptIceberg = request.getfixturevalue("kept")
-            yield kept.put_back()
-        case "postgres":
-            with postgres_world(request.getfixturevalue("postgres"), tmp_path) as there:
-                there.create(TABLE)
-                yield there
-        case other:
-            with world_of(other, tmp_path) as found:
-                found.create(TABLE)
-                yield found
+    with opened(request, tmp_path, TABLE) as found:
+        yield found
+
+
+def newest(world: World) -> HighWaterMark:
+    """How far the source is known."""
+    head = world.catalog.history(EVENTS, None).head
+    assert head is not None
+    return head
 
 
 def view(name: str, target: TableName = TABLE, *columns: Column) -> ViewDefinition:
@@ -197,7 +196,7 @@ def test_work_that_changed_nothing_is_published_only_where_it_began(world: World
     second = world.append(TABLE, [(2, START)])
     with pytest.raises(TableMoved, match="nothing was published"):
         world.catalog.publish(TABLE, base=first, staged=first)
-    assert world.mark().iceberg_snapshot_id == second
+    assert newest(world).iceberg_snapshot_id == second
 
 
 def test_publishing_a_descendant_moves_the_table(world: World) -> None:
@@ -206,7 +205,7 @@ def test_publishing_a_descendant_moves_the_table(world: World) -> None:
     world.roll_back(TABLE, first)
     world.branch(TABLE, "ab", second)
     world.catalog.publish(TABLE, base=first, staged=second)
-    assert world.mark().iceberg_snapshot_id == second
+    assert newest(world).iceberg_snapshot_id == second
 
 
 def test_what_was_given_up_is_never_published(world: World) -> None:
@@ -217,7 +216,7 @@ def test_what_was_given_up_is_never_published(world: World) -> None:
     world.catalog.drop_branch(TABLE, "ab")
     with pytest.raises(TableMoved, match="given up; nothing was published"):
         world.catalog.publish(TABLE, base=first, staged=second)
-    assert world.mark().iceberg_snapshot_id == first
+    assert newest(world).iceberg_snapshot_id == first
 
 
 def test_a_table_goes_back_to_what_was_recorded_and_nothing_is_lost(world: World) -> None:
@@ -382,7 +381,7 @@ def test_publishing_on_a_moved_table_or_a_stranger_is_a_conflict(world: World) -
             world.catalog.publish(TABLE, base=base, staged=what)
     with pytest.raises(TableMoved):
         world.catalog.publish(OTHER, base=None, staged=1)
-    assert world.mark().iceberg_snapshot_id == third
+    assert newest(world).iceberg_snapshot_id == third
 
 
 def test_dropping_a_branch_that_is_not_there_is_no_error(world: World) -> None:
@@ -409,13 +408,13 @@ def test_without_a_mark_only_the_head_is_reported(world: World) -> None:
 
 def test_nothing_new_is_unchanged(world: World) -> None:
     world.append(TABLE, [(1, START)])
-    history = world.catalog.history(EVENTS, world.mark())
+    history = world.catalog.history(EVENTS, newest(world))
     assert (history.status, history.changes) == (SourceStatus.UNCHANGED, ())
 
 
 def test_appends_are_reported_by_partition_oldest_first(world: World) -> None:
     world.append(TABLE, [(1, START)])
-    mark = world.mark()
+    mark = newest(world)
     hour = timedelta(hours=1)
     first = world.append(TABLE, [(2, START), (3, START + 2 * hour), (4, START + 2 * hour)])
     second = world.append(TABLE, [(5, START + hour)])
@@ -439,7 +438,7 @@ def test_appends_are_reported_by_partition_oldest_first(world: World) -> None:
 
 def test_removals_are_reported(world: World) -> None:
     world.append(TABLE, [(1, START)])
-    mark = world.mark()
+    mark = newest(world)
     world.delete_all(TABLE)
     operations = [each.operation for each in world.catalog.history(EVENTS, mark).changes]
     assert operations == [SourceOperation.DELETE]
@@ -447,7 +446,7 @@ def test_removals_are_reported(world: World) -> None:
 
 def test_an_overwrite_is_no_mere_append(world: World) -> None:
     world.append(TABLE, [(1, START)])
-    mark = world.mark()
+    mark = newest(world)
     world.overwrite(TABLE, [(2, START)])
     operations = {each.operation for each in world.catalog.history(EVENTS, mark).changes}
     assert operations & {SourceOperation.OVERWRITE, SourceOperation.DELETE}
@@ -456,7 +455,7 @@ def test_an_overwrite_is_no_mere_append(world: World) -> None:
 def test_a_mark_that_the_head_does_not_descend_from_was_rolled_back(world: World) -> None:
     first = world.append(TABLE, [(1, START)])
     world.append(TABLE, [(2, START)])
-    mark = world.mark()
+    mark = newest(world)
     world.roll_back(TABLE, first)
     assert world.catalog.history(EVENTS, mark).status is SourceStatus.ROLLED_BACK
     world.append(TABLE, [(3, START)])
@@ -465,7 +464,7 @@ def test_a_mark_that_the_head_does_not_descend_from_was_rolled_back(world: World
 
 def test_a_mark_whose_history_is_gone_has_expired(world: World) -> None:
     world.append(TABLE, [(1, START)])
-    mark = world.mark()
+    mark = newest(world)
     world.append(TABLE, [(2, START)])
     world.append(TABLE, [(3, START)])
     world.expire(TABLE)
@@ -476,7 +475,7 @@ def test_a_mark_whose_history_is_gone_has_expired(world: World) -> None:
 
 def test_a_table_that_was_made_again_is_another(world: World) -> None:
     world.append(TABLE, [(1, START)])
-    mark = world.mark()
+    mark = newest(world)
     world.drop(TABLE)
     assert world.catalog.history(EVENTS, mark).status is SourceStatus.MISSING
     world.create(TABLE)
@@ -490,7 +489,7 @@ def test_a_column_that_was_added_again_is_another_one_in_earlier_snapshots(world
         return found
 
     first = world.append(TABLE, [(1, START)])
-    mark, before = world.mark(), state()
+    mark, before = newest(world), state()
     world.add_again(TABLE, "id")
     assert set(state().columns) == set(before.columns)
     columns = {each.name: each.former for each in state().schemas.columns(first)}
@@ -498,7 +497,7 @@ def test_a_column_that_was_added_again_is_another_one_in_earlier_snapshots(world
     assert state().token(first) != before.token(first)
     assert state().identity(first) != before.identity(first) == before.uuid
     assert world.catalog.history(EVENTS, mark).status is SourceStatus.OTHER_COLUMNS
-    again = world.mark()
+    again = newest(world)
     assert world.catalog.history(EVENTS, again).status is SourceStatus.UNCHANGED
     second = world.append(TABLE, [(2, START)])
     assert (state().schemas.columns(second), state().identity(second)) == ((), before.uuid)

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, timedelta
+from dataclasses import replace
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
 
+from tests.lakehouse.kinds.worlds import (
+    SPARK_IN_FULL_FORM,
+    START,
+    Values,
+    World,
+    Worlds,
+    days,
+    hours,
+)
 from tests.worlds.catalog import MemoryCatalog
-from tests.worlds.engine import MemoryEngine
 from vde_dagster.core.columns import Column
-from vde_dagster.core.errors import Conflict, EvaluationFailed
+from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.ledger.dsha import RowSum, total
 from vde_dagster.core.ledger.schema_changes import ColumnAdded
 from vde_dagster.core.ledger.unit_of_work import (
@@ -27,196 +34,118 @@ from vde_dagster.core.ledger.unit_of_work import (
     OwnRows,
     PlannedWrite,
     PythonRows,
-    RowSource,
     SqlRows,
     Staged,
     Staging,
 )
 from vde_dagster.core.model.column_rules import ColumnRules, OnChange
 from vde_dagster.core.model.layout import time_partition
-from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.model.storage import Storage
 from vde_dagster.core.model.writes import (
     AppendToIntervals,
     OverwriteIntervals,
     ReplaceTable,
     TimeAxisSpec,
-    Write,
 )
-from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.names import TableName
 from vde_dagster.core.sql.spark.type_spelling import field_name
 from vde_dagster.core.time.intervals import Interval, IntervalUnit
 from vde_dagster.core.unit_tests.definition import GivenQuery, GivenRows
 from vde_dagster.core.unit_tests.question import FunctionOverRows, QueryOverRows
-from vde_dagster.ports.catalog import Catalog
-from vde_dagster.ports.engine import Engine, TableRows, UserFrame
+from vde_dagster.ports.engine import TableRows, UserFrame
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrameWriterV2, SparkSession
 
     from tests.conftest import SparkLake
 
-START = datetime(2013, 1, 1, tzinfo=UTC)
-WHOLE = Interval(START, START + timedelta(days=1))
 HOURLY = TimeAxisSpec(column="at", type="timestamp", unit=IntervalUnit.HOUR)
-
-
-def hours(first: int, last: int) -> Interval:
-    return Interval(START + timedelta(hours=first), START + timedelta(hours=last))
-
-
-def row(number: int, hour: float) -> str:
-    at = START + timedelta(hours=hour)
-    return (
-        f"SELECT CAST({number} AS BIGINT) AS id, CAST('{at.isoformat(sep=' ')}' AS TIMESTAMP) AS at"
-    )
-
-
-def rows(*pairs: tuple[int, float]) -> SqlRows:
-    return SqlRows(sql=" UNION ALL ".join(row(*pair) for pair in pairs))
-
-
-NOTHING = SqlRows(sql=f"SELECT * FROM ({row(1, 1)}) AS _t WHERE FALSE")
-
-
-@dataclass
-class World:
-    """One adapter pair, and a model of its own."""
-
-    catalog: Catalog
-    engine: Engine
-    key: VersionKey
-    append: Callable[[TableName, Sequence[tuple[int, datetime]]], int]
-
-    def staging(
-        self,
-        *parts: PlannedWrite,
-        axis: TimeAxisSpec | None = HOURLY,
-        columns: tuple[Column, ...] = (),
-    ) -> Staging:
-        table = self.catalog.table(self.key.table)
-        return Staging(
-            work_id=uuid.uuid4().hex,
-            target=self.key,
-            base=table.iceberg_snapshot_id if table else None,
-            parts=parts,
-            columns=columns,
-            storage=Storage(partitioned_by=(time_partition(axis),) if axis else ()),
-        )
-
-    def publish(self, staging: Staging) -> Staged:
-        staged = self.engine.stage(staging)
-        assert staged.iceberg_snapshot_id is not None
-        self.catalog.publish(self.key.table, base=staging.base, staged=staged.iceberg_snapshot_id)
-        return staged
-
-    def write(self, rows: RowSource, write: Write, **inputs: Input) -> Staged:
-        return self.publish(self.staging(PlannedWrite(rows=rows, inputs=inputs, write=write)))
-
-    def overwrite(self, rows: RowSource, *intervals: Interval, **inputs: Input) -> Staged:
-        return self.write(rows, OverwriteIntervals(intervals=intervals, axis=HOURLY), **inputs)
-
-    def ids(self) -> list[int]:
-        _, found = self.engine.fetch(f"SELECT id FROM {self.key.table} ORDER BY id", limit=1000)
-        return [each[0] for each in found if isinstance(each[0], int)]
-
-    def head(self) -> int | None:
-        table = self.catalog.table(self.key.table)
-        return table.iceberg_snapshot_id if table else None
-
-
-def _key() -> VersionKey:
-    return VersionKey(ModelName(f"m{uuid.uuid4().hex[:8]}", "hourly"), uuid.uuid4().hex)
+TYPES = {"id": "bigint", "at": "timestamp"}
+COLUMNS = tuple(Column(name=name, type=kind) for name, kind in TYPES.items())
+WHOLE = ReplaceTable(interval=days(0))
+SOURCE = SqlRows(sql="SELECT id, at FROM src")
 
 
 @pytest.fixture
-def spark_world(spark: SparkSession, spark_lake: SparkLake) -> World:
-    from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog
-    from vde_dagster.lakehouse.spark_engine import SparkEngine
-
-    catalog = spark_lake.iceberg()
-
-    def append(name: TableName, values: Sequence[tuple[int, datetime]]) -> int:
-        if not catalog.table_exists((name.namespace, name.name)):
-            spark.sql(f"create namespace if not exists lake.{name.namespace}")
-            spark.sql(
-                f"create table lake.{name} (id bigint, at timestamp) using iceberg "
-                "partitioned by (hours(at))"
-            )
-        table = catalog.load_table((name.namespace, name.name))
-        arrow = table.schema().as_arrow()
-        table.append(pa.Table.from_pylist([{"id": i, "at": at} for i, at in values], schema=arrow))
-        head = table.metadata.current_snapshot_id
-        assert head is not None
-        return head
-
-    return World(
-        catalog=IcebergCatalog(catalog),
-        engine=SparkEngine(lambda: spark, spark_lake.catalog, lambda: catalog),
-        key=_key(),
-        append=append,
-    )
+def world(worlds: Worlds) -> World:
+    """A table with a partition for each hour."""
+    return worlds.table(TYPES, time_partition(HOURLY))
 
 
 @pytest.fixture
-def memory_world() -> World:
-    catalog = MemoryCatalog()
-
-    def append(name: TableName, values: Sequence[tuple[int, datetime]]) -> int:
-        if catalog.table(name) is None:
-            columns = [Column(name="id", type="bigint"), Column(name="at", type="timestamp")]
-            catalog.create_table(name, columns, partition_by=HOURLY)
-        return catalog.append(name, values)
-
-    return World(catalog=catalog, engine=MemoryEngine(catalog), key=_key(), append=append)
+def spark_world(on_spark: Worlds) -> World:
+    return on_spark.table(TYPES, time_partition(HOURLY))
 
 
-@pytest.fixture(params=["memory", pytest.param("spark", marks=pytest.mark.spark)])
-def world(request: pytest.FixtureRequest) -> World:
-    found = request.getfixturevalue(f"{request.param}_world")
-    assert isinstance(found, World)
-    return found
+def rows(*pairs: tuple[int, float]) -> list[Values]:
+    """Numbers, and the hours of their rows."""
+    return [(number, START + timedelta(hours=hour)) for number, hour in pairs]
 
 
-SPARK_IN_FULL_FORM = pytest.mark.parametrize(
-    "world",
-    ["memory", pytest.param("spark", marks=[pytest.mark.spark, pytest.mark.full])],
-    indirect=True,
-)
-"""For what tests of kinds, or of the catalog, show in the short form."""
+def sql_of(*pairs: tuple[int, float]) -> str:
+    return " UNION ALL ".join(
+        f"SELECT CAST({number} AS BIGINT) AS id, TIMESTAMP '{at:%Y-%m-%d %H:%M:%S}' AS at"
+        for number, at in rows(*pairs)
+    )
 
 
-@SPARK_IN_FULL_FORM  # kinds/test_by_time_range.py
-def test_overwriting_replaces_exactly_its_interval(world: World) -> None:
-    world.overwrite(rows((1, 0), (2, 1.5), (3, 2)), hours(0, 3))
-    staged = world.overwrite(rows((7, 1.2), (8, 1.9)), hours(1, 2))
-    assert world.ids() == [1, 3, 7, 8]
-    assert {i: s.rows for i, s in staged.sums[0].items()} == {hours(1, 2): 2}
+def into(*intervals: Interval) -> OverwriteIntervals:
+    return OverwriteIntervals(intervals=intervals, axis=HOURLY)
 
 
-@pytest.mark.full
-def test_an_empty_result_empties_the_interval(world: World) -> None:
-    world.overwrite(rows((1, 0), (2, 1)), hours(0, 2))
-    staged = world.overwrite(NOTHING, hours(1, 2))
-    assert world.ids() == [1]
-    assert staged.sums == ({hours(1, 2): RowSum()},)
+def added_to(*intervals: Interval) -> AppendToIntervals:
+    return AppendToIntervals(intervals=intervals, axis=HOURLY)
+
+
+def ids(world: World) -> list[int]:
+    return sorted(row[0] for row in world.rows() if isinstance(row[0], int))
+
+
+def counts(staged: Staged) -> list[dict[Interval, int]]:
+    """How many rows each interval got, by part."""
+    return [{each: found.rows for each, found in sums.items()} for sums in staged.sums]
+
+
+def land(world: World, table: TableName, *numbers: int) -> list[int]:
+    """Others append a row of each number to a table of theirs; the Iceberg snapshots."""
+    catalog = world.catalog
+    if isinstance(catalog, MemoryCatalog):
+        if catalog.table(table) is None:
+            catalog.create_table(table, COLUMNS)
+        return [catalog.append(table, [(number, START)]) for number in numbers]
+    assert world.iceberg is not None
+    schema = pa.schema([("id", pa.int64()), ("at", pa.timestamp("us", "UTC"))])
+    world.iceberg.create_namespace_if_not_exists(table.namespace)
+    theirs = world.iceberg.create_table_if_not_exists((table.namespace, table.name), schema)
+    heads = []
+    for number in numbers:
+        theirs.append(pa.table({"id": [number], "at": [START]}, schema=schema))
+        heads.append(theirs.metadata.current_snapshot_id or 0)
+    return heads
+
+
+def of_others() -> TableName:
+    return TableName(f"raw_{uuid.uuid4().hex[:8]}", "events")
+
+
+def test_exactly_the_given_intervals_are_overwritten(world: World) -> None:
+    world.write(rows((1, 0), (2, 1.5), (3, 2)), into(hours(0, 3)))
+    staged = world.write(rows((7, 1.2), (8, 1.9), (9, 2.5), (9, 0)), into(hours(1, 2)))
+    assert ids(world) == [1, 3, 7, 8]
+    assert counts(staged) == [{hours(1, 2): 2}]
+    assert world.write([], into(hours(1, 2))).sums == ({hours(1, 2): RowSum()},)
+    assert ids(world) == [1, 3]
 
 
 @pytest.mark.full
 def test_rows_that_somebody_else_computed_are_staged_like_those_of_a_query(world: World) -> None:
-    by_query = world.overwrite(rows((1, 0), (2, 1.5)), hours(0, 2)).sums
-    arrow = pa.table(
-        {
-            "at": pa.array([START, START + timedelta(hours=1.5)], pa.timestamp("us", "UTC")),
-            "id": pa.array([1, 2], pa.int64()),
-        }
-    )
-    declared = (Column(name="id", type="bigint"), Column(name="at", type="timestamp"))
-    write = OverwriteIntervals(intervals=(hours(0, 2),), axis=HOURLY)
+    by_query = world.write(rows((1, 0), (2, 1.5)), into(hours(0, 2))).sums
+    times = pa.array([START, START + timedelta(hours=1.5)], pa.timestamp("us", "UTC"))
+    arrow = pa.table({"at": times, "id": pa.array([1, 2], pa.int64())})
     for frame in (arrow, arrow.to_pandas()):
-        given = PlannedWrite(rows=FrameRows(frame=frame, place="mine"), inputs={}, write=write)
-        assert world.publish(world.staging(given, columns=declared)).sums == by_query
-    assert world.ids() == [1, 2]
+        given = world.part(FrameRows(frame=frame, place="mine"), into(hours(0, 2)))
+        assert world.publish(world.staging(given, columns=COLUMNS)).sums == by_query
+    assert ids(world) == [1, 2]
 
 
 @pytest.mark.spark
@@ -226,18 +155,18 @@ def test_a_dataframe_of_a_users_session_is_staged_in_that_session(
     from vde_dagster.lakehouse.own_session import session_for_users
 
     users = session_for_users(spark)
-    users.sql(rows((1, 0), (2, 1.5)).sql).createOrReplaceTempView("of_a_user")
+    users.sql(sql_of((1, 0), (2, 1.5))).createOrReplaceTempView("of_a_user")
     frame = users.table("of_a_user")
-    by_frame = spark_world.overwrite(FrameRows(frame=frame, place="mine"), hours(0, 2)).sums
-    assert spark_world.overwrite(rows((1, 0), (2, 1.5)), hours(0, 2)).sums == by_frame
+    by_frame = spark_world.write(FrameRows(frame=frame, place="mine"), into(hours(0, 2))).sums
+    assert spark_world.write(rows((1, 0), (2, 1.5)), into(hours(0, 2))).sums == by_frame
     with pytest.raises(EvaluationFailed, match=r"mine returns list; return a Spark DataFrame"):
-        spark_world.overwrite(FrameRows(frame=[1], place="mine"), hours(0, 2))
+        spark_world.write(FrameRows(frame=[1], place="mine"), into(hours(0, 2)))
 
 
 @pytest.mark.full
 def test_an_empty_first_result_makes_an_empty_table(world: World) -> None:
-    staged = world.overwrite(NOTHING, hours(0, 2))
-    assert world.ids() == []
+    staged = world.write([], into(hours(0, 2)))
+    assert ids(world) == []
     assert staged.sums == ({hours(0, 1): RowSum(), hours(1, 2): RowSum()},)
     assert [each.type for each in staged.columns] == ["bigint", "timestamp"]
 
@@ -245,26 +174,18 @@ def test_an_empty_first_result_makes_an_empty_table(world: World) -> None:
 @pytest.mark.full
 def test_who_shares_the_engine_gets_the_same_as_alone(world: World) -> None:
     world.engine.interrupt()  # nobody shares it, so nobody is concerned
-    alone = world.overwrite(rows((1, 0), (2, 1.5)), hours(0, 2)).sums
+    alone = world.write(rows((1, 0), (2, 1.5)), into(hours(0, 2))).sums
     with world.engine.sharing("m.x"):
-        assert world.overwrite(rows((1, 0), (2, 1.5)), hours(0, 2)).sums == alone
-        assert world.ids() == [1, 2]
-    assert world.ids() == [1, 2]
-
-
-@SPARK_IN_FULL_FORM  # kinds/test_by_time_range.py
-def test_rows_outside_the_intervals_never_enter(world: World) -> None:
-    world.overwrite(rows((1, 0), (2, 1), (3, 3), (4, 2.99)), hours(0, 1), hours(2, 3))
-    assert world.ids() == [1, 4]
+        assert world.write(rows((1, 0), (2, 1.5)), into(hours(0, 2))).sums == alone
+        assert ids(world) == [1, 2]
+    assert ids(world) == [1, 2]
 
 
 def test_appending_adds_only_to_the_given_intervals(world: World) -> None:
-    world.overwrite(rows((1, 0), (2, 1)), hours(0, 2))
-    staged = world.write(
-        rows((3, 0.5), (4, 5)), AppendToIntervals(intervals=(hours(0, 2),), axis=HOURLY)
-    )
-    assert world.ids() == [1, 2, 3]
-    assert {i: s.rows for i, s in staged.sums[0].items()} == {hours(0, 1): 1, hours(1, 2): 0}
+    world.write(rows((1, 0), (2, 1)), into(hours(0, 2)))
+    staged = world.write(rows((3, 0.5), (4, 5)), added_to(hours(0, 2)))
+    assert ids(world) == [1, 2, 3]
+    assert counts(staged) == [{hours(0, 1): 1, hours(1, 2): 0}]
 
 
 @pytest.mark.spark
@@ -273,7 +194,7 @@ def test_a_write_that_was_committed_twice_is_not_staged(
 ) -> None:
     """As where a client sends a request again whose answer it lost."""
     world, writer = spark_world, type(spark.range(1).writeTo("lake.nowhere"))
-    world.overwrite(rows((1, 0)), hours(0, 1))
+    world.write(rows((1, 0)), into(hours(0, 1)))
     once = writer.append
 
     def twice(self: DataFrameWriterV2) -> None:
@@ -282,206 +203,90 @@ def test_a_write_that_was_committed_twice_is_not_staged(
 
     monkeypatch.setattr(writer, "append", twice)
     with pytest.raises(EvaluationFailed, match="committed more than once; nothing was published"):
-        world.write(rows((2, 0)), AppendToIntervals(intervals=(hours(0, 1),), axis=HOURLY))
+        world.write(rows((2, 0)), added_to(hours(0, 1)))
     monkeypatch.undo()
-    assert world.ids() == [1]
-    world.write(rows((2, 0)), AppendToIntervals(intervals=(hours(0, 1),), axis=HOURLY))
-    assert world.ids() == [1, 2]
+    assert ids(world) == [1]
+    world.write(rows((2, 0)), added_to(hours(0, 1)))
+    assert ids(world) == [1, 2]
 
 
 @pytest.mark.full
 def test_a_fill_and_an_append_are_one_unit_of_work(world: World) -> None:
-    world.overwrite(rows((1, 0)), hours(0, 1))
-    staged = world.publish(
-        world.staging(
-            PlannedWrite(
-                rows=rows((2, 1)),
-                inputs={},
-                write=OverwriteIntervals(intervals=(hours(1, 2),), axis=HOURLY),
-            ),
-            PlannedWrite(
-                rows=rows((3, 0.5)),
-                inputs={},
-                write=AppendToIntervals(intervals=(hours(0, 1),), axis=HOURLY),
-            ),
-        )
-    )
-    assert world.ids() == [1, 2, 3]
-    assert [{i: s.rows for i, s in each.items()} for each in staged.sums] == [
-        {hours(1, 2): 1},
-        {hours(0, 1): 1},
-    ]
+    world.write(rows((1, 0)), into(hours(0, 1)))
+    fill = world.part(rows((2, 1)), into(hours(1, 2)))
+    append = world.part(rows((3, 0.5)), added_to(hours(0, 1)))
+    staged = world.publish(world.staging(fill, append))
+    assert ids(world) == [1, 2, 3]
+    assert counts(staged) == [{hours(1, 2): 1}, {hours(0, 1): 1}]
 
 
-@pytest.mark.parametrize(
-    "type_, unit, step",
-    [
-        ("date", IntervalUnit.MONTH, timedelta(days=31)),
-        pytest.param(
-            "timestamp", IntervalUnit.YEAR, timedelta(days=365), marks=pytest.mark.full
-        ),  # kinds/test_sums_from_storage.py
-    ],
-)
-def test_each_type_of_time_column_has_its_cells(
-    world: World, type_: str, unit: IntervalUnit, step: timedelta
-) -> None:
-    axis = TimeAxisSpec(column="at", type=type_, unit=unit)
-    first = Interval(START, unit.following(START))
-    second = Interval(first.end, unit.following(first.end))
-    sql = " UNION ALL ".join(
-        f"SELECT {n} AS id, CAST('{at.replace(tzinfo=None).isoformat(sep=' ')}' AS {type_}) AS at"
-        for n, at in [(1, START), (2, START + step), (3, START + 9 * step)]
-    )
-    write = OverwriteIntervals(intervals=(Interval(START, second.end),), axis=axis)
-    staged = world.publish(
-        world.staging(PlannedWrite(rows=SqlRows(sql=sql), inputs={}, write=write), axis=axis)
-    )
-    assert {i: s.rows for i, s in staged.sums[0].items()} == {first: 1, second: 1}
-    assert [each.type for each in staged.columns] == ["int", type_]
+def test_dates_have_the_cells_of_their_unit(worlds: Worlds) -> None:
+    axis = TimeAxisSpec(column="at", type="date", unit=IntervalUnit.MONTH)
+    world = worlds.table({"id": "int", "at": "date"}, time_partition(axis))
+    months = [days(0, 31), days(31, 60)]
+    write = OverwriteIntervals(intervals=(days(0, 60),), axis=axis)
+    late = [START.date() + timedelta(days=31 * number) for number in (0, 1, 9)]
+    staged = world.write(list(enumerate(late)), write)
+    assert counts(staged) == [dict.fromkeys(months, 1)]
+    assert [each.type for each in staged.columns] == ["int", "date"]
 
 
 @SPARK_IN_FULL_FORM  # kinds/test_whole_tables.py
-def test_replacing_a_table_leaves_only_the_new_rows(world: World) -> None:
-    part = PlannedWrite(rows=rows((1, 0), (2, 1)), inputs={}, write=ReplaceTable(interval=WHOLE))
-    world.publish(world.staging(part, axis=None))
-    staged = world.publish(world.staging(replace(part, rows=SqlRows(sql=row(5, 9))), axis=None))
-    assert world.ids() == [5]
-    assert {i: s.rows for i, s in staged.sums[0].items()} == {WHOLE: 1}
+def test_replacing_a_table_leaves_only_the_new_rows(worlds: Worlds) -> None:
+    world = worlds.table(TYPES)
+    world.write(rows((1, 0), (2, 1)), WHOLE)
+    staged = world.write(rows((5, 9)), WHOLE)
+    assert ids(world) == [5]
+    assert counts(staged) == [{days(0): 1}]
 
 
-@pytest.mark.full
 def test_inputs_are_pinned_against_later_commits(world: World) -> None:
-    """Rule R3: what is committed meanwhile is not read."""
-    source = TableName(f"raw_{uuid.uuid4().hex[:8]}", "events")
-    first = world.append(source, [(1, START), (2, START)])
-    world.append(source, [(3, START)])
-    world.overwrite(
-        SqlRows(sql="SELECT id, at FROM src"),
-        hours(0, 1),
-        src=AsOf(table=source, iceberg_snapshot_id=first),
-    )
-    assert world.ids() == [1, 2]
-
-
-def test_a_table_without_any_snapshot_is_read_as_empty(world: World) -> None:
-    source = TableName(f"raw_{uuid.uuid4().hex[:8]}", "events")
-    world.append(source, [(1, START)])
-    world.overwrite(
-        SqlRows(sql="SELECT id, at FROM src"),
-        hours(0, 1),
-        src=AsOf(table=source, iceberg_snapshot_id=None),
-    )
-    assert world.ids() == []
+    """Rule R3: what is committed meanwhile is not read; exactly what appends added may be."""
+    table = of_others()
+    first, _, third, _ = land(world, table, 1, 2, 3, 4)
+    inputs: list[tuple[Input, list[int]]] = [
+        (AsOf(table=table, iceberg_snapshot_id=first), [1]),
+        (AsOf(table=table, iceberg_snapshot_id=None), []),
+        (AddedBetween(table=table, after=first, until=third), [2, 3]),
+    ]
+    for read, expected in inputs:
+        world.write(SOURCE, into(hours(0, 1)), src=read)
+        assert ids(world) == expected, read
 
 
 @pytest.mark.full
-def test_added_rows_are_exactly_those_of_later_appends(world: World) -> None:
-    source = TableName(f"raw_{uuid.uuid4().hex[:8]}", "events")
-    first = world.append(source, [(1, START)])
-    world.append(source, [(2, START)])
-    until = world.append(source, [(3, START)])
-    world.append(source, [(4, START)])
-    world.overwrite(
-        SqlRows(sql="SELECT id, at FROM src"),
-        hours(0, 1),
-        src=AddedBetween(table=source, after=first, until=until),
-    )
-    assert world.ids() == [2, 3]
-
-
-@pytest.mark.full
-def test_nothing_is_visible_before_it_is_published(world: World) -> None:
-    world.overwrite(rows((1, 0)), hours(0, 1))
+@pytest.mark.parametrize("first", [True, False])
+def test_a_branch_is_not_visible_and_that_of_a_dead_attempt_is_replaced(
+    world: World, first: bool
+) -> None:
+    if not first:
+        world.write(rows((1, 0)), into(hours(0, 1)))
     before = world.head()
-    part = PlannedWrite(
-        rows=rows((2, 0)),
-        inputs={},
-        write=OverwriteIntervals(intervals=(hours(0, 1),), axis=HOURLY),
-    )
-    staging = world.staging(part)
+    staging = world.staging(world.part(rows((2, 0.5)), added_to(hours(0, 1))))
     staged = world.engine.stage(staging)
-    assert world.ids() == [1]
     assert world.head() == before
     assert staged.iceberg_snapshot_id not in (None, before)
-
-
-@SPARK_IN_FULL_FORM  # test_catalog_contract.py
-def test_publishing_twice_changes_nothing(world: World) -> None:
-    first = world.overwrite(rows((1, 0)), hours(0, 1)).iceberg_snapshot_id
-    second = world.overwrite(rows((2, 1)), hours(1, 2)).iceberg_snapshot_id
-    assert first is not None
-    assert second is not None
-    world.catalog.publish(world.key.table, base=first, staged=second)
-    world.catalog.publish(world.key.table, base=None, staged=first)
-    assert world.head() == second
-    assert world.ids() == [1, 2]
-
-
-@SPARK_IN_FULL_FORM  # test_catalog_contract.py
-def test_publishing_on_a_moved_table_is_a_conflict(world: World) -> None:
-    world.overwrite(rows((1, 0)), hours(0, 1))
-    part = PlannedWrite(
-        rows=rows((2, 1)),
-        inputs={},
-        write=OverwriteIntervals(intervals=(hours(1, 2),), axis=HOURLY),
-    )
-    staging = world.staging(part)
-    staged = world.engine.stage(staging)
-    world.overwrite(rows((3, 2)), hours(2, 3))
-    assert staged.iceberg_snapshot_id is not None
-    with pytest.raises(Conflict, match="moved"):
-        world.catalog.publish(world.key.table, base=staging.base, staged=staged.iceberg_snapshot_id)
-    assert world.ids() == [1, 3]
-
-
-@pytest.mark.full
-@pytest.mark.parametrize(
-    "world,first",
-    [
-        ("memory", True),
-        ("memory", False),
-        pytest.param("spark", True, marks=[pytest.mark.spark, pytest.mark.full]),
-        pytest.param("spark", False, marks=pytest.mark.spark),
-    ],
-    indirect=["world"],
-)
-def test_a_branch_of_a_dead_attempt_is_replaced(world: World, first: bool) -> None:
-    if not first:
-        world.overwrite(rows((1, 0)), hours(0, 1))
-    write = AppendToIntervals(intervals=(hours(0, 1),), axis=HOURLY)
-    staging = world.staging(PlannedWrite(rows=rows((2, 0.5)), inputs={}, write=write))
-    world.engine.stage(staging)
     staged = world.publish(staging)
-    assert world.ids() == ([2] if first else [1, 2])
+    assert ids(world) == ([2] if first else [1, 2])
     assert total(staged.sums[0].values()).rows == 1
     world.catalog.drop_branch(world.key.table, staging.work_id)
-    world.catalog.drop_branch(world.key.table, staging.work_id)
 
 
 @pytest.mark.full
-def test_a_failed_query_leaves_nothing_visible(world: World) -> None:
-    world.overwrite(rows((1, 0)), hours(0, 1))
+def test_a_query_that_fails_or_does_not_fit_is_named_and_leaves_nothing(world: World) -> None:
+    table = of_others()
+    (head,) = land(world, table, 1)
+    world.write(rows((1, 0)), into(hours(0, 1)))
     before = world.head()
-    failing = SqlRows(sql=f"SELECT CAST('x' || id AS BIGINT) AS id, at FROM ({row(1, 0)}) AS _t")
-    with pytest.raises(EvaluationFailed, match=str(world.key)):
-        world.overwrite(failing, hours(0, 1))
-    assert world.head() == before
-    assert world.ids() == [1]
-
-
-@pytest.mark.full
-def test_a_query_that_does_not_fit_is_named(world: World) -> None:
-    source = TableName(f"raw_{uuid.uuid4().hex[:8]}", "events")
-    head = world.append(source, [(1, START)])
-    world.overwrite(rows((1, 0)), hours(0, 1))
     for sql, reported in (
+        ("SELECT CAST('x' || id AS BIGINT) AS id, at FROM src", str(world.key)),
         ("SELECT nonsense FROM src", "nonsense"),
         ("SELECT id FROM src", "lacks at"),
     ):
+        read = AsOf(table=table, iceberg_snapshot_id=head)
         with pytest.raises(EvaluationFailed, match=reported):
-            world.overwrite(
-                SqlRows(sql=sql), hours(0, 1), src=AsOf(table=source, iceberg_snapshot_id=head)
-            )
+            world.write(SqlRows(sql=sql), into(hours(0, 1)), src=read)
+    assert (world.head(), ids(world)) == (before, [1])
 
 
 SEED = (
@@ -491,11 +296,6 @@ SEED = (
     Column(name="at", type="timestamp"),
     Column(name="open", type="boolean"),
 )
-
-
-def seed(world: World, text: str) -> Staged:
-    part = PlannedWrite(rows=CsvRows(text=text), inputs={}, write=ReplaceTable(interval=WHOLE))
-    return world.publish(world.staging(part, axis=None, columns=SEED))
 
 
 @pytest.mark.parametrize(
@@ -510,36 +310,27 @@ def seed(world: World, text: str) -> Staged:
 )
 def test_a_wrong_seed_cell_is_named_with_its_line(world: World, text: str, reported: str) -> None:
     with pytest.raises(EvaluationFailed, match=reported):
-        seed(world, text)
+        world.engine.stage(world.staging(world.part(CsvRows(text=text), WHOLE), columns=SEED))
 
 
 @SPARK_IN_FULL_FORM  # kinds/test_whole_tables.py, kinds/test_sums_from_storage.py
 def test_sums_do_not_depend_on_order_or_on_how_rows_were_written(world: World) -> None:
-    one = world.overwrite(rows((1, 0), (2, 0.5), (3, 1)), hours(0, 2)).sums[0]
-    other = world.overwrite(rows((3, 1), (2, 0.5), (1, 0)), hours(0, 2)).sums[0]
-    assert one == other
-    first = world.overwrite(rows((1, 0)), hours(0, 2)).sums[0]
-    added = world.write(
-        rows((3, 1), (2, 0.5)), AppendToIntervals(intervals=(hours(0, 2),), axis=HOURLY)
-    ).sums[0]
+    given = rows((1, 0), (2, 0.5), (3, 1), (3, 1))
+    one = world.write(given, into(hours(0, 2))).sums[0]
+    assert world.write(given[::-1], into(hours(0, 2))).sums[0] == one
+    first = world.write(given[:1], into(hours(0, 2))).sums[0]
+    added = world.write(given[1:], added_to(hours(0, 2))).sums[0]
     assert {cell: first[cell] + added[cell] for cell in one} == one
-
-
-@SPARK_IN_FULL_FORM  # kinds/test_sums_from_storage.py
-def test_the_sums_of_intervals_add_up_to_the_sum_of_the_whole(world: World) -> None:
-    whole = rows((1, 0), (2, 0.5), (3, 1), (3, 1))
-    parts = world.overwrite(whole, hours(0, 2)).sums[0]
-    replaced = world.write(whole, ReplaceTable(interval=WHOLE)).sums[0]
-    assert total(parts.values()) == replaced[WHOLE]
+    assert world.write(given, WHOLE).sums[0] == {days(0): total(one.values())}
 
 
 @pytest.mark.full
 def test_a_view_selects_what_lies_in_the_tables(world: World) -> None:
-    world.overwrite(rows((1, 0), (2, 0)), hours(0, 1))
+    world.write(rows((1, 0), (2, 0)), into(hours(0, 1)))
     view = TableName(world.key.table.namespace, "a_view")
     columns = world.engine.create_view(view, f"SELECT id AS number FROM {world.key.table}")
     assert [(each.name, each.type) for each in columns] == [("number", "bigint")]
-    world.overwrite(rows((1, 0)), hours(0, 1))
+    world.write(rows((1, 0)), into(hours(0, 1)))
     assert world.engine.fetch(f"SELECT * FROM {view}", limit=9) == (("number",), [(1,)])
     with pytest.raises(EvaluationFailed, match="nonsense"):
         world.engine.create_view(view, f"SELECT nonsense FROM {world.key.table}")
@@ -548,7 +339,7 @@ def test_a_view_selects_what_lies_in_the_tables(world: World) -> None:
 
 
 def test_fetch_returns_no_more_than_it_is_asked_for(world: World) -> None:
-    names, found = world.engine.fetch(rows((1, 0), (2, 0), (3, 0)).sql, limit=2)
+    names, found = world.engine.fetch(sql_of((1, 0), (2, 0), (3, 0)), limit=2)
     assert names == ("id", "at")
     assert len(found) == 2
 
@@ -557,9 +348,9 @@ def test_fetch_returns_no_more_than_it_is_asked_for(world: World) -> None:
 def test_a_preview_shows_what_a_query_gives_over_what_it_reads_and_writes_nothing(
     world: World,
 ) -> None:
-    world.overwrite(rows((1, 0), (2, 1)), hours(0, 2))
+    world.write(rows((1, 0), (2, 1)), into(hours(0, 2)))
     pinned = AsOf(table=world.key.table, iceberg_snapshot_id=world.head())
-    world.overwrite(rows((3, 1)), hours(1, 2))
+    world.write(rows((3, 1)), into(hours(1, 2)))
     head = world.head()
     names, found = world.engine.preview(
         SqlRows(sql="SELECT id + 10 AS more FROM an_input ORDER BY id"),
@@ -592,7 +383,7 @@ PEOPLE = GivenRows(
 
 
 def test_a_query_over_given_rows_is_answered_and_writes_nothing(world: World) -> None:
-    sql = "SELECT id + 1 AS next, at, name FROM `given` WHERE at >= TIMESTAMP '2013-01-01 01:00'"
+    sql = "SELECT id + 1 AS next, at, name FROM `given` WHERE at >= TIMESTAMP '2024-01-01 01:00'"
     asked = QueryOverRows(rows=SqlRows(sql=sql), tables={"given": PEOPLE})
     found = world.engine.answer(asked, subject="m.x")
     assert [each.name for each in found.columns] == ["next", "at", "name"]
@@ -641,12 +432,8 @@ def test_fields_whose_names_need_quotes_are_stored_and_described(spark_world: Wo
     fields = ", ".join(f"'{name}', {at}" for at, name in enumerate(names))
     made = f"SELECT 1 AS id, named_struct({fields}, 'in', array(named_struct('Aa-b', 1))) AS s"
 
-    def write(sql: str) -> Staged:
-        whole = ReplaceTable(interval=WHOLE)
-        part = PlannedWrite(rows=SqlRows(sql=sql), inputs={}, write=whole)
-        return spark_world.publish(spark_world.staging(part, axis=None))
-
-    staged = write(made)
+    world = replace(spark_world, storage=Storage())
+    staged = world.write(SqlRows(sql=made), WHOLE)
     kind = "struct<" + ",".join(f"{field_name(name)}:int" for name in names)
     kind += ",in:array<struct<`Aa-b`:int>>>"
     key = spark_world.key.table
@@ -655,7 +442,8 @@ def test_fields_whose_names_need_quotes_are_stored_and_described(spark_world: Wo
     for columns in (staged.columns, table.columns):
         assert {each.name: each.type for each in columns}["s"] == kind
     spark_world.catalog.evolve(key, [ColumnAdded(column="more", type=kind)])
-    write(made.replace("AS s", f"AS s, CAST(NULL AS {kind}) AS more"))
+    more = made.replace("AS s", f"AS s, CAST(NULL AS {kind}) AS more")
+    world.write(SqlRows(sql=more), WHOLE)
     table = spark_world.catalog.table(key)
     assert table is not None
     assert {each.name: each.type for each in table.columns}["more"] == kind
@@ -675,7 +463,7 @@ def test_a_python_model_is_asked_over_given_rows(spark_world: World) -> None:
         ),
         function="rows",
         path="models/m.py",
-        interval=WHOLE,
+        interval=days(0),
         execution_time=START,
         variables={"least": 3},
     )
@@ -685,23 +473,23 @@ def test_a_python_model_is_asked_over_given_rows(spark_world: World) -> None:
         columns=(),
     )
     found = spark_world.engine.answer(asked, subject="a.m")
-    assert sorted(found.rows) == [(1, 1, "2013-01-01", 3), (2, 1, "2013-01-01", 3)]
+    assert sorted(found.rows) == [(1, 1, "2024-01-01", 3), (2, 1, "2024-01-01", 3)]
 
 
 def test_a_users_code_reads_a_table_as_it_was_at_an_iceberg_snapshot(world: World) -> None:
-    world.overwrite(rows((1, 0), (2, 1)), hours(0, 2))
+    world.write(rows((1, 0), (2, 1)), into(hours(0, 2)))
     pinned = world.head()
-    world.overwrite(rows((3, 1), (4, 1.5)), hours(1, 2))
+    world.write(rows((3, 1), (4, 1.5)), into(hours(1, 2)))
     then = world.engine.read(TableRows(table=world.key.table, iceberg_snapshot_id=pinned))
     now = world.engine.read(TableRows(table=world.key.table))
     assert (list(then.columns), ids_of(then)) == (["id", "at"], [1, 2])
     assert ids_of(now) == [1, 3, 4]
-    world.overwrite(NOTHING, hours(0, 2))
+    world.write([], into(hours(0, 2)))
     assert ids_of(then) == [1, 2], "whatever is committed before the rows are fetched"
 
 
 def test_a_users_code_reads_the_rows_of_intervals(world: World) -> None:
-    world.overwrite(rows((1, 0), (2, 0.99), (3, 1), (4, 2.5), (5, 3)), hours(0, 4))
+    world.write(rows((1, 0), (2, 0.99), (3, 1), (4, 2.5), (5, 3)), into(hours(0, 4)))
     some = TableRows(
         table=world.key.table,
         iceberg_snapshot_id=world.head(),
@@ -716,25 +504,17 @@ def test_a_users_code_reads_the_rows_of_intervals(world: World) -> None:
     assert named.toArrow().to_pylist()[0].keys() == set(named.columns)
 
 
-def test_a_users_code_reads_intervals_of_a_time_that_is_written_as_text(world: World) -> None:
-    written = (
-        "SELECT CAST(1 AS BIGINT) AS id, '20130101' AS day UNION ALL "
-        "SELECT CAST(2 AS BIGINT) AS id, '20130102' AS day"
-    )
-    world.publish(
-        world.staging(
-            PlannedWrite(rows=SqlRows(sql=written), inputs={}, write=ReplaceTable(interval=WHOLE)),
-            axis=None,
-        )
-    )
+def test_a_users_code_reads_intervals_of_a_time_that_is_written_as_text(worlds: Worlds) -> None:
+    world = worlds.table({"id": "bigint", "day": "string"})
+    world.write([(1, "20240101"), (2, "20240102")], WHOLE)
     axis = TimeAxisSpec(column="day", type="string", unit=IntervalUnit.DAY, format="%Y%m%d")
-    found = world.engine.read(TableRows(table=world.key.table, axis=axis, intervals=(WHOLE,)))
+    found = world.engine.read(TableRows(table=world.key.table, axis=axis, intervals=(days(0),)))
     assert ids_of(found) == [1]
 
 
 @pytest.mark.full
 def test_a_users_code_reads_a_view_and_missing_ones_are_reported(world: World) -> None:
-    world.overwrite(rows((1, 0), (2, 0)), hours(0, 1))
+    world.write(rows((1, 0), (2, 0)), into(hours(0, 1)))
     view = TableName(world.key.table.namespace, "for_users")
     world.engine.create_view(view, f"SELECT id + 10 AS number FROM {world.key.table}")
     found = world.engine.read(TableRows(table=view))
@@ -756,18 +536,16 @@ def python(source: str) -> PythonRows:
 
 @pytest.mark.spark
 def test_a_python_model_reads_what_it_declares(spark_world: World) -> None:
-    world = spark_world
-    source = TableName(f"raw_{uuid.uuid4().hex[:8]}", "events")
-    head = world.append(source, [(1, START)])
-    write = OverwriteIntervals(intervals=(hours(0, 1),), axis=HOURLY)
-    inputs = {"raw.events": AsOf(table=source, iceberg_snapshot_id=head)}
+    world, table = spark_world, of_others()
+    (head,) = land(world, table, 1)
+    inputs = {"raw.events": AsOf(table=table, iceberg_snapshot_id=head)}
 
     def run(body: str) -> None:
         text = f"def run(context):\n    {body}\n"
-        world.publish(world.staging(PlannedWrite(rows=python(text), inputs=inputs, write=write)))
+        world.write(python(text), into(hours(0, 1)), **inputs)
 
     run("return context.table('RAW.events').where('at >= \"' + str(context.start) + '\"')")
-    assert world.ids() == [1]
+    assert ids(world) == [1]
     for body, reported in [
         ("return context.table('raw.other')", "reads 'raw.other'.*raw.events"),
         ("return 1 / 0", "/project/models/mine.py:2: ZeroDivisionError"),
@@ -781,18 +559,13 @@ def test_a_python_model_reads_what_it_declares(spark_world: World) -> None:
 
 @pytest.mark.spark
 def test_a_python_model_may_return_pandas_where_columns_are_declared(spark_world: World) -> None:
-    columns = (Column(name="id", type="bigint"), Column(name="at", type="timestamp"))
     text = (
         "import pandas\ndef run(context):\n"
         "    return pandas.DataFrame({'id': [4], 'at': [context.start]})\n"
     )
-    write = OverwriteIntervals(intervals=(hours(0, 1),), axis=HOURLY)
-    spark_world.publish(
-        spark_world.staging(
-            PlannedWrite(rows=python(text), inputs={}, write=write), columns=columns
-        )
-    )
-    assert spark_world.ids() == [4]
+    part = spark_world.part(python(text), into(hours(0, 1)))
+    spark_world.publish(spark_world.staging(part, columns=COLUMNS))
+    assert ids(spark_world) == [4]
 
 
 @pytest.mark.full
@@ -800,7 +573,6 @@ def test_a_python_model_may_return_pandas_where_columns_are_declared(spark_world
 def test_a_python_model_and_sparks_workers_run_the_modules_that_it_was_planned_with(
     spark_world: World,
 ) -> None:
-    world, write = spark_world, OverwriteIntervals(intervals=(hours(0, 1),), axis=HOURLY)
     text = (
         "import vde_rates\nfrom pyspark.sql import functions as F\ndef run(context):\n"
         "    from vde_shop.rounding import Rounded, rounded\n"
@@ -820,8 +592,8 @@ def test_a_python_model_and_sparks_workers_run_the_modules_that_it_was_planned_w
             "    @property\n    def value(self):\n        return self.number + 1\n",
         }
         run = replace(python(text), modules=modules)
-        world.publish(world.staging(PlannedWrite(rows=run, inputs={}, write=write)))
-        assert world.ids() == [rate + 100 * rate + 1]
+        spark_world.write(run, into(hours(0, 1)))
+        assert ids(spark_world) == [rate + 100 * rate + 1]
 
 
 @pytest.mark.spark
@@ -832,42 +604,33 @@ def test_an_error_in_a_worker_is_reported_with_its_line(spark_world: World) -> N
         "    at = F.lit(context.start)\n"
         "    return context.spark.range(2).select(failing('id').alias('id'), at.alias('at'))\n"
     )
-    write = OverwriteIntervals(intervals=(hours(0, 1),), axis=HOURLY)
-    staging = spark_world.staging(PlannedWrite(rows=python(text), inputs={}, write=write))
     with pytest.raises(EvaluationFailed, match=r"ZeroDivisionError.*mine\.py.*line 3"):
-        spark_world.engine.stage(staging)
+        spark_world.write(python(text), into(hours(0, 1)))
 
 
 @pytest.mark.spark
 def test_a_file_that_is_lost_is_named(spark_world: World, spark_lake: SparkLake) -> None:
-    source = TableName(f"raw_{uuid.uuid4().hex[:8]}", "events")
-    head = spark_world.append(source, [(1, START)])
-    (lost,) = (spark_lake.warehouse / source.namespace).rglob("*.parquet")
+    table = of_others()
+    (head,) = land(spark_world, table, 1)
+    (lost,) = (spark_lake.warehouse / table.namespace).rglob("*.parquet")
     lost.unlink()
+    read = AsOf(table=table, iceberg_snapshot_id=head)
     with pytest.raises(EvaluationFailed, match=lost.name):
-        spark_world.overwrite(
-            SqlRows(sql="SELECT id, at FROM src"),
-            hours(0, 1),
-            src=AsOf(table=source, iceberg_snapshot_id=head),
-        )
+        spark_world.write(SOURCE, into(hours(0, 1)), src=read)
 
 
 @pytest.mark.spark
 def test_added_rows_are_exact_across_a_compaction(spark_world: World, spark: SparkSession) -> None:
-    source = TableName(f"raw_{uuid.uuid4().hex[:8]}", "events")
-    first = spark_world.append(source, [(1, START)])
-    spark_world.append(source, [(2, START)])
+    table = of_others()
+    first, _ = land(spark_world, table, 1, 2)
     spark.sql(
-        f"call lake.system.rewrite_data_files(table => '{source}', "
+        f"call lake.system.rewrite_data_files(table => '{table}', "
         "options => map('rewrite-all', 'true'))"
     )
-    until = spark_world.append(source, [(3, START)])
-    spark_world.overwrite(
-        SqlRows(sql="SELECT id, at FROM src"),
-        hours(0, 1),
-        src=AddedBetween(table=source, after=first, until=until),
-    )
-    assert spark_world.ids() == [2, 3]
+    (until,) = land(spark_world, table, 3)
+    read = AddedBetween(table=table, after=first, until=until)
+    spark_world.write(SOURCE, into(hours(0, 1)), src=read)
+    assert ids(spark_world) == [2, 3]
 
 
 @pytest.mark.full
@@ -876,8 +639,7 @@ def test_a_table_is_described_and_has_one_file_per_partition(
     spark_world: World, spark: SparkSession
 ) -> None:
     many = rows(*[(n, n / 10) for n in range(40)])
-    write = OverwriteIntervals(intervals=(hours(0, 4),), axis=HOURLY)
-    staging = spark_world.staging(PlannedWrite(rows=many, inputs={}, write=write))
+    staging = spark_world.staging(spark_world.part(many, into(hours(0, 4))))
     spark_world.publish(replace(staging, descriptions={"ID": "who's it"}))
     table = spark_world.catalog.table(spark_world.key.table)
     assert table is not None
@@ -887,44 +649,36 @@ def test_a_table_is_described_and_has_one_file_per_partition(
     assert spark.table(f"lake.{spark_world.key.table}.files").count() == 4
 
 
-TOTALS = (Column(name="id", type="bigint"), Column(name="at", type="timestamp"))
-
-
 def counting(
     world: World, hour: int, *, adds: int, held: RowSum | None = None, follows: bool = False
 ) -> PlannedWrite:
     """An hour with one row: the number of the hour before on the branch, and what it adds."""
-    at = (START + timedelta(hours=hour)).isoformat(sep=" ")
+    at = START + timedelta(hours=hour)
     sql = (
         f"SELECT CAST(COALESCE(MAX(id), 0) + {adds} AS BIGINT) AS id, "
-        f"CAST('{at}' AS TIMESTAMP) AS at FROM own"
+        f"TIMESTAMP '{at:%Y-%m-%d %H:%M:%S}' AS at FROM own"
     )
-    before = OwnRows(table=world.key.table, interval=hours(hour - 1, hour), axis=HOURLY)
-    return PlannedWrite(
-        rows=SqlRows(sql=sql),
-        inputs={"own": before},
-        write=OverwriteIntervals(intervals=(hours(hour, hour + 1),), axis=HOURLY),
-        held=held,
-        follows=follows,
-    )
+    own = OwnRows(table=world.key.table, interval=hours(hour - 1, hour), axis=HOURLY)
+    part = world.part(SqlRows(sql=sql), into(hours(hour, hour + 1)), own=own)
+    return replace(part, held=held, follows=follows)
 
 
 def in_order(world: World, *parts: PlannedWrite) -> Staging:
-    return world.staging(*parts, columns=TOTALS)
+    return world.staging(*parts, columns=COLUMNS)
 
 
 def test_parts_that_read_the_table_itself_see_what_the_parts_before_them_wrote(
     world: World,
 ) -> None:
     world.publish(in_order(world, *(counting(world, hour, adds=hour + 1) for hour in range(4))))
-    assert world.ids() == [1, 3, 6, 10]
+    assert ids(world) == [1, 3, 6, 10]
 
 
 @pytest.mark.full
 def test_a_part_that_follows_is_left_out_once_an_hour_came_out_as_it_was(world: World) -> None:
     first = world.publish(in_order(world, *(counting(world, hour, adds=1) for hour in range(5))))
     held = [total(each.values()) for each in first.sums]
-    assert world.ids() == [1, 2, 3, 4, 5]
+    assert ids(world) == [1, 2, 3, 4, 5]
     again = in_order(
         world,
         counting(world, 0, adds=1, held=held[0]),
@@ -935,7 +689,7 @@ def test_a_part_that_follows_is_left_out_once_an_hour_came_out_as_it_was(world: 
     )
     done = world.publish(again)
     assert [bool(each) for each in done.sums] == [True, False, True, False, True]
-    assert world.ids() == [1, 2, 3, 4, 13]
+    assert ids(world) == [1, 2, 3, 4, 13]
 
 
 @pytest.mark.full
@@ -950,7 +704,7 @@ def test_a_part_that_follows_is_written_while_hours_come_out_otherwise(world: Wo
     )
     done = world.publish(again)
     assert all(done.sums)
-    assert world.ids() == [5, 6, 7]
+    assert ids(world) == [5, 6, 7]
 
 
 @pytest.mark.spark
@@ -969,19 +723,20 @@ def test_a_preview_of_a_python_model_leaves_the_session_as_it_was(spark_world: W
 @pytest.mark.full
 def test_columns_that_only_an_evaluation_shows_are_judged_by_the_models_rules(world: World) -> None:
     """What the query returns was not known, so that no plan could ask (rule R11)."""
-    world.overwrite(SqlRows(sql=f"SELECT *, 'a' AS gone FROM ({row(1, 0)}) AS _t"), hours(0, 1))
-    write = OverwriteIntervals(intervals=(hours(1, 2),), axis=HOURLY)
-    less = PlannedWrite(rows=rows((2, 1)), inputs={}, write=write)
+    world.write(
+        SqlRows(sql=f"SELECT *, 'a' AS gone FROM ({sql_of((1, 0))}) AS _t"), into(hours(0, 1))
+    )
+    less = world.part(rows((2, 1)), into(hours(1, 2)))
     with pytest.raises(EvaluationFailed, match=r"lacks gone, which .* has") as refused:
         world.publish(world.staging(less))
     assert "write `on_destructive_change allow` (or warn) in the model" in str(refused.value)
     warned = ColumnRules(destructive=OnChange.WARN)
-    world.publish(replace(world.staging(less), column_rules=warned))
-    fresh = SqlRows(sql=f"SELECT *, 'b' AS gone, 7 AS fresh FROM ({row(3, 1)}) AS _t")
-    more = PlannedWrite(rows=fresh, inputs={}, write=write)
+    world.publish(world.staging(less, column_rules=warned))
+    fresh = SqlRows(sql=f"SELECT *, 'b' AS gone, 7 AS fresh FROM ({sql_of((3, 1))}) AS _t")
+    more = world.part(fresh, into(hours(1, 2)))
     strict = ColumnRules(additive=OnChange.ERROR)
     with pytest.raises(EvaluationFailed, match=r"has fresh, which .* lacks"):
-        world.publish(replace(world.staging(more), column_rules=strict))
+        world.publish(world.staging(more, column_rules=strict))
     world.publish(world.staging(more))
     table = f"SELECT id, gone, fresh FROM {world.key.table} ORDER BY id"
     _, found = world.engine.fetch(table, limit=10)

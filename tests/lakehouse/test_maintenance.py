@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-from tests.lakehouse.catalog_worlds import AT, ID, ONE, IcebergWorld, RestWorld, World, world_of
-from tests.lakehouse.postgres_worlds import IN_POSTGRES, postgres_world
+from tests.lakehouse.catalog_worlds import (
+    AT,
+    ID,
+    ONE,
+    IcebergWorld,
+    RestWorld,
+    World,
+    opened,
+    world_of,
+)
+from tests.lakehouse.postgres_worlds import IN_POSTGRES
 from vde_dagster.core.clean_up.compaction import DataFile
 from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.names import TableName
@@ -29,43 +37,27 @@ SHOWN: Final = TableName("s", "one")
 @pytest.fixture(params=["memory", "iceberg", "rest", IN_POSTGRES])
 def anywhere(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
     """For what needs no expiry, of which there is none over REST."""
-    with of_kind(request, tmp_path) as found:
+    with opened(request, tmp_path, ONE) as found:
         yield found
 
 
 @pytest.fixture(params=["memory", "iceberg", IN_POSTGRES])
 def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
     """For all else."""
-    with of_kind(request, tmp_path) as found:
+    with opened(request, tmp_path, ONE) as found:
         yield found
 
 
 @pytest.fixture(params=["iceberg", "rest", IN_POSTGRES])
-def on_disk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[IcebergWorld]:
-    with of_kind(request, tmp_path) as found:
-        assert isinstance(found, IcebergWorld)
+def on_disk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+    with opened(request, tmp_path, ONE) as found:
         yield found
 
 
 @pytest.fixture(params=["iceberg", IN_POSTGRES])
-def iceberg(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[IcebergWorld]:
+def iceberg(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
     """A SQL catalog."""
-    with of_kind(request, tmp_path) as found:
-        assert isinstance(found, IcebergWorld)
-        yield found
-
-
-@contextmanager
-def of_kind(request: pytest.FixtureRequest, folder: Path) -> Iterator[World]:
-    """The world that a fixture's parameter names, with the table `ONE`."""
-    is_there = request.param == "postgres"
-    opened: AbstractContextManager[World] = (
-        postgres_world(request.getfixturevalue("postgres"), folder)
-        if is_there
-        else world_of(request.param, folder)
-    )
-    with opened as found:
-        found.create(ONE)
+    with opened(request, tmp_path, ONE) as found:
         yield found
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,14 +14,16 @@ from pyiceberg.exceptions import RESTError
 from tests.lakehouse.catalog_worlds import (
     AT,
     ID,
+    KEPT,
     TABLE,
     IcebergWorld,
     KeptIceberg,
     RestWorld,
     World,
+    opened,
     world_of,
 )
-from tests.lakehouse.postgres_worlds import IN_POSTGRES, postgres_world
+from tests.lakehouse.postgres_worlds import IN_POSTGRES
 from tests.worlds.rest_server import Page
 from tests.worlds.rest_views import NotDone
 from vde_dagster.core.errors import OutcomeUnknown, Refused
@@ -34,12 +35,13 @@ from vde_dagster.ports.physical_layer import STATE, StoredTable
 START = datetime(2013, 1, 1, tzinfo=UTC)
 ONE = physical_table(ModelName("s", "one"), "1" * 32)
 TWO = physical_table(ModelName("s", "two"), "2" * 32)
+ROWS = [(1, START)]
 
 
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> KeptIceberg:
     folder = tmp_path_factory.mktemp("iceberg")
-    return KeptIceberg(folder, ONE, TWO, values=[(1, START)])
+    return KeptIceberg(folder, ONE, TWO, values=ROWS)
 
 
 @pytest.fixture
@@ -47,37 +49,26 @@ def warehouse(iceberg: IcebergWorld) -> Path:
     return iceberg.folder / "warehouse"
 
 
-@pytest.fixture(params=["sqlite", IN_POSTGRES])
+@pytest.fixture(params=[KEPT, IN_POSTGRES])
 def iceberg(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[IcebergWorld]:
     """A SQL catalog."""
-    with of_kind(request, tmp_path) as found:
+    with opened(request, tmp_path, ONE, TWO, values=ROWS) as found:
         assert isinstance(found, IcebergWorld)
         yield found
 
 
-@pytest.fixture(params=["memory", "sqlite", "rest", IN_POSTGRES])
+@pytest.fixture(params=["memory", KEPT, "rest", IN_POSTGRES])
 def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
-    with of_kind(request, tmp_path) as found:
+    with opened(request, tmp_path, ONE, TWO, values=ROWS) as found:
         yield found
 
 
-@contextmanager
-def of_kind(request: pytest.FixtureRequest, folder: Path) -> Iterator[World]:
-    """The world that a fixture's parameter names, with both tables."""
-    if request.param == "sqlite":
-        kept: KeptIceberg = request.getfixturevalue("kept")
-        yield kept.put_back()
-        return
-    is_there = request.param == "postgres"
-    opened: AbstractContextManager[World] = (
-        postgres_world(request.getfixturevalue("postgres"), folder)
-        if is_there
-        else world_of(request.param, folder)
-    )
-    with opened as found:
-        for name in (ONE, TWO):
-            found.create(name)
-            found.append(name, [(1, START)])
+@pytest.fixture
+def rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RestWorld]:
+    """One table behind a server."""
+    with world_of("rest", tmp_path) as found:
+        assert isinstance(found, RestWorld)
+        found.create(ONE)
         yield found
 
 

@@ -3,7 +3,7 @@
 All pairs are in one table with two neighbouring columns of each type; a pair fills those of its
 type, so that one Spark job has the sums of all sides of all pairs. Left out, because there is no
 such thing: a NULL inside a type without parts; and INTERVAL and TIME, which Iceberg cannot store.
-Equal values under another type are in `test_other_types`.
+Equal values under another type are in `test_native`.
 """
 
 from __future__ import annotations

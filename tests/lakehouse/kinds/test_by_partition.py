@@ -15,7 +15,6 @@ import mmh3
 import pytest
 
 from tests.lakehouse.kinds.worlds import (
-    SPARK_IN_FULL_FORM,
     Values,
     Worlds,
     both_worlds,
@@ -114,15 +113,3 @@ def test_an_empty_result_changes_nothing(worlds: Worlds) -> None:
     assert table.rows() == ordered(HELD)
     if table.iceberg:
         assert table.files() == files
-
-
-@pytest.mark.full
-@SPARK_IN_FULL_FORM
-def test_replacing_with_a_then_b_then_a_gives_a_again(worlds: Worlds) -> None:
-    table = worlds.table(STOCK, field("region"))
-    write = ReplacePartitions(interval=days(1))
-    a, b = HELD[:3], [(9, "north", "z", MAR)]
-    sums = [table.write(rows, write).sums[0][days(1)] for rows in (a, a, b, a)]
-    assert table.rows() == ordered(a)
-    assert [each.rows for each in sums] == [3, 0, -1, 1]
-    assert total(sums) == table.sum_of_all()

@@ -14,7 +14,6 @@ from typing import Final
 import pytest
 
 from tests.lakehouse.kinds.worlds import (
-    SPARK_IN_FULL_FORM,
     START,
     Values,
     Worlds,
@@ -25,7 +24,7 @@ from tests.lakehouse.kinds.worlds import (
     ordered,
 )
 from vde_dagster.core.errors import EvaluationFailed
-from vde_dagster.core.ledger.dsha import RowSum, total
+from vde_dagster.core.ledger.dsha import total
 from vde_dagster.core.model.layout import time_partition
 from vde_dagster.core.model.storage import PartitionField
 from vde_dagster.core.model.writes import OverwriteIntervals, TimeAxisSpec
@@ -176,24 +175,6 @@ def test_exactly_the_interval_is_replaced_in_every_layout(worlds: Worlds, case: 
         assert of_others <= set(after)
         mixed = [found for found in files.values() if any(map(inside, found))]
         assert case.whole is all(all(map(inside, found)) for found in mixed)
-
-
-@pytest.mark.full
-@SPARK_IN_FULL_FORM
-def test_an_interval_is_replaced_by_the_same_rows_and_by_none(worlds: Worlds) -> None:
-    case = Case(name="", partitioned_by=(field("at", "days"),))
-    table = worlds.table({"id": "bigint", "at": case.type, "region": "string"}, *case.layout)
-    write = OverwriteIntervals(intervals=(hours(24, 26),), axis=case.axis)
-    a = rows(case, [24, 25, 25], 0)
-    b = rows(case, [24.5, 25.5], 7)
-    outside = rows(case, [23, 26], 50)
-    table.write(outside, OverwriteIntervals(intervals=(days(0, 3),), axis=case.axis))
-    sums = []
-    for given in (a, a[::-1], b, a, [], []):
-        sums.append(table.write(given, write).sums[0])
-        assert table.rows() == ordered([*outside, *given])
-    assert sums[0] == sums[1] == sums[3] != sums[2]
-    assert sums[4] == sums[5] == {hours(24, 25): RowSum(), hours(25, 26): RowSum()}
 
 
 @pytest.mark.full

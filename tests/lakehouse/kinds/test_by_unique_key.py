@@ -11,7 +11,6 @@ import pytest
 
 from tests.lakehouse.kinds.models import write_of
 from tests.lakehouse.kinds.worlds import (
-    SPARK_IN_FULL_FORM,
     Values,
     Worlds,
     both_worlds,
@@ -20,7 +19,7 @@ from tests.lakehouse.kinds.worlds import (
     ordered,
 )
 from vde_dagster.core.errors import EvaluationFailed
-from vde_dagster.core.ledger.dsha import RowSum, total
+from vde_dagster.core.ledger.dsha import total
 from vde_dagster.core.ledger.unit_of_work import SqlRows
 from vde_dagster.core.model.writes import MergeRows
 
@@ -52,6 +51,9 @@ CASES: Final = [
         loaded=[(1, "a"), (2, "b")],
         new=[(2, "B"), (3, None)],
         then=[(1, "a"), (2, "B"), (3, None)],
+    ),
+    Case(
+        name="the same rows", loaded=[(1, "a"), (2, "b")], new=[(1, "a")], then=[(1, "a"), (2, "b")]
     ),
     Case(name="nothing comes", loaded=[(1, "a")], new=[], then=[(1, "a")]),
     Case(name="the first rows", loaded=[], new=[(1, "a")], then=[(1, "a")]),
@@ -126,19 +128,6 @@ def test_rows_are_merged_by_their_key(worlds: Worlds, case: Case) -> None:
     changes = [*first.sums[0].values(), *second.sums[0].values()]
     assert [each.rows for each in changes] == [len(case.loaded), len(case.then) - len(case.loaded)]
     assert total(changes) == table.sum_of_all()
-
-
-@pytest.mark.full
-@SPARK_IN_FULL_FORM
-def test_merging_a_then_b_then_a_gives_a_again(worlds: Worlds) -> None:
-    table = worlds.table(ITEMS)
-    write = MergeRows(interval=days(1), key=("id",))
-    a, b = [(1, "a"), (2, "b")], [(1, "x"), (2, "b")]
-    sums = [table.write(rows, write).sums[0][days(1)] for rows in (a, a, b, a)]
-    assert table.rows() == a
-    assert sums[1] == RowSum()
-    assert sums[2] + sums[3] == RowSum()
-    assert total(sums) == table.sum_of_all()
 
 
 @pytest.mark.full

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -18,7 +18,14 @@ from tests.lakehouse.digest.rows import Digits, Plain, Type
 from tests.worlds.catalog import MemoryCatalog
 from tests.worlds.engine import MemoryEngine
 from vde_dagster.core.ledger.dsha import MODULUS, RowSum, total
-from vde_dagster.core.ledger.unit_of_work import PlannedWrite, RowSource, SqlRows, Staged, Staging
+from vde_dagster.core.ledger.unit_of_work import (
+    Input,
+    PlannedWrite,
+    RowSource,
+    SqlRows,
+    Staged,
+    Staging,
+)
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.model.storage import PartitionField, Storage, Transform
 from vde_dagster.core.model.writes import ReplaceTable, Write
@@ -92,21 +99,23 @@ class World:
     key: VersionKey
     iceberg: PyIcebergCatalog | None = None
 
-    def part(self, rows: Sequence[Values] | RowSource, write: Write) -> PlannedWrite:
+    def part(
+        self, rows: Sequence[Values] | RowSource, write: Write, **inputs: Input
+    ) -> PlannedWrite:
         """A write of these rows."""
         asked = query(self.types, rows) if isinstance(rows, Sequence) else rows
-        return PlannedWrite(rows=asked, inputs={}, write=write)
+        return PlannedWrite(rows=asked, inputs=inputs, write=write)
 
-    def staging(self, *parts: PlannedWrite, rebuilds: bool = False) -> Staging:
+    def staging(self, *parts: PlannedWrite, **more: Any) -> Staging:
         """A unit of work on the table as it is now."""
-        return Staging(
+        unit = Staging(
             work_id=uuid.uuid4().hex,
             target=self.key,
             base=self.head(),
             parts=parts,
-            rebuilds=rebuilds,
             storage=self.storage,
         )
+        return replace(unit, **more)
 
     def publish(self, staging: Staging) -> Staged:
         """Stage a unit of work, and publish it."""
@@ -116,9 +125,9 @@ class World:
         self.catalog.drop_branch(self.key.table, staging.work_id)
         return staged
 
-    def write(self, rows: Sequence[Values] | RowSource, write: Write) -> Staged:
+    def write(self, rows: Sequence[Values] | RowSource, write: Write, **inputs: Input) -> Staged:
         """Publish one write."""
-        return self.publish(self.staging(self.part(rows, write)))
+        return self.publish(self.staging(self.part(rows, write, **inputs)))
 
     def head(self) -> int | None:
         """The published Iceberg snapshot."""
