@@ -36,6 +36,7 @@ from vde_dagster.ports.engine import TableRows
 
 START = datetime(2013, 1, 1, tzinfo=UTC)
 OTHER = TableName("raw", "other")
+MICROSECOND, HOUR = timedelta(microseconds=1), timedelta(hours=1)
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +48,13 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> KeptIceberg:
 def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
     with opened(request, tmp_path, TABLE) as found:
         yield found
+
+
+def state(world: World) -> TableState:
+    """The table as it is now."""
+    found = world.catalog.table(TABLE)
+    assert found is not None
+    return found
 
 
 def newest(world: World) -> HighWaterMark:
@@ -61,22 +69,24 @@ def view(name: str, target: TableName = TABLE, *columns: Column) -> ViewDefiniti
 
 
 def test_a_table_is_found_with_its_columns_and_head(world: World) -> None:
-    empty = world.catalog.table(TABLE)
-    assert empty is not None
+    empty = state(world)
     assert (empty.iceberg_snapshot_id, empty.columns) == (None, (ID, AT))
     head = world.append(TABLE, [(1, START)])
     world.set_property(TABLE, "a", "b")
-    table = world.catalog.table(TABLE)
-    assert table is not None
+    table = state(world)
     assert (table.iceberg_snapshot_id, table.uuid) == (head, empty.uuid)
     assert table.properties["a"] == "b"
     assert world.catalog.table(OTHER) is None
+    assert world.catalog.view(TABLE) is None, "a table is no view"
 
 
 def test_swapped_views_are_there_and_dropped_ones_are_gone(world: World) -> None:
     world.catalog.swap_views([view("a"), view("b", TABLE, ID)], [TableName("dev", "nothing")])
     assert world.catalog.view(TableName("dev", "a")) == view("a")
     assert world.catalog.view(TableName("dev", "b")) == view("b", TABLE, ID)
+    assert world.catalog.table(TableName("dev", "b")) is None, "a view is no table"
+    for name in (TableName("dev", "b"), TABLE, OTHER):
+        assert world.catalog.view_query(name) is None, "it is no query of an engine"
     world.catalog.swap_views([view("b", TABLE, AT)], [TableName("dev", "a")])
     assert world.catalog.view(TableName("dev", "a")) is None
     assert world.catalog.view(TableName("dev", "b")) == view("b", TABLE, AT)
@@ -174,19 +184,12 @@ def test_a_view_of_another_models_version_is_never_replaced(world: World) -> Non
     assert world.catalog.view(TableName("dev", "a")) == view("a", two)
 
 
-def test_a_view_is_no_table(world: World) -> None:
-    world.catalog.swap_views([view("a")], [])
-    assert world.catalog.table(TableName("dev", "a")) is None
-    assert world.catalog.view(TABLE) is None
-
-
 def test_publishing_what_is_published_changes_nothing(world: World) -> None:
     first = world.append(TABLE, [(1, START)])
     second = world.append(TABLE, [(2, START)])
     world.catalog.publish(TABLE, base=first, staged=second)
     world.catalog.publish(TABLE, base=None, staged=first)
-    table = world.catalog.table(TABLE)
-    assert table is not None
+    table = state(world)
     assert table.iceberg_snapshot_id == second
 
 
@@ -330,8 +333,7 @@ def test_columns_that_were_added_before_a_change_of_others_stay(world: World) ->
     world.rename_column(TABLE, "at", "when")
     theirs = world.append(TABLE, [])
     world.catalog.restore(TABLE, found=theirs, recorded=recorded)
-    table = world.catalog.table(TABLE)
-    assert table is not None
+    table = state(world)
     assert [each.name for each in table.columns] == ["id", "at", "note"]
     assert table.iceberg_snapshot_id == recorded
 
@@ -369,6 +371,8 @@ def test_the_branches_of_work_are_listed(world: World) -> None:
     world.catalog.drop_branch(TABLE, "ab")
     assert set(world.catalog.branches(TABLE)) == {"cd"}
     assert set(world.catalog.branches(OTHER)) == set()
+    for name in (TABLE, OTHER):
+        world.catalog.drop_branch(name, "ab")  # again is no error
 
 
 def test_publishing_on_a_moved_table_or_a_stranger_is_a_conflict(world: World) -> None:
@@ -384,17 +388,9 @@ def test_publishing_on_a_moved_table_or_a_stranger_is_a_conflict(world: World) -
     assert newest(world).iceberg_snapshot_id == third
 
 
-def test_dropping_a_branch_that_is_not_there_is_no_error(world: World) -> None:
-    world.catalog.drop_branch(TABLE, "ab")
-    world.catalog.drop_branch(OTHER, "ab")
-
-
-def test_a_missing_source_is_missing(world: World) -> None:
-    history = world.catalog.history(ModelName("raw", "none"), None)
-    assert (history.status, history.head) == (SourceStatus.MISSING, None)
-
-
 def test_without_a_mark_only_the_head_is_reported(world: World) -> None:
+    missing = world.catalog.history(ModelName("raw", "none"), None)
+    assert (missing.status, missing.head) == (SourceStatus.MISSING, None)
     empty = world.catalog.history(EVENTS, None)
     assert (empty.status, empty.head) == (SourceStatus.INITIAL, None)
     head = world.append(TABLE, [(1, START)])
@@ -406,18 +402,11 @@ def test_without_a_mark_only_the_head_is_reported(world: World) -> None:
     assert history.head.complete_to == START + timedelta(days=1)
 
 
-def test_nothing_new_is_unchanged(world: World) -> None:
-    world.append(TABLE, [(1, START)])
-    history = world.catalog.history(EVENTS, newest(world))
-    assert (history.status, history.changes) == (SourceStatus.UNCHANGED, ())
-
-
 def test_appends_are_reported_by_partition_oldest_first(world: World) -> None:
     world.append(TABLE, [(1, START)])
     mark = newest(world)
-    hour = timedelta(hours=1)
-    first = world.append(TABLE, [(2, START), (3, START + 2 * hour), (4, START + 2 * hour)])
-    second = world.append(TABLE, [(5, START + hour)])
+    first = world.append(TABLE, [(2, START), (3, START + 2 * HOUR), (4, START + 2 * HOUR)])
+    second = world.append(TABLE, [(5, START + HOUR)])
     history = world.catalog.history(EVENTS, mark)
     assert history.status is SourceStatus.CHANGED
     assert [(change.iceberg_snapshot_id, change.operation) for change in history.changes] == [
@@ -436,20 +425,21 @@ def test_appends_are_reported_by_partition_oldest_first(world: World) -> None:
     assert history.head.sequence_number > mark.sequence_number
 
 
-def test_removals_are_reported(world: World) -> None:
+def test_removals_and_overwrites_are_reported_and_nothing_where_nothing_is_new(
+    world: World,
+) -> None:
     world.append(TABLE, [(1, START)])
     mark = newest(world)
+    history = world.catalog.history(EVENTS, mark)
+    assert (history.status, history.changes) == (SourceStatus.UNCHANGED, ())
     world.delete_all(TABLE)
     operations = [each.operation for each in world.catalog.history(EVENTS, mark).changes]
     assert operations == [SourceOperation.DELETE]
-
-
-def test_an_overwrite_is_no_mere_append(world: World) -> None:
     world.append(TABLE, [(1, START)])
     mark = newest(world)
     world.overwrite(TABLE, [(2, START)])
-    operations = {each.operation for each in world.catalog.history(EVENTS, mark).changes}
-    assert operations & {SourceOperation.OVERWRITE, SourceOperation.DELETE}
+    found = {each.operation for each in world.catalog.history(EVENTS, mark).changes}
+    assert found & {SourceOperation.OVERWRITE, SourceOperation.DELETE}, "it is no mere append"
 
 
 def test_a_mark_that_the_head_does_not_descend_from_was_rolled_back(world: World) -> None:
@@ -483,28 +473,26 @@ def test_a_table_that_was_made_again_is_another(world: World) -> None:
 
 
 def test_a_column_that_was_added_again_is_another_one_in_earlier_snapshots(world: World) -> None:
-    def state() -> TableState:
-        found = world.catalog.table(TABLE)
-        assert found is not None
-        return found
-
     first = world.append(TABLE, [(1, START)])
-    mark, before = newest(world), state()
+    mark, before = newest(world), state(world)
     world.add_again(TABLE, "id")
-    assert set(state().columns) == set(before.columns)
-    columns = {each.name: each.former for each in state().schemas.columns(first)}
+    assert set(state(world).columns) == set(before.columns)
+    columns = {each.name: each.former for each in state(world).schemas.columns(first)}
     assert columns == {"id": None, "at": "at"}
-    assert state().token(first) != before.token(first)
-    assert state().identity(first) != before.identity(first) == before.uuid
+    assert state(world).token(first) != before.token(first)
+    assert state(world).identity(first) != before.identity(first) == before.uuid
     assert world.catalog.history(EVENTS, mark).status is SourceStatus.OTHER_COLUMNS
     again = newest(world)
     assert world.catalog.history(EVENTS, again).status is SourceStatus.UNCHANGED
     second = world.append(TABLE, [(2, START)])
-    assert (state().schemas.columns(second), state().identity(second)) == ((), before.uuid)
+    assert (state(world).schemas.columns(second), state(world).identity(second)) == (
+        (),
+        before.uuid,
+    )
     assert world.catalog.history(EVENTS, again).status is SourceStatus.CHANGED
     assert world.catalog.history(EVENTS, mark).status is SourceStatus.OTHER_COLUMNS
-    assert state().may_have_replaced(first, since=state().changed_at or START)
-    assert not state().may_have_replaced(second, since=START)
+    assert state(world).may_have_replaced(first, since=state(world).changed_at or START)
+    assert not state(world).may_have_replaced(second, since=START)
 
 
 def test_rows_come_from_the_last_snapshot_that_is_no_compaction(world: World) -> None:
@@ -518,6 +506,7 @@ def test_rows_come_from_the_last_snapshot_that_is_no_compaction(world: World) ->
     removed = world.delete_all(TABLE)
     assert world.catalog.origin(TABLE, removed) == removed
     assert world.catalog.origin(TABLE, compacted) == first
+    assert (world.catalog.origin(TABLE, 5), world.catalog.origin(OTHER, 5)) == (5, 5)
 
 
 def test_a_compaction_of_what_is_expired_may_stand_for_itself(world: World) -> None:
@@ -538,11 +527,6 @@ def test_a_table_can_be_read_at_what_has_not_expired(world: World) -> None:
     assert not world.catalog.retains(OTHER, first)
 
 
-def test_what_is_not_known_comes_from_itself(world: World) -> None:
-    assert world.catalog.origin(TABLE, 5) == 5
-    assert world.catalog.origin(OTHER, 5) == 5
-
-
 def test_columns_are_added_and_widened_and_views_follow_when_they_are_swapped(
     world: World,
 ) -> None:
@@ -551,16 +535,14 @@ def test_columns_are_added_and_widened_and_views_follow_when_they_are_swapped(
     n, wide = Column(name="n", type="int"), Column(name="n", type="bigint")
     for _ in range(2):
         world.catalog.evolve(TABLE, [ColumnAdded(column="n", type="int")])
-    table = world.catalog.table(TABLE)
-    assert table is not None
+    table = state(world)
     assert table.columns == (ID, AT, n)
     assert world.catalog.view(TableName("dev", "a")) == view("a")
     # A view says that a column is wider before the table has it so.
     world.catalog.swap_views([view("a", TABLE, wide)], [])
     for _ in range(2):
         world.catalog.evolve(TABLE, [ColumnWidened(column="n", before="int", after="bigint")])
-    table = world.catalog.table(TABLE)
-    assert table is not None
+    table = state(world)
     assert table.columns == (ID, AT, wide)
     assert world.catalog.view(TableName("dev", "a")) == view("a", TABLE, wide)
     with pytest.raises(Refused, match=r"has the column N already, of type bigint.*Nothing was"):
@@ -588,8 +570,7 @@ def test_structs_get_fields_and_views_show_those_that_they_name(world: World) ->
     wider = "struct<b:array<struct<`x y`:int>>,A:bigint>"
     for _ in range(2):
         world.catalog.evolve(TABLE, [ColumnWidened(column="s", before=first, after=wider)])
-    table = world.catalog.table(TABLE)
-    assert table is not None
+    table = state(world)
     assert table.columns[-1].type == both
     assert shown(first) == "struct<a:bigint>"
     for type_ in (wider, both, "", "struct<a:bigint,b:array<struct<`x y`:int>>,c:int>"):
@@ -607,8 +588,7 @@ def test_a_table_has_the_words_that_it_was_given_last(world: World) -> None:
         text = TableText(comment=comment, columns={"id": reported, "nowhere": "lost"})
         for _ in range(2):
             world.catalog.describe(TABLE, text)
-        table = world.catalog.table(TABLE)
-        assert table is not None
+        table = state(world)
         assert table.properties.get("comment", "") == comment
         assert table.columns == (replace(ID, description=reported), AT)
     with pytest.raises(Conflict):
@@ -644,13 +624,6 @@ def test_the_weight_of_a_table_is_that_of_its_rows_at_an_iceberg_snapshot(world:
     assert world.catalog.weight(TABLE, 12345) is None
 
 
-def test_a_view_over_a_version_and_a_table_have_no_query_of_an_engine(world: World) -> None:
-    world.catalog.swap_views([view("a")], [])
-    assert world.catalog.view_query(view("a").name) is None
-    assert world.catalog.view_query(TABLE) is None
-    assert world.catalog.view_query(OTHER) is None
-
-
 def test_the_line_of_a_table_is_its_retained_history_newest_first(world: World) -> None:
     first = world.append(TABLE, [(1, START)])
     second = world.append(TABLE, [(2, START)])
@@ -671,9 +644,6 @@ def touched(world: World, after: int | None, column: str = "at") -> list[datetim
         return None
     times = [time for each in changes for time in each.times or ()]
     return [min(e.start for e in times), max(e.end for e in times)] if times else []
-
-
-MICROSECOND, HOUR = timedelta(microseconds=1), timedelta(hours=1)
 
 
 @pytest.mark.full
@@ -745,7 +715,6 @@ def test_the_first_time_of_a_table_is_known(world: World) -> None:
     assert world.catalog.earliest(TABLE, "at") == END_OF_TIME
 
 
-HOUR = timedelta(hours=1)
 HOURLY = TimeAxisSpec(column="at", type="timestamp", unit=IntervalUnit.HOUR)
 
 
