@@ -48,7 +48,6 @@ COMPILED: Final = {
     "test_observed.py",
     "test_faults.py",
     "test_jobs.py",
-    "test_evaluation_work.py",
     "test_session.py",
     "test_own_session.py",
 }
@@ -145,24 +144,33 @@ class Lake:
 
     def graph(self, sources: Mapping[str, Mapping[str, str]], **texts: str) -> Graph:
         """A project: models by their files' names, over sources with these columns."""
-        read = [
-            external_source(
-                ModelName(self.schema, name),
-                dict(columns),
-                place=Place(path=Path("external_models.yaml")),
-                defaults=DEFAULTS,
-            )
-            for name, columns in sources.items()
-        ]
-        read += [
-            ModelSource(
-                path=Path(f"models/{name}.{'py' if text.startswith('from') else 'sql'}"),
-                text=text.replace("{s}", self.schema),
-                defaults=DEFAULTS.as_texts(),
-            )
-            for name, text in texts.items()
-        ]
-        return build_graph([read_model(each) for each in read])
+        return graph_of(self.schema, sources, texts)
+
+
+def graph_of(
+    schema: str,
+    sources: Mapping[str, Mapping[str, str]],
+    texts: Mapping[str, str],
+    attachments: Mapping[str, Mapping[str, str]] | None = None,
+) -> Graph:
+    """A project in a schema: models by their files' names, over sources with these columns.
+
+    ``attachments`` are what belongs to a model, such as the file of a seed.
+    """
+    place = Place(path=Path("external_models.yaml"))
+    read = [
+        external_source(ModelName(schema, name), dict(columns), place=place, defaults=DEFAULTS)
+        for name, columns in sources.items()
+    ]
+    for name, text in texts.items():
+        source = ModelSource(
+            path=Path(f"models/{name}.{'py' if text.startswith('from') else 'sql'}"),
+            text=text.replace("{s}", schema),
+            defaults=DEFAULTS.as_texts(),
+            attachments=(attachments or {}).get(name, {}),
+        )
+        read.append(read_model(source))
+    return build_graph(read)
 
 
 @pytest.fixture

@@ -69,15 +69,6 @@ def test_only_the_newest_are_kept(tmp_path: Path, spark_folder: Path) -> None:
     assert [each.name for each in cache.iterdir()] == ["new.jsa"]
 
 
-def test_it_is_left_out_when_unwanted_or_impossible(
-    tmp_path: Path, spark_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "file").touch()
-    assert archive_options(tmp_path / "file" / "cache", JAVA, spark_folder, []) == ()
-    monkeypatch.setenv("VDE_CLASS_ARCHIVE", "off")
-    assert archive_options(tmp_path / "cache", JAVA, spark_folder, []) == ()
-
-
 WRITES_AN_ARCHIVE = """\
 #!/bin/sh
 echo "$*" >>"$0.log"
@@ -118,17 +109,13 @@ def test_a_packaged_java_gets_an_archive_of_its_own_classes_first_and_once(
     assert again[0] != first
 
 
-def test_a_packaged_java_that_cannot_write_one_is_started_without(
-    packaged: Java, tmp_path: Path, spark_folder: Path
+def test_it_is_left_out_when_unwanted_or_impossible(
+    packaged: Java, tmp_path: Path, spark_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    (tmp_path / "file").touch()
+    assert archive_options(tmp_path / "file" / "cache", JAVA, spark_folder, []) == ()
     packaged.executable.write_text("#!/bin/sh\nexit 1\n")
     assert archive_options(tmp_path / "cache", packaged, spark_folder, []) == ()
     assert list((tmp_path / "cache").iterdir()) == []
-
-
-def test_an_installed_java_has_its_own(tmp_path: Path, spark_folder: Path) -> None:
-    options = archive_options(tmp_path / "cache", JAVA, spark_folder, [])
-    assert [each.partition("=")[0] for each in options[:2]] == [
-        "-XX:ArchiveClassesAtExit",
-        "-Xlog:cds*",
-    ]
+    monkeypatch.setenv("VDE_CLASS_ARCHIVE", "off")
+    assert archive_options(tmp_path / "cache", JAVA, spark_folder, []) == ()

@@ -31,7 +31,6 @@ from vde_dagster.lakehouse.connect import (
     end,
     end_with_this_process,
     give_up_retries,
-    is_remote,
     open_remote,
     require_catalog,
     require_own_frame,
@@ -131,12 +130,6 @@ def test_where_nobody_listens_that_is_said_at_once(
             opened(monkeypatch, f"sc://127.0.0.1:{port}", Builder(ICEBERG))
 
 
-def test_behind_a_proxy_only_grpc_knows_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("grpc_proxy", "http://proxy.example.com")
-    found = opened(monkeypatch, "sc://spark.invalid", Builder(ICEBERG))
-    assert found.conf.getAll == ICEBERG
-
-
 class Failing:
     """A server whose answer is an error."""
 
@@ -162,14 +155,6 @@ def test_what_pyspark_says_becomes_one_line(
     assert "by a server" not in str(caught.value)
 
 
-def test_a_catalog_that_the_server_does_not_know_is_refused() -> None:
-    settings = {"spark.sql.catalog.lake": "a.B", "spark.sql.catalog.lake.cache-enabled": "false"}
-    session = cast("SparkSession", SimpleNamespace(conf=Conf(settings)))
-    require_catalog(session, "lake")
-    with pytest.raises(SetupError, match=r"does not know the catalog 'other'.*catalog\.other and"):
-        require_catalog(session, "other")
-
-
 @pytest.mark.parametrize("cached", [{}, {"spark.sql.catalog.lake.cache-enabled": "true"}])
 def test_a_server_that_keeps_tables_of_the_catalog_is_refused(cached: dict[str, str]) -> None:
     """It would not see what a model of the same run has published."""
@@ -178,16 +163,13 @@ def test_a_server_that_keeps_tables_of_the_catalog_is_refused(cached: dict[str, 
     start = re.escape("start it with --conf spark.sql.catalog.lake.cache-enabled=false, and leave")
     with pytest.raises(SetupError, match=rf"keeps the tables of the catalog 'lake'.*{start}"):
         require_catalog(session, "lake")
+    with pytest.raises(SetupError, match=r"does not know the catalog 'other'.*catalog\.other and"):
+        require_catalog(session, "other")
 
 
 def remote_class(name: str) -> Any:
     """A class as Spark Connect's client has it."""
     return type(name, (), {"__module__": "pyspark.sql.connect.session"})
-
-
-def test_only_what_is_of_spark_connect_is_remote() -> None:
-    assert is_remote(remote_class("SparkSession")())
-    assert not is_remote(SimpleNamespace())
 
 
 def ending(calls: list[object]) -> Any:
@@ -235,12 +217,8 @@ def test_over_spark_connect_a_frame_is_analysed_when_it_is_made() -> None:
         found: list[object] = [first, second]
         assert found == ["analysed 0", "analysed 1"]
     assert views == {}
-
-
-def test_elsewhere_a_frame_stays_what_it_is() -> None:
-    frame = cast("DataFrame", Frame({}))
     with analysed_once(cast("SparkSession", SimpleNamespace()), frame) as same:
-        assert same is frame
+        assert same is frame, "elsewhere"
 
 
 EXCEEDED = pytest.mark.filterwarnings("ignore:.*RETRIES_EXCEEDED")
@@ -316,21 +294,15 @@ def test_views_that_cannot_be_dropped_after_an_error_hide_it_not_and_nobody_wait
     gone: tuple[SparkSession, Tries], error: BaseException
 ) -> None:
     session, tries = gone
+    tries.max_retries = 0
+    with pytest.raises(PySparkException), with_views(session, ["a"]):
+        pass  # where there was no error, it is one
+    tries.failed = 0
     with pytest.raises(type(error)) as raised, with_views(session, ["a", "b"]):
         raise error
     assert raised.value is error
     assert tries.failed == 0
     assert cast("Any", session).client.get_retry_policies() == [tries]
-
-
-@EXCEEDED
-def test_views_that_cannot_be_dropped_are_an_error_where_there_was_none(
-    gone: tuple[SparkSession, Tries],
-) -> None:
-    session, tries = gone
-    tries.max_retries = 0
-    with pytest.raises(PySparkException), with_views(session, ["a"]):
-        pass
 
 
 def test_a_thread_whose_server_is_gone_is_interrupted_at_once(

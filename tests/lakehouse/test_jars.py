@@ -14,12 +14,7 @@ from threading import Barrier
 import pytest
 
 from vde_dagster.core.errors import SetupError
-from vde_dagster.lakehouse.jars import EMBEDDED_COORDINATES, SQLITE_JDBC, jars_cache, resolve_jars
-
-DEAD_PROXY = " ".join(
-    f"-D{scheme}.proxyHost=127.0.0.1 -D{scheme}.proxyPort=9" for scheme in ("http", "https")
-)
-
+from vde_dagster.lakehouse.jars import EMBEDDED_COORDINATES, jars_cache, resolve_jars
 
 QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """For a Java that lives for a second: the optimizing compiler would cost more than it saves."""
@@ -175,14 +170,6 @@ def test_what_cannot_be_resolved_says_so_with_the_settings_that_help(
     assert list((tmp_path / "cache").iterdir()) == []
 
 
-@pytest.mark.full
-@pytest.mark.usefixtures("warm")
-def test_a_dead_network_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("JAVA_TOOL_OPTIONS", f"{QUICK} {DEAD_PROXY} -Duser.home={tmp_path}")
-    with pytest.raises(SetupError, match="Connection refused"):
-        resolve_jars([SQLITE_JDBC], cache=tmp_path / "cache")
-
-
 def test_no_java_is_said_before_anything_is_written(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -192,7 +179,13 @@ def test_no_java_is_said_before_anything_is_written(
     assert not (tmp_path / "cache").exists()
 
 
-def test_a_cache_that_cannot_be_written_names_the_setting(tmp_path: Path) -> None:
+def test_the_cache_is_the_users_unless_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("platformdirs.user_cache_dir", lambda *_, **__: str(tmp_path))
+    assert jars_cache() == tmp_path / "jars"
+    monkeypatch.setenv("VDE_JARS_CACHE", str(tmp_path / "named"))
+    assert jars_cache() == tmp_path / "named"
     (tmp_path / "file").touch()
     with pytest.raises(SetupError, match="VDE_JARS_CACHE"):
         resolve_jars([THING], cache=tmp_path / "file" / "cache")
@@ -208,12 +201,3 @@ def test_given_jars_are_taken_as_they_are(monkeypatch: pytest.MonkeyPatch, tmp_p
     given[0].unlink()
     with pytest.raises(SetupError, match=r"VDE_JARS names files that are not there: .*b\.jar"):
         resolve_jars()
-
-
-def test_the_cache_is_the_users_unless_named(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr("platformdirs.user_cache_dir", lambda *_, **__: str(tmp_path))
-    assert jars_cache() == tmp_path / "jars"
-    monkeypatch.setenv("VDE_JARS_CACHE", str(tmp_path / "named"))
-    assert jars_cache() == tmp_path / "named"

@@ -67,17 +67,6 @@ def test_java_home_comes_before_the_path(
     assert (java.version, java.full_version) == (version, says)
 
 
-def test_the_path_is_searched_without_java_home(
-    nowhere: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    program = write_java(tmp_path / "home", OPENJDK_17)
-    nowhere.setenv("PATH", str(program.parent))
-
-    java = find_java()
-
-    assert (java.executable, java.home, java.version) == (program, None, 17)
-
-
 OLD, NEW, NONE = 11, 21, None
 """What a candidate may be: too old, new enough, and a program that does not run as a Java."""
 
@@ -131,45 +120,29 @@ def test_whoever_is_behind_the_first_that_will_do_is_not_asked() -> None:
     assert choose_java(candidates()) == candidate(Origin.PACKAGE, NEW)
 
 
-def test_the_refusal_names_all_that_were_tried() -> None:
-    with pytest.raises(SetupError) as refused:
-        choose_java([candidate(Origin.JAVA_HOME, OLD), candidate(Origin.PATH, NONE)])
-    message = str(refused.value)
-    assert '/JAVA_HOME/bin/java is openjdk version "11"' in message
-    assert "/PATH/bin/java does not run as a Java (no answer)" in message
-
-
-def test_without_any_other_it_is_the_java_of_the_package(
-    nowhere: pytest.MonkeyPatch, tmp_path: Path
+@pytest.mark.parametrize(
+    "home,path,chosen",
+    [
+        ("", "", Origin.PACKAGE),
+        ("", JAVA_8, Origin.PACKAGE),
+        (JAVA_8, "", Origin.PACKAGE),
+        ("", OPENJDK_17, Origin.PATH),
+        (OPENJDK_17, JAVA_8, Origin.JAVA_HOME),
+    ],
+)
+def test_each_place_is_searched_and_the_package_last(
+    nowhere: pytest.MonkeyPatch, tmp_path: Path, home: str, path: str, chosen: Origin
 ) -> None:
-    program = write_package(nowhere, tmp_path / "site packages", OPENJDK_21)
-
+    programs = {Origin.PACKAGE: write_package(nowhere, tmp_path / "site packages", OPENJDK_21)}
+    if home:
+        programs[Origin.JAVA_HOME] = write_java(tmp_path / "home", home)
+        nowhere.setenv("JAVA_HOME", str(tmp_path / "home"))
+    if path:
+        programs[Origin.PATH] = write_java(tmp_path / "path", path)
+        nowhere.setenv("PATH", str(tmp_path / "path" / "bin"))
     java = find_java()
-
-    assert (java.executable, java.home, java.version) == (program, None, 21)
-    assert java.origin is Origin.PACKAGE
-
-
-@pytest.mark.parametrize("set_as", ["JAVA_HOME", "PATH"])
-def test_a_java_that_is_too_old_is_passed_over_for_the_package(
-    nowhere: pytest.MonkeyPatch, tmp_path: Path, set_as: str
-) -> None:
-    program = write_package(nowhere, tmp_path / "site", OPENJDK_21)
-    old = write_java(tmp_path / "old", JAVA_8)
-    nowhere.setenv(set_as, str(old.parents[1] if set_as == "JAVA_HOME" else old.parent))
-
-    java = find_java()
-
-    assert (java.executable, java.home) == (program, None)
-
-
-def test_an_installed_java_is_preferred_to_the_package(
-    nowhere: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    write_package(nowhere, tmp_path / "site", OPENJDK_21)
-    installed = write_java(tmp_path / "installed", OPENJDK_17)
-    nowhere.setenv("PATH", str(installed.parent))
-    assert find_java().executable == installed
+    assert (java.origin, java.executable) == (chosen, programs[chosen])
+    assert java.home == (tmp_path / "home" if chosen is Origin.JAVA_HOME else None)
 
 
 def refusal() -> str:

@@ -108,32 +108,21 @@ def test_a_script_that_is_not_as_it_was_written_is_written_again(
     assert stat.S_IMODE(file.stat().st_mode) == 0o700
 
 
-def test_javas_in_two_places_have_two_scripts(packaged: Java, tmp_path: Path) -> None:
-    other = replace(packaged, executable=tmp_path / "other" / "java")
-    assert script(packaged, tmp_path) != script(other, tmp_path)
-
-
 def test_homes_that_cannot_be_written_name_the_setting(packaged: Java, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(SetupError, match="VDE_JARS_CACHE"):
         environment_for(packaged, tmp_path / "file")
 
 
-def test_the_environment_of_this_process_stays(
-    packaged: Java, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("JAVA_HOME", "/too/old")
-    monkeypatch.setenv("A_SETTING", "x")
-    environment = environment_for(packaged, tmp_path)
-    assert os.environ["JAVA_HOME"] == "/too/old"
-    assert environment["JAVA_HOME"].startswith(str(tmp_path))
-    assert environment["A_SETTING"] == "x"
-
-
-def test_an_installed_java_is_started_as_it_is(
+def test_only_a_packaged_java_gets_a_home_of_its_own(
     packaged: Java, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("JAVA_HOME", "/installed")
+    monkeypatch.setenv("A_SETTING", "x")
+    environment = environment_for(packaged, tmp_path)
+    assert (os.environ["JAVA_HOME"], environment["A_SETTING"]) == ("/installed", "x")
+    other = replace(packaged, executable=tmp_path / "other" / "java")
+    assert environment["JAVA_HOME"] != environment_for(other, tmp_path)["JAVA_HOME"]
     named = replace(packaged, origin=Origin.JAVA_HOME, home=Path("/installed"))
     assert environment_for(named, tmp_path / "homes") == dict(os.environ)
     on_path = replace(packaged, origin=Origin.PATH)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import pickle
 import subprocess
 import sys
@@ -13,9 +12,8 @@ import pytest
 from pyspark import cloudpickle
 
 from tests.lakehouse.conftest import DAY, NOW
-from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.ledger.unit_of_work import PythonRows
-from vde_dagster.lakehouse.model_functions import TravellingText, model_function
+from vde_dagster.lakehouse.model_functions import model_function
 
 if TYPE_CHECKING:
     from tests.lakehouse.conftest import Lake
@@ -53,13 +51,6 @@ def shown(name):
     from vde_names.plain import plain
 
     return plain(name)
-"""
-MODEL: Final = """
-def run(context):
-    from pyspark.sql import functions as F
-
-    names = context.spark.range(0, 4, 1, 4).selectExpr("concat('Delta ', id, ' Inc.') AS name")
-    return names.select(F.udf(shown, "string")("name").alias("name"))
 """
 RUN_ELSEWHERE: Final = """
 import pickle, sys
@@ -117,12 +108,9 @@ def test_a_worker_has_the_texts_of_the_model_that_it_is_at(tmp_path: Path) -> No
     (tmp_path / "vde_names.py").write_text("raise AssertionError('this file is not planned')")
     functions = [sent(LATER, each) for each in (MODULES, EDITED, MODULES)]
     assert elsewhere(tmp_path, *functions) == ["Delta!", "Delta?", "Delta!", "False"]
-
-
-@pytest.mark.full
-def test_a_model_without_modules_finds_none_of_another_one(tmp_path: Path) -> None:
+    (tmp_path / "vde_names.py").unlink()
     found = elsewhere(tmp_path, sent(LATER, MODULES), sent(LATER, {}))
-    assert found == ["Delta!", "vde_names", "False"]
+    assert found == ["Delta!", "vde_names", "False"], "a model without modules finds none"
 
 
 def test_a_module_goes_to_a_worker_with_what_is_in_it(tmp_path: Path) -> None:
@@ -154,39 +142,6 @@ def without(name):
     changed = f"{as_a_module}\nvde_ring.second.LAST = '?'\n"
     functions = [sent(each, ring) for each in (as_a_module, by_another_name, changed)]
     assert elsewhere(tmp_path, *functions) == ["Delta!", "Delta!", "Delta?", "False"]
-
-
-def test_what_comes_back_to_the_process_that_sent_it_changes_nothing_there() -> None:
-    finders, name = list(sys.meta_path), TravellingText("vde_names", MODULES)
-    for back in (copy.deepcopy(name), pickle.loads(pickle.dumps(name))):
-        assert (type(back), back) == (str, "vde_names")
-    assert sys.meta_path == finders
-
-
-def test_what_travels_is_a_text_for_everybody_else() -> None:
-    assert TravellingText("vde_names", MODULES) == "vde_names"
-    assert type(str(TravellingText("vde_names", MODULES))) is str
-    source = """\
-from vde_names import plain
-
-def run(context):
-    return [(type(each), each) for each in (__file__, plain.__file__)]
-"""
-    with model_function(rows(source, MODULES)) as run:
-        found: Any = run(None)  # type: ignore[arg-type] # it asks its context nothing
-    assert found == [(str, "models/names.py"), (str, "vde_names/plain.py")]
-
-
-@pytest.mark.full
-@pytest.mark.spark
-def test_a_model_on_spark_calls_its_helpers_in_workers(lake: Lake) -> None:
-    """For an import at the top, `test_engine_contract.py` does."""
-    for modules, last in ((MODULES, "!"), (EDITED, "?")):
-        lake.publish(rows(LATER + MODEL, modules))
-        found = lake.table().scan().to_arrow()["name"].to_pylist()
-        assert sorted(found) == [f"Delta {number}{last}" for number in range(4)]
-    with pytest.raises(EvaluationFailed, match="No module named 'vde_names'"):
-        lake.publish(rows(LATER + MODEL, {}))
 
 
 TYPED: Final = {

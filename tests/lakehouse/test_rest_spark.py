@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +16,6 @@ import pytest
 
 from tests.app.memory_world import build
 from tests.lakehouse.conftest import Lake
-from tests.lakehouse.test_views_of_models import ReadAroundChanges
 from tests.worlds.rest_server import serving
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.inspect.local_answers import read_as, whole_revision, whole_views
@@ -102,37 +100,3 @@ def read_as_a_whole(lake: Lake) -> list[object]:
     assert all(ModelName(each.namespace, each.name).schema != s for each in of.values())
     sql = f"SELECT id FROM {of['shown']} UNION ALL SELECT n FROM {of['total']} ORDER BY 1"
     return [row[0] for row in lake.rows(sql)]
-
-
-def test_what_is_dropped_is_gone_with_its_files(lake: Lake, tmp_path: Path) -> None:
-    lake.publish("SELECT 1 AS id")
-    found = lake.catalog.stored(lake.key.table)
-    assert found is not None
-    folder = Path(found.location.removeprefix("file:"))
-    assert any(each.suffix == ".parquet" for each in folder.rglob("*"))
-    assert lake.catalog.drop_physical(found.name, uuid=found.uuid, location=found.location)
-    assert lake.catalog.stored(found.name) is None
-    assert not folder.exists()
-    assert folder.is_relative_to(tmp_path)
-
-
-STRUCTS = """MODEL (name {s}.kept, start '2024-01-01', cron '@daily', kind
-  INCREMENTAL_BY_TIME_RANGE (time_column at, forward_only true),
-  columns (id bigint, at timestamp, s struct<a:bigint>));
-SELECT id, at, STRUCT(id AS a) AS s FROM {s}.rows WHERE at BETWEEN @start_dt AND @end_dt"""
-WIDER = STRUCTS.replace("<a:bigint>", "<b:string,a:bigint>").replace("id AS a", "'n' AS b, id AS a")
-
-
-def test_structs_get_fields_while_views_are_read(lake: Lake) -> None:
-    at = pa.array([datetime(2024, 1, day, 5, tzinfo=UTC) for day in (1, 2, 2)])
-    lake.source("rows", id=pa.array([1, 2, 3], pa.int64()), at=at)
-    build(lake.services(), lake.graph(SOURCE, kept=STRUCTS))
-    view = f"{lake.iceberg.name}.{lake.schema}.kept"
-    watched = ReadAroundChanges(lake, lake.spark, view, "s.a, s IS NULL")
-    build(
-        replace(lake.services(), catalog=watched),  # type: ignore[arg-type]
-        lake.graph(SOURCE, kept=WIDER),
-    )
-    assert len(watched.seen) >= 4
-    assert all(each == watched.seen[0] != [] for each in watched.seen)
-    assert lake.spark.table(view).select("s.*").columns == ["a", "b"]

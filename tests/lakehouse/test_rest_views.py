@@ -6,7 +6,8 @@ library.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
@@ -14,14 +15,13 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from pyiceberg.exceptions import OAuthError, RESTError, ServiceUnavailableError
+from pyiceberg.exceptions import OAuthError
 
 from tests.lakehouse.catalog_worlds import AT, ID, STATE_ID, TABLE, RestWorld
 from tests.worlds.rest_server import ENDPOINTS, LoseAnswer, LoseRequest, RestServer, serving
 from tests.worlds.rest_views import NotDone
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Conflict, OutcomeUnknown, Refused, SetupError
-from vde_dagster.core.faults import Fault, fault_of
 from vde_dagster.core.names import TableName
 from vde_dagster.lakehouse import asked_too_often, rest_views
 from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog, open_iceberg_catalog
@@ -33,26 +33,28 @@ OTHER = TableName("raw", "other")
 NAME = TableName("dev", "a")
 
 
-@pytest.fixture(params=["ours", pytest.param("java", marks=[pytest.mark.spark, pytest.mark.full])])
-def world(
-    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[RestWorld]:
-    monkeypatch.setattr(rest_views, "_PAUSE", 0)
-    with serving(_server(request, tmp_path)) as server:
+@contextmanager
+def two_tables(server: RestServer, patch: pytest.MonkeyPatch) -> Iterator[RestWorld]:
+    patch.setattr(rest_views, "_PAUSE", 0)
+    with serving(server):
         found = RestWorld(server)
         for table in (TABLE, OTHER):
             found.create(table)
         yield found
 
 
+@pytest.fixture(params=["ours", pytest.param("java", marks=[pytest.mark.spark, pytest.mark.full])])
+def world(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[RestWorld]:
+    with two_tables(_server(request, tmp_path), monkeypatch) as found:
+        yield found
+
+
 @pytest.fixture
 def counting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RestWorld]:
     """A server that numbers the versions of views itself, whatever is asked for."""
-    monkeypatch.setattr(rest_views, "_PAUSE", 0)
-    with serving(RestServer(tmp_path, counts=True)) as server:
-        found = RestWorld(server)
-        for table in (TABLE, OTHER):
-            found.create(table)
+    with two_tables(RestServer(tmp_path, counts=True), monkeypatch) as found:
         yield found
 
 
@@ -92,28 +94,16 @@ def versions(world: RestWorld, name: TableName = NAME) -> list[int]:
 @pytest.mark.full
 def test_a_view_is_created_replaced_and_dropped_by_one_request_each(world: RestWorld) -> None:
     world.catalog.swap_views([view()], [])
-    world.catalog.swap_views([moved()], [])
+    uuid = world._tables.load_view(("dev", "a")).uuid()
+    world.catalog.swap_views([view()], [TableName("dev", "none"), TableName("none", "a")])
+    assert changes(world) == [("POST", "views")], "what is up to date asks for no change"
+    world.catalog.swap_views([moved()], [], number=100)
     assert world.catalog.view(NAME) == moved()
-    world.catalog.swap_views([], [NAME])
+    assert versions(world) == [100, 1]
+    assert world._tables.load_view(("dev", "a")).uuid() == uuid, "it stays the same view"
+    world.catalog.swap_views([], [NAME], number=110)
     assert world.catalog.view(NAME) is None
     assert changes(world) == [("POST", "views"), ("POST", "a"), ("DELETE", "a")]
-
-
-@pytest.mark.full
-def test_what_is_up_to_date_asks_for_no_change(world: RestWorld) -> None:
-    world.catalog.swap_views([view()], [])
-    before = len(world.server.changes)
-    world.catalog.swap_views([view()], [TableName("dev", "none"), TableName("none", "a")])
-    assert changes(world, since=before) == []
-
-
-@pytest.mark.full
-def test_a_replaced_view_stays_the_same_view_with_the_number_of_the_swap(world: RestWorld) -> None:
-    world.catalog.swap_views([view()], [])
-    uuid = world._tables.load_view(("dev", "a")).uuid()
-    world.catalog.swap_views([moved()], [], number=100)
-    assert versions(world) == [100, 1]
-    assert world._tables.load_view(("dev", "a")).uuid() == uuid
 
 
 def test_a_swap_with_a_lower_number_changes_nothing_and_says_so(world: RestWorld) -> None:
@@ -125,16 +115,42 @@ def test_a_swap_with_a_lower_number_changes_nothing_and_says_so(world: RestWorld
     assert versions(world) == [100, 1]
 
 
-def overtake(world: RestWorld, wanted: ViewDefinition, *, number: int) -> None:
+def meanwhile(
+    world: RestWorld,
+    act: Callable[[IcebergCatalog], None],
+    *,
+    creates: bool = False,
+    is_lost: bool = False,
+) -> None:
+    """Let another process act when the next request to change, or create, a view is on its way."""
+
+    def before(method: str, path: str) -> None:
+        if method == "POST" and (path.endswith("/views") if creates else "/views/" in path):
+            world.server.before = undisturbed
+            act(IcebergCatalog(open_iceberg_catalog("lake", world.server.properties)))
+            if is_lost:
+                raise LoseRequest
+
+    world.server.before = before
+
+
+def undisturbed(_method: str, _path: str) -> None:
+    """Nothing happens to a request."""
+
+
+def overtake(world: RestWorld, wanted: ViewDefinition, *, number: int, **how: bool) -> None:
     """Let another process swap a view when the next request to change one is on its way."""
+    meanwhile(world, lambda other: other.swap_views([wanted], [], number=number), **how)
 
-    def meanwhile(method: str, path: str) -> None:
-        if method == "POST" and "/views/" in path:
-            world.server.before = lambda _method, _path: None
-            other = IcebergCatalog(open_iceberg_catalog("lake", world.server.properties))
-            other.swap_views([wanted], [], number=number)
 
-    world.server.before = meanwhile
+def refuse(world: RestWorld, status: int, said: str, *, end: str = "") -> None:
+    """Let the server refuse to replace views."""
+
+    def before(method: str, path: str) -> None:
+        if method == "POST" and "/views/" in path and path.endswith(end):
+            raise NotDone(status, said)
+
+    world.server.before = before
 
 
 @pytest.mark.full
@@ -203,27 +219,18 @@ def test_a_replacement_that_arrives_twice_changes_nothing_the_second_time(
 def test_a_view_that_was_dropped_and_made_again_meanwhile_stays(world: RestWorld) -> None:
     world.catalog.swap_views([view()], [])
 
-    def again(method: str, path: str) -> None:
-        if method == "POST" and "/views/" in path:
-            world.server.before = lambda _method, _path: None
-            other = IcebergCatalog(open_iceberg_catalog("lake", world.server.properties))
-            other.swap_views([], [NAME])
-            other.swap_views([moved()], [])
+    def again(other: IcebergCatalog) -> None:
+        other.swap_views([], [NAME])
+        other.swap_views([moved()], [])
 
-    world.server.before = again
+    meanwhile(world, again)
     with pytest.raises(Conflict, match=r"dropped the view dev\.a meanwhile"):
         world.catalog.swap_views([view(ID)], [], number=500)
     assert world.catalog.view(NAME) == moved()
 
 
 def test_a_view_that_another_swap_creates_meanwhile_is_overtaken(world: RestWorld) -> None:
-    def meanwhile(method: str, path: str) -> None:
-        if method == "POST" and path.endswith("/views"):
-            world.server.before = lambda _method, _path: None
-            other = IcebergCatalog(open_iceberg_catalog("lake", world.server.properties))
-            other.swap_views([moved()], [], number=50)
-
-    world.server.before = meanwhile
+    overtake(world, moved(), number=50, creates=True)
     with pytest.raises(SwapOvertaken, match="nothing was changed") as raised:
         world.catalog.swap_views([view()], [], number=90)
     assert raised.value.highest == 50
@@ -241,18 +248,10 @@ def test_a_server_that_counts_versions_itself_replaces_views_as_well(counting: R
     catalog.swap_views([moved(second)], [], number=200)
     assert catalog.view(second) == moved(second)
     assert changes(counting, since=before) == [("POST", "b")], "by now it is known"
-
-
-@pytest.mark.full
-def test_a_server_that_counts_versions_itself_has_the_numbers_of_swaps_too(
-    counting: RestWorld,
-) -> None:
-    counting.catalog.swap_views([view()], [])
-    counting.catalog.swap_views([moved()], [], number=100)
     with pytest.raises(SwapOvertaken, match="nothing was changed") as raised:
-        counting.catalog.swap_views([view()], [], number=90)
+        catalog.swap_views([view()], [], number=90)
     assert raised.value.highest >= 100
-    assert counting.catalog.view(NAME) == moved()
+    assert catalog.view(NAME) == moved()
 
 
 def test_a_late_request_to_a_server_that_counts_leaves_the_later_version_current(
@@ -378,7 +377,7 @@ def test_if_no_answer_comes_it_is_not_known_and_doing_it_again_is_safe(world: Re
     lose(world, LoseRequest, times=100)
     with pytest.raises(OutcomeUnknown, match="was lost"):
         world.catalog.swap_views([moved()], [], number=70)
-    world.server.before = lambda _method, _path: None
+    world.server.before = undisturbed
     world.catalog.swap_views([moved()], [], number=80)
     assert world.catalog.view(NAME) == moved()
 
@@ -391,12 +390,7 @@ def test_an_answer_that_says_nothing_of_the_change_is_no_success(
     world: RestWorld, status: int, raised: type[Exception]
 ) -> None:
     world.catalog.swap_views([view()], [])
-
-    def answer(method: str, path: str) -> None:
-        if method == "POST" and "/views/" in path:
-            raise NotDone(status, "not today")
-
-    world.server.before = answer
+    refuse(world, status, "not today")
     with pytest.raises(raised, match=r"not today.*nothing was changed|not today.*no other view"):
         world.catalog.swap_views([moved()], [], number=70)
     assert world.catalog.view(NAME) == view()
@@ -406,19 +400,14 @@ def test_an_answer_that_says_nothing_of_the_change_is_no_success(
 def test_an_error_says_how_many_views_were_changed_by_then(world: RestWorld) -> None:
     names = [TableName("dev", f"v{number}") for number in range(20)]
     world.catalog.swap_views([view(name=each) for each in names], [])
-
-    def answer(method: str, path: str) -> None:
-        if method == "POST" and path.endswith("/v7"):
-            raise NotDone(403, "not this one")
-
-    world.server.before = answer
+    refuse(world, 403, "not this one", end="/v7")
     with pytest.raises(Refused, match=r"not this one.*\d+ of 20 views had been changed") as raised:
         world.catalog.swap_views([moved(each) for each in names], [], number=70)
     assert "credentials" in raised.value.advice, "before it is done again"
     shown = world.catalog.views(names)
     assert shown[names[7]].target == TABLE
     assert 0 < sum(each.target == OTHER for each in shown.values()) < len(names)
-    world.server.before = lambda _method, _path: None
+    world.server.before = undisturbed
     world.catalog.swap_views([moved(each) for each in names], [], number=80)
     assert {each.target for each in world.catalog.views(names).values()} == {OTHER}
 
@@ -475,15 +464,7 @@ def test_a_refusal_of_one_view_says_of_which_others_it_is_not_known(world: RestW
 
 def test_who_is_overtaken_after_a_lost_answer_is_told_the_higher_number(world: RestWorld) -> None:
     world.catalog.swap_views([view()], [])
-
-    def meanwhile(method: str, path: str) -> None:
-        if method == "POST" and "/views/" in path:
-            world.server.before = lambda _method, _path: None
-            other = IcebergCatalog(open_iceberg_catalog("lake", world.server.properties))
-            other.swap_views([moved()], [], number=100)
-            raise LoseRequest
-
-    world.server.before = meanwhile
+    overtake(world, moved(), number=100, is_lost=True)
     with pytest.raises(SwapOvertaken, match="nothing was changed") as raised:
         world.catalog.swap_views([view(ID)], [], number=90)
     assert raised.value.highest == 100
@@ -521,43 +502,14 @@ def test_names_are_quoted_in_addresses_and_queries(world: RestWorld) -> None:
 
 
 @pytest.mark.full
-def test_a_comment_comes_with_a_view_and_goes_with_it(world: RestWorld) -> None:
-    said = replace(view(), comment="who")
-    world.catalog.swap_views([said], [])
-    assert world._tables.load_view(("dev", "a")).properties["comment"] == "who"
-    world.catalog.swap_views([replace(view(), comment="")], [])
-    assert "comment" not in world._tables.load_view(("dev", "a")).properties
-
-
-@pytest.mark.full
-def test_a_view_carries_the_id_of_the_state_that_made_it(world: RestWorld) -> None:
-    world.catalog.swap_views([view()], [])
-    assert world._tables.load_view(("dev", "a")).properties[STATE] == STATE_ID
-    world.catalog.swap_views([moved()], [])
-    assert world._tables.load_view(("dev", "a")).properties[STATE] == STATE_ID
-
-
-def refuse_often(world: RestWorld, *, times: int) -> None:
-    """Say so many times that requests about views come too often."""
-    left = times
-
-    def busy(_method: str, path: str) -> None:
-        nonlocal left
-        if "/views" in path and left:
-            left -= 1
-            raise NotDone(429, "slowly")
-
-    world.server.before = busy
-
-
-@pytest.mark.full
-def test_who_asks_too_often_waits_and_asks_again(
-    world: RestWorld, monkeypatch: pytest.MonkeyPatch
+def test_a_comment_comes_with_a_view_and_goes_with_it_and_its_state_stays(
+    world: RestWorld,
 ) -> None:
-    monkeypatch.setattr(asked_too_often, "_WAITS", (0, 0))
-    refuse_often(world, times=2)
-    world.catalog.swap_views([view()], [])
-    assert world.catalog.view(NAME) == view()
+    for comment in ("who", ""):
+        world.catalog.swap_views([replace(view(), comment=comment)], [])
+        found = world._tables.load_view(("dev", "a")).properties
+        assert found.get("comment", "") == comment
+        assert found[STATE] == STATE_ID
 
 
 def test_a_change_that_is_always_too_early_is_not_made_and_not_tried_for_ever(
@@ -566,27 +518,10 @@ def test_a_change_that_is_always_too_early_is_not_made_and_not_tried_for_ever(
     monkeypatch.setattr(asked_too_often, "_WAITS", (0, 0))
     world.catalog.swap_views([view()], [])
     before = len(world.server.changes)
-
-    def busy(method: str, path: str) -> None:
-        if method == "POST" and "/views/" in path:
-            raise NotDone(429, "slowly")
-
-    world.server.before = busy
+    refuse(world, 429, "slowly")
     with pytest.raises(Refused, match=r"asked too often \(429: slowly\); nothing was changed"):
         world.catalog.swap_views([moved()], [], number=70)
     assert len(changes(world, since=before)) == 3
-
-
-def test_a_server_that_always_says_so_does_not_answer(
-    world: RestWorld, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(asked_too_often, "_WAITS", (0, 0))
-    refuse_often(world, times=100)
-    with pytest.raises(ServiceUnavailableError) as raised:
-        world.catalog.view(NAME)
-    found = fault_of(raised.value)
-    assert found is not None
-    assert found.fault is Fault.NO_ANSWER
 
 
 def instead(
@@ -603,17 +538,6 @@ def instead(
         return status, {}
 
     monkeypatch.setattr(world.server, "answer", other)
-
-
-def test_a_404_of_something_on_the_way_does_not_say_that_a_view_is_gone(
-    world: RestWorld, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    world.catalog.swap_views([view()], [])
-    instead(world, monkeypatch, "GET", 404, is_done=False)
-    with pytest.raises(RESTError, match="404: no answer of a catalog"):
-        world.catalog.view(NAME)
-    with pytest.raises(RESTError, match="404: no answer of a catalog"):
-        world.catalog.swap_views([], [NAME], number=70)
 
 
 @pytest.mark.parametrize("is_done", [True, False])
@@ -637,15 +561,11 @@ def test_credentials_that_are_not_renewed_end_it_and_nothing_is_changed(
     world: RestWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.catalog.swap_views([view()], [])
-
-    def expired(method: str, path: str) -> None:
-        if method == "POST" and "/views/" in path:
-            raise NotDone(401, "expired")
+    refuse(world, 401, "expired")
 
     def not_renewed() -> None:
         raise OAuthError("invalid_client")
 
-    world.server.before = expired
     monkeypatch.setattr(world._tables, "_refresh_token", not_renewed)
     with pytest.raises(Refused, match=r"not renewed \(invalid_client\); nothing was changed"):
         world.catalog.swap_views([moved()], [], number=70)

@@ -6,14 +6,11 @@ import os
 import re
 import subprocess
 import sys
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 import pytest
 from py4j.clientserver import JavaClient
-from pyiceberg.catalog.sql import SqlCatalog
 
 from vde_dagster.core.model.session_settings import HARMLESS
 from vde_dagster.lakehouse.session import (
@@ -27,35 +24,8 @@ from vde_dagster.lakehouse.spark_catalog import embedded_catalog_conf
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from tests.conftest import SparkLake
 
 JARS = (Path("/jars/a.jar"), Path("/jars/b.jar"))
-
-
-@pytest.mark.full
-@pytest.mark.spark
-def test_both_engines_share_one_catalog_and_see_each_others_commits_at_once(
-    spark: SparkSession, spark_lake: SparkLake
-) -> None:
-    spark.sql("create namespace lake.session")
-    spark.sql("create table lake.session.t (id bigint, at timestamp) using iceberg")
-    spark.sql("insert into lake.session.t values (1, timestamp'2013-01-01 00:00:00')")
-    catalog = SqlCatalog(
-        spark_lake.catalog,
-        uri=f"sqlite:///{spark_lake.database}",
-        warehouse=str(spark_lake.warehouse),
-    )
-    table = catalog.load_table("session.t")
-    first = datetime(2013, 1, 1, tzinfo=UTC)
-    assert table.scan().to_arrow().to_pylist() == [{"id": 1, "at": first}]
-
-    foreign = pa.table({"id": [2], "at": [first]}, schema=table.schema().as_arrow())
-    table.append(foreign)
-
-    ids = [row.id for row in spark.table("lake.session.t").orderBy("id").collect()]
-    assert ids == [1, 2]
-    spark.sql("insert into lake.session.t values (3, null)")
-    assert sorted(table.refresh().scan().to_arrow()["id"].to_pylist()) == [1, 2, 3]
 
 
 @pytest.mark.spark
@@ -99,14 +69,6 @@ def test_settings_are_asked_for_in_a_handful_of_questions_however_many_there_are
         patch.setattr(JavaClient, "send_command", noted)
         found = settings_of(spark)
     assert len(asked) < 20 < len(found)
-
-
-@pytest.mark.full
-@pytest.mark.spark
-def test_python_functions_run_in_this_python(spark: SparkSession) -> None:
-    found = spark.sparkContext.parallelize([0], 1).map(lambda _: sys.executable).collect()
-    assert found == [sys.executable]
-    assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
 
 
 def test_importing_the_module_loads_no_pyspark() -> None:

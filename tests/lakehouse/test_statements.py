@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 
 import pyarrow as pa
 import pytest
-from _pytest.mark import ParameterSet
 
 from tests.app.memory_world import bound, build
 from tests.lakehouse.conftest import DAY, Lake
 from vde_dagster.app.evaluate.evaluation import evaluate
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import EvaluationFailed
-from vde_dagster.core.ledger.unit_of_work import PythonRows
 from vde_dagster.core.model.history import History
 from vde_dagster.core.model.writes import KeepHistory
 from vde_dagster.core.names import ModelName
@@ -129,95 +127,5 @@ def test_on_the_first_load_the_own_rows_are_none_with_the_columns_to_come(lake: 
     with pytest.raises(EvaluationFailed, match=r"(?s)alone\.sql: .*first load.*later.*`columns`"):
         lake.engine.stage(staging)
     assert lake.catalog.table(lake.key.table) is None
-    lake.engine.stage(replace(staging, columns=declared({"id": "int"})))
+    lake.engine.stage(replace(staging, columns=(Column(name="id", type="int"),)))
     assert lake.catalog.table(lake.key.table) is not None
-
-
-def test_what_a_function_returns_as_pandas_has_the_declared_types(lake: Lake) -> None:
-    source = """
-import datetime, decimal
-import pandas as pd
-
-def run(context):
-    return pd.DataFrame({
-        "day": [datetime.date(2024, 1, 1), None],
-        "price": [decimal.Decimal("1.50"), None],
-        "zoned": pd.to_datetime(["2024-01-01T00:00:00.1234567+02:00", None], utc=True)
-            .tz_convert("Europe/Berlin"),
-        "plain": pd.to_datetime(["2024-01-01 05:00:00", None]),
-        "count": [1.0, float("nan")],
-        "nullable": pd.array([1, None], dtype="Int64"),
-        "ratio": [float("nan"), 2.5],
-        "kept": pd.array([float("nan"), 2.5], dtype="float64"),
-        "flag": pd.array([True, None], dtype="boolean"),
-        "kind": pd.Categorical(["a", None]),
-        "tree": [{"a": 1}, None],
-        "pairs": [{"k": 1}, None],
-    })
-"""
-    types = {"day": "date", "price": "decimal(9,2)", "zoned": "timestamp", "plain": "timestamp_ntz",
-             "count": "int", "nullable": "bigint", "ratio": "double", "kept": "double",
-             "flag": "boolean", "kind": "string", "tree": "struct<a:int>",
-             "pairs": "map<string,int>"}  # fmt: skip
-    lake.publish(python(source), columns=declared(types))
-    found = lake.rows(
-        "SELECT day, CAST(price AS STRING), CAST(zoned AS STRING), plain, count, nullable, ratio, "
-        "flag, kind, tree.a, pairs['k'] FROM {own} ORDER BY day DESC"
-    )
-    assert found == [
-        (date(2024, 1, 1), "1.50", "2023-12-31 22:00:00.123456", datetime(2024, 1, 1, 5), 1, 1,
-         None, True, "a", 1, 1),
-        (None, None, None, None, None, None, 2.5, None, None, None, None),
-    ]  # fmt: skip
-
-
-def full(*values: str) -> ParameterSet:
-    """A case like another one here."""
-    return pytest.param(*values, marks=pytest.mark.full)
-
-
-@pytest.mark.parametrize(
-    "body, reported",
-    [
-        full("pd.DataFrame({'id': [1.5], 'at': [None]})", r"id \(int\)"),
-        ("pd.DataFrame({'id': ['x'], 'at': ['y']})", r"(?s)id \(int\).*at \(timestamp\)"),
-        ("pd.DataFrame({'id': [1]})", "it lacks at"),
-        full("pd.DataFrame({'id': [1], 'at': [None], 'x': [1]})", "not declared are x"),
-        ("__import__('pyarrow').table({'id': [1]})", "it lacks at"),
-        full("__import__('pyarrow').array([1])", r"returns pyarrow\..*Spark DataFrame"),
-        ("[(1, 2)]", "returns list"),
-        ("context.spark.range(1)", "lacks the declared columns at"),
-    ],
-)
-def test_what_a_function_returns_instead_is_reported(lake: Lake, body: str, reported: str) -> None:
-    source = f"import pandas as pd\ndef run(context):\n    return {body}\n"
-    columns = declared({"id": "int", "at": "timestamp"})
-    with pytest.raises(EvaluationFailed, match=reported):
-        lake.engine.stage(lake.staging(python(source), columns=columns))
-    assert lake.catalog.table(lake.key.table) is None
-
-
-@pytest.mark.full
-def test_an_empty_frame_is_an_empty_table_of_the_declared_columns(lake: Lake) -> None:
-    for body in ("pd.DataFrame()", "pd.DataFrame({'at': [], 'id': []})"):
-        source = f"import pandas as pd\ndef run(context):\n    return {body}\n"
-        staged = lake.publish(python(source), columns=declared({"id": "int", "at": "timestamp"}))
-        assert [(each.name, each.type) for each in staged.columns] == [
-            ("id", "int"),
-            ("at", "timestamp"),
-        ]
-        assert lake.rows("SELECT * FROM {own}") == []
-
-
-def declared(types: dict[str, str]) -> tuple[Column, ...]:
-    return tuple(Column(name=name, type=kind) for name, kind in types.items())
-
-
-def python(source: str) -> PythonRows:
-    return PythonRows(
-        source=source,
-        function="run",
-        path="models/mine.py",
-        interval=DAY,
-        execution_time=EPOCH,
-    )

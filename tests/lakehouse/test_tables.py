@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -11,12 +10,10 @@ from sqlglot import exp
 
 from tests.lakehouse.conftest import DAY, Lake
 from vde_dagster.core.columns import Column
-from vde_dagster.core.errors import EvaluationFailed, Refused
-from vde_dagster.core.ledger.schema_changes import ColumnAdded, ColumnWidened, InPlace
-from vde_dagster.core.ledger.unit_of_work import AsOf, SqlRows
+from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.model.column_rules import ColumnRules, OnChange
 from vde_dagster.core.model.storage import PartitionField, Storage, Transform
-from vde_dagster.core.model.writes import AppendRows, ReplaceTable
+from vde_dagster.core.model.writes import AppendRows
 from vde_dagster.ports.catalog import TableText
 
 pytestmark = pytest.mark.spark
@@ -242,33 +239,6 @@ def test_what_may_be_stored_as_what_is_as_spark_has_it(lake: Lake) -> None:
             lake.spark.sql(f"SELECT {values}").writeTo(f"{table}_never").append()
 
 
-def test_a_table_gets_the_columns_that_its_model_returns_now(lake: Lake) -> None:
-    storage = Storage(partitioned_by=(PartitionField(column="id"),))
-    first = lake.publish("SELECT 1 AS id, 'a' AS gone", storage=storage)
-    loaded = first.iceberg_snapshot_id
-    staged = lake.publish(
-        "SELECT 2 AS id, CAST(2.5 AS DECIMAL(9,1)) AS fresh, DATE '2024-01-01' AS `da y`",
-        write=AppendRows(interval=DAY),
-        returned=dict.fromkeys(("id", "fresh", "da y"), ""),
-        storage=Storage(partitioned_by=(PartitionField(column="gone"),)),
-    )
-    assert [(each.name, each.type) for each in staged.columns] == [
-        ("id", "int"),
-        ("gone", "string"),
-        ("fresh", "decimal(9,1)"),
-        ("da y", "date"),
-    ]
-    assert lake.rows("SELECT id, gone, CAST(fresh AS STRING) FROM {own} ORDER BY id") == [
-        (1, "a", None),
-        (2, None, "2.5"),
-    ]
-    # Its partitions stay as created, and what is read as of before has the new columns, too.
-    assert [str(each.transform) for each in lake.table().spec().fields] == ["identity"]
-    inputs = {"before": AsOf(table=lake.key.table, iceberg_snapshot_id=loaded)}
-    found = lake.engine.columns_of(SqlRows(sql="SELECT id, fresh FROM before"), inputs)
-    assert [(each.name, each.type) for each in found] == [("id", "int"), ("fresh", "decimal(9,1)")]
-
-
 def test_a_table_that_stays_gets_new_words_and_properties_without_a_session(lake: Lake) -> None:
     lake.publish(
         "SELECT 1 AS id, 'a' AS name",
@@ -293,37 +263,3 @@ def test_a_table_that_stays_gets_new_words_and_properties_without_a_session(lake
     lake.catalog.describe(lake.key.table, TableText(comment="after", columns={"name": "new"}))
     assert lake.table().properties["commit.retry.num-retries"] == "20"  # ours again
     assert lake.table().metadata_location != before
-
-
-@pytest.mark.full
-def test_a_table_is_evolved_without_a_session_and_again_without_effect(lake: Lake) -> None:
-    lake.publish("SELECT 1 AS id, CAST(1 AS DECIMAL(5,2)) AS price, CAST(1 AS FLOAT) AS f")
-    changes: list[InPlace] = [
-        ColumnWidened(column="id", before="int", after="bigint"),
-        ColumnWidened(column="price", before="decimal(5,2)", after="decimal(9,2)"),
-        ColumnWidened(column="f", before="float", after="double"),
-        ColumnAdded(column="tree", type="struct<a:int,b:array<map<string,date>>>"),
-        ColumnAdded(column="at", type="timestamp"),
-    ]
-    for _ in range(2):
-        lake.catalog.evolve(lake.key.table, changes)
-    state = lake.catalog.table(lake.key.table)
-    assert state is not None
-    assert [(each.name, each.type) for each in state.columns] == [
-        ("id", "bigint"),
-        ("price", "decimal(9,2)"),
-        ("f", "double"),
-        ("tree", "struct<a:int,b:array<map<string,date>>>"),
-        ("at", "timestamp"),
-    ]
-    with pytest.raises(Refused, match="has the column id already, of type bigint"):
-        lake.catalog.evolve(lake.key.table, [ColumnAdded(column="id", type="string")])
-    lake.publish(
-        "SELECT 5000000000 AS id, CAST(1234567.5 AS DECIMAL(9,2)) AS price, 2.5D AS f, "
-        "NAMED_STRUCT('a', 1, 'b', ARRAY(MAP('k', DATE '2024-01-01'))) AS tree, "
-        "TIMESTAMP '2024-01-01 00:00:00' AS at",
-        write=ReplaceTable(interval=DAY),
-    )
-    assert lake.rows("SELECT id, tree.b[0]['k'] IS NULL, at FROM {own}") == [
-        (5_000_000_000, False, datetime(2024, 1, 1, tzinfo=UTC))
-    ]

@@ -113,23 +113,6 @@ def test_spark_lists_and_describes_the_views(
 
 @pytest.mark.full
 @pytest.mark.spark
-def test_a_view_may_show_a_physical_view_of_sparks(
-    spark: SparkSession, lake: IcebergCatalog, tables: tuple[TableName, TableName]
-) -> None:
-    physical = TableName(tables[0].namespace, "physical")
-    spark.sql(f"create view lake.{physical} as select id + 1 as next from lake.{tables[0]}")
-    view = ViewDefinition(
-        name=TableName(f"{physical.namespace}__dev", "shown"),
-        target=physical,
-        columns=columns("next"),
-    )
-    lake.swap_views([view], [])
-    assert lake.view(view.name) == view
-    assert [each.next for each in spark.table(f"lake.{view.name}").collect()] == [2]
-
-
-@pytest.mark.full
-@pytest.mark.spark
 def test_a_view_that_somebody_made_in_spark_is_never_replaced_or_dropped(
     spark: SparkSession, lake: IcebergCatalog, tables: tuple[TableName, TableName]
 ) -> None:
@@ -345,24 +328,6 @@ def test_a_locked_database_is_an_unknown_outcome_and_safe_to_repeat(tmp_path: Pa
         connection.rollback()
     lake.swap_views([view], [])
     assert lake.view(view.name) == view
-
-
-@pytest.mark.full
-def test_the_swap_needs_no_java(tmp_path: Path) -> None:
-    _table(tmp_path)
-    code = (
-        "import sys\n"
-        "from vde_dagster.lakehouse.iceberg_catalog import *\n"
-        "from vde_dagster.core.ledger.dsha import Column\n"
-        f"lake = IcebergCatalog(open_iceberg_catalog('lake', {properties(tmp_path)!r}))\n"
-        "c = (Column(name='id', type='bigint'),)\n"
-        "v = ViewDefinition(name=TableName('d', 'v'), target=TableName('raw', 't'), columns=c)\n"
-        "lake.swap_views([v], [])\n"
-        "assert lake.view(v.name) == v\n"
-        "sys.exit('pyspark' in sys.modules)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], check=False, env={"PATH": "/nowhere"})
-    assert done.returncode == 0
 
 
 @pytest.mark.full

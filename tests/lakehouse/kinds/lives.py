@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
-from pathlib import Path
 from typing import Any, Final, cast
 
 import pyarrow as pa
 
-from tests.app.memory_world import DEFAULTS
-from tests.lakehouse.conftest import Lake
+from tests.lakehouse.conftest import Lake, graph_of
 from tests.lakehouse.kinds.worlds import START, Values, ordered
 from tests.worlds.catalog import MemoryCatalog
 from tests.worlds.clock import ManualClock
@@ -25,17 +23,14 @@ from vde_dagster.app.inspect.verify import verify
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.services import VALID_TO, Services
 from vde_dagster.core.columns import Column
-from vde_dagster.core.errors import Place, VdeError
-from vde_dagster.core.graph.graph import Graph, build_graph
+from vde_dagster.core.errors import VdeError
 from vde_dagster.core.ledger.entries import LedgerEntry
-from vde_dagster.core.model.model import ModelSource
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.planning.options import PlanOptions
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.time.intervals import EPOCH
 from vde_dagster.ports.engine import Engine
 from vde_dagster.ports.state import State
-from vde_dagster.project.model_files import external_source, read_model
 
 Event = tuple[int, float, int | None, str]
 """What lands: id, the hour in which it happened, amount, label."""
@@ -85,24 +80,6 @@ class Side:
         assert found is not None
         return found
 
-    def graph(self, models: Mapping[str, str]) -> Graph:
-        """The project of these texts by the names of their models."""
-        source = external_source(
-            ModelName(self.schema, "events"),
-            _COLUMNS,
-            place=Place(path=Path("external_models.yaml")),
-            defaults=DEFAULTS,
-        )
-        written = [
-            ModelSource(
-                path=Path(f"models/{name}.sql"),
-                text=text.replace("{s}", self.schema),
-                defaults=DEFAULTS.as_texts(),
-            )
-            for name, text in models.items()
-        ]
-        return build_graph([read_model(each) for each in (source, *written)])
-
     def apply(self, models: Mapping[str, str], environment: str, options: PlanOptions) -> Done:
         """Plan and apply, and report what readers, the ledger and people see of it."""
         calls, plan, reported = len(self.engine.calls), None, ""
@@ -111,7 +88,8 @@ class Side:
         computed: dict[str, int] = {}
         kept: set[str] = set()
         try:
-            plan = plan_environment(self.services, self.graph(models), environment, options)
+            graph = graph_of(self.schema, {"events": _COLUMNS}, models)
+            plan = plan_environment(self.services, graph, environment, options)
             due = tuple(replace(each, staleness=None) for each in plan.changes)
             plan = replace(plan, changes=due)  # a life is about what each event loads
             for each in apply_plan(self.services, plan, lambda _: None):

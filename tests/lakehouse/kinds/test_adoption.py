@@ -84,14 +84,3 @@ def test_tables_downstream_of_an_edit_with_equal_rows_are_adopted(folder: Folder
     assert versions(folder) == before
     assert folder.rows("m.keyed") == [(1, 22), (2, 14), (3, 10)]
     assert folder.rows("m.total") == [(46,)]
-
-
-@pytest.mark.full
-def test_tables_downstream_of_an_edit_with_other_rows_are_computed(folder: Folder) -> None:
-    before = versions(folder)
-    done = edited(folder, "amount <> 5")
-    assert not any(each.reused for each in done)
-    after = versions(folder)
-    assert all(after[name] != before[name] for name in BELOW)
-    assert folder.rows("m.keyed") == [(1, 22), (2, 40)]
-    assert folder.rows("m.total") == [(62,)]

@@ -1,7 +1,7 @@
 """No action is run twice: the Spark jobs of one write, and the data files that it opens, by kind.
 
-All numbers are in one table: `CASES`. A whole evaluation, from pinning its inputs to recording its
-results, is in `tests/lakehouse/test_evaluation_work.py`.
+All numbers are in one table: `CASES`. That a whole evaluation, from pinning its inputs to recording
+its results, has Spark do nothing else is at the end.
 """
 
 from __future__ import annotations
@@ -11,19 +11,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NoReturn
 
 import pyarrow as pa
 import pytest
 from sqlglot import parse_one
 
+from tests.app.memory_world import bound, build
+from tests.lakehouse.conftest import Lake
 from tests.lakehouse.kinds.worlds import START, Values, World, Worlds, days, hours, worlds_on_spark
 from tests.lakehouse.kinds.worlds import field as by
 from tests.lakehouse.spark_work import Needed, SparkWork, Watch
+from vde_dagster.app.evaluate.evaluation import evaluate
 from vde_dagster.core.audits.values import Audit, EachRow
 from vde_dagster.core.columns import Column
 from vde_dagster.core.ledger.dsha import MURMUR3_128, XXHASH64X2, RowSum
-from vde_dagster.core.ledger.unit_of_work import AsOf, PlannedWrite, SqlRows, Staged
+from vde_dagster.core.ledger.unit_of_work import AsOf, PlannedWrite, SqlRows, Staged, Staging
 from vde_dagster.core.model.history import History
 from vde_dagster.core.model.storage import PartitionField
 from vde_dagster.core.model.writes import (
@@ -37,8 +40,9 @@ from vde_dagster.core.model.writes import (
     TimeAxisSpec,
     Write,
 )
-from vde_dagster.core.names import TableName
-from vde_dagster.core.time.intervals import IntervalUnit
+from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.time.intervals import ALWAYS, IntervalUnit
+from vde_dagster.lakehouse.spark_engine import SparkEngine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -112,7 +116,7 @@ class Case:
         write: The write.
         needed: What it needs.
         unchanged: Whether the table has the rows already.
-        full: Whether the short form has the same, or the like of it, in `test_evaluation_work`.
+        full: Whether another case is like it.
     """
 
     name: str
@@ -233,7 +237,7 @@ CASES: Final = [
         needed=Needed(
             jobs=BY_KEYS + 1 + MERGE, source=1, own=3 + 1, summed=2, audited=3, audit_jobs=3
         ),
-        full=True,  # there without partitions; the next one is like it
+        full=True,
     ),
     # Seed 001, *Merge Filter Expression*: it prevents a full table scan.
     Case(
@@ -373,3 +377,49 @@ def test_what_an_evaluation_runs_and_opens(tables: Tables, case: Case) -> None:
 def test_what_audits_and_another_algorithm_add_to_it(tables: Tables, case: Case) -> None:
     _, did = tables.staged(case, MURMUR3_128, audited=True)
     assert did == case.needed.work(MURMUR3_128, audited=True)
+
+
+SOURCE: Final = {"rows": TYPES}
+RANGED: Final = """MODEL (name {s}.ranged, start '2024-01-01', audits (not_null (columns := (id))),
+  kind INCREMENTAL_BY_TIME_RANGE (time_column at));
+SELECT id, at, region FROM {s}.rows WHERE at BETWEEN @start_dt AND @end_dt"""
+TOTAL: Final = "MODEL (name {s}.total, kind FULL); SELECT COUNT(*) AS n FROM {s}.shown"
+SHOWN: Final = "MODEL (name {s}.shown, kind VIEW); SELECT id FROM {s}.ranged"
+
+
+class Apart:
+    """An engine; what staging has Spark do is not counted with all else."""
+
+    def __init__(self, engine: SparkEngine, watch: Watch) -> None:
+        self._engine, self._watch = engine, watch
+        self.staged: list[Staged] = []
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._engine, name)
+
+    def stage(self, staging: Staging) -> Staged:
+        self._watch.during(lambda: self.staged.append(self._engine.stage(staging)))
+        return self.staged[-1]
+
+
+@pytest.mark.full
+def test_a_whole_evaluation_has_spark_do_its_writes_alone(lake: Lake, tables: Tables) -> None:
+    """And where nothing is due no session is started."""
+    columns = zip(*rows(), strict=True)
+    arrays = [pa.array(each, of) for each, of in zip(columns, SCHEMA.types, strict=True)]
+    lake.source("rows", **dict(zip(TYPES, arrays, strict=True)))
+    tables.watch.add("source", tables.folder(TableName(lake.schema, "rows")))
+    graph = lake.graph(SOURCE, ranged=RANGED, shown=SHOWN, total=TOTAL)
+    apart = Apart(lake.engine, tables.watch)
+    services = replace(lake.services(), engine=apart)  # type: ignore[arg-type]
+    assert tables.watch.during(lambda: build(services, graph)) == SparkWork()
+    assert len(apart.staged) == 2
+
+    def refuse() -> NoReturn:
+        raise AssertionError("a session was asked for")
+
+    without = replace(lake.services(), engine=SparkEngine(refuse, "lake", lambda: lake.iceberg))
+    assert build(without, graph) == ()
+    for name, interval in (("ranged", DAY), ("total", ALWAYS)):
+        model = ModelName(lake.schema, name)
+        assert evaluate(without, bound(without), model, interval).reused, name

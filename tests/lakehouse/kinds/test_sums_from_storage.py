@@ -16,7 +16,6 @@ import pyarrow as pa
 import pytest
 
 from tests.lakehouse.kinds.worlds import (
-    SPARK_IN_FULL_FORM,
     START,
     Values,
     World,
@@ -30,12 +29,9 @@ from vde_dagster.core.ledger.dsha import MURMUR3_128, XXHASH64X2, RowSum, total
 from vde_dagster.core.ledger.schema_changes import ColumnAdded, ColumnWidened
 from vde_dagster.core.model.history import History
 from vde_dagster.core.model.writes import (
-    AppendRows,
     AppendToIntervals,
     KeepHistory,
-    MergeRows,
     OverwriteIntervals,
-    ReplacePartitions,
     TimeAxisSpec,
     Write,
 )
@@ -87,27 +83,6 @@ def test_the_sums_of_intervals_are_those_of_the_rows_that_lie_there(
     recorded[hours(2, 3)] += write(table, algorithm, [row(2), row(2, "d")], late)[hours(2, 3)]
     assert sums(table, algorithm, AXIS) == recorded
     assert sums(table, algorithm) == {None: total(recorded.values())}
-
-
-@SPARK_IN_FULL_FORM  # test_by_unique_key.py, test_by_partition.py, test_whole_tables.py
-@pytest.mark.parametrize("algorithm", MOSTLY_NATIVE)
-def test_the_changes_of_kinds_that_build_on_themselves_add_up(
-    worlds: Worlds, algorithm: str
-) -> None:
-    table = worlds.table(TYPES, field("region"))
-    recorded = [
-        write(table, algorithm, rows, how)
-        for rows, how in (
-            ([row(0), row(1, "b"), row(2, "b")], AppendRows(interval=days(0))),
-            ([row(1, "c"), row(3)], MergeRows(interval=days(1), key=("id",))),
-            ([row(9, "b")], ReplacePartitions(interval=days(2))),
-            ([row(8, "e")], ReplacePartitions(interval=days(2))),  # a new partition
-            ([row(0), row(0)], AppendRows(interval=days(3))),
-        )
-    ]
-    assert sums(table, algorithm) == {
-        None: total(each for one in recorded for each in one.values())
-    }
 
 
 @pytest.mark.parametrize("algorithm", MOSTLY_NATIVE)
