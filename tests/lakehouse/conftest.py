@@ -169,8 +169,8 @@ def graph_of(
             defaults=DEFAULTS.as_texts(),
             attachments=(attachments or {}).get(name, {}),
         )
-        read.append(read_model(source))
-    return build_graph(read)
+        read.append(source)
+    return build_graph(map(read_model, read))
 
 
 @pytest.fixture

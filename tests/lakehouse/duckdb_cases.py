@@ -2,42 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from typing import Final
+from typing import Final, TypeVar
 
 import pyarrow as pa
 
 from vde_dagster.core.columns import Column
 
-
-def _at(text: str) -> datetime:
-    return datetime.fromisoformat(text).replace(tzinfo=UTC)
+_Value = TypeVar("_Value")
 
 
-def _decimals(text: str) -> list[Decimal | None]:
-    return [None if each == "-" else Decimal(each) for each in text.split()]
+def _each(of: Callable[[str], _Value], text: str) -> list[_Value | None]:
+    """Values that are written with blanks between them; a dash is NULL."""
+    return [None if each == "-" else of(each) for each in text.split()]
 
 
-def _days(text: str) -> list[date | None]:
-    return [None if each == "-" else date.fromisoformat(each) for each in text.split()]
-
-
-_INSTANTS = [
-    _at("2024-02-29T23:59:59.999999"),
-    _at("1969-12-31T23:59:59.000005"),
-    _at("1900-01-01"),
-    None,
-    _at("9999-12-31T23:00:00"),
-    _at("1582-10-10T12:00:00"),
-    _at("2023-01-01"),
-    _at("2024-03-31T02:30:00"),
-    _at("2020-12-31T01:02:03.000456"),
-    _at("2021-01-03"),
-    _at("2013-07-01T00:00:01"),
-    _at("2013-06-15"),
-]
+_INSTANTS = _each(
+    lambda text: datetime.fromisoformat(text).replace(tzinfo=UTC),
+    "2024-02-29T23:59:59.999999 1969-12-31T23:59:59.000005 1900-01-01 - 9999-12-31T23:00:00 "
+    "1582-10-10T12:00:00 2023-01-01 2024-03-31T02:30:00 2020-12-31T01:02:03.000456 2021-01-03 "
+    "2013-07-01T00:00:01 2013-06-15",
+)
+_TEXTS = ("Hello", " a ", "", None, "éèİ", "tab\there", "100%")
 _LARGE, _SMALL = 2**63 - 1, -(2**63)
 _DATA: Final = {
     "k": ("int", pa.int32(), list(range(12))),
@@ -53,25 +41,12 @@ _DATA: Final = {
     "x": (
         "double",
         pa.float64(),
-        [
-            1.5,
-            -2.5,
-            0.0,
-            None,
-            float("nan"),
-            float("inf"),
-            -0.0,
-            0.15,
-            1e20,
-            2.675,
-            1e-7,
-            123456.785,
-        ],
+        _each(float, "1.5 -2.5 0.0 - nan inf -0.0 0.15 1e20 2.675 1e-7 123456.785"),
     ),
     "y": (
         "double",
         pa.float64(),
-        [2.0, 0.0, -0.0, 1.0, 2.0, float("-inf"), 3.0, None, 1e300, 0.1, -0.5, 7.0],
+        _each(float, "2.0 0.0 -0.0 1.0 2.0 -inf 3.0 - 1e300 0.1 -0.5 7.0"),
     ),
     "s": (
         "string",
@@ -95,27 +70,29 @@ _DATA: Final = {
     "c": (
         "decimal(10,2)",
         pa.decimal128(10, 2),
-        _decimals("1.50 -2.55 0.00 - 99999999.99 -99999999.99 2.50 0.05 -0.01 7.25 1.00 3.14"),
+        _each(Decimal, "1.50 -2.55 0.00 - 99999999.99 -99999999.99 2.50 0.05 -0.01 7.25 1.00 3.14"),
     ),
     "e": (
         "decimal(5,1)",
         pa.decimal128(5, 1),
-        _decimals("1.5 -2.5 0.0 9999.9 - 0.1 2.5 0.5 -0.5 7.2 1.0 3.1"),
+        _each(Decimal, "1.5 -2.5 0.0 9999.9 - 0.1 2.5 0.5 -0.5 7.2 1.0 3.1"),
     ),
     "day": (
         "date",
         pa.date32(),
-        _days(
+        _each(
+            date.fromisoformat,
             "2024-02-29 1969-12-31 0001-01-01 - 9999-12-31 1582-10-10 2023-01-01 2024-01-31 "
-            "2020-12-31 2021-01-03 1900-03-01 2013-06-15"
+            "2020-12-31 2021-01-03 1900-03-01 2013-06-15",
         ),
     ),
     "due": (
         "date",
         pa.date32(),
-        _days(
+        _each(
+            date.fromisoformat,
             "2024-03-01 1970-01-01 2000-01-01 2000-01-01 - 1582-10-20 2023-01-01 2024-02-29 "
-            "2021-01-01 2021-01-04 1900-02-28 2013-06-15"
+            "2021-01-01 2021-01-04 1900-02-28 2013-06-15",
         ),
     ),
     "at": ("timestamp", pa.timestamp("us", tz="UTC"), _INSTANTS),

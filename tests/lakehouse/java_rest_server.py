@@ -142,54 +142,39 @@ class JavaRestServer(RestServer):
                 return 200, self._json(handlers.createNamespace(catalog, request))
             case ["GET" | "HEAD", "namespaces", name]:
                 return 200, self._json(handlers.loadNamespace(catalog, self._namespace(name)))
-            case [_, "namespaces", of, "tables", *rest]:
-                return self._handle_tables(method, of, rest, body)
-            case [_, "namespaces", of, "views", *rest]:
-                return self._handle_views(method, of, rest, body)
+            case [_, "namespaces", of, "tables" | "views" as sort, *rest]:
+                return self._handle(method, of, sort.capitalize().removesuffix("s"), rest, body)
             case _:
                 raise NotDone(404, f"no such endpoint: {method} {parts}")
 
-    def _handle_tables(
-        self, method: str, of: str, parts: list[str], body: Json
+    def _handle(
+        self, method: str, of: str, sort: str, parts: list[str], body: Json
     ) -> tuple[int, Json]:
-        handlers, catalog, namespace = self._handlers, self._catalog, self._namespace(of)
+        """Requests about a Table or a View, whose handlers have names of one form."""
+        catalog, namespace = self._catalog, self._namespace(of)
+
+        def handler(verb: str) -> Any:
+            return getattr(self._handlers, f"{verb}{sort}")
+
         match [method, *parts]:
             case ["GET"]:
-                return 200, self._json(handlers.listTables(catalog, namespace))
+                listed = getattr(self._handlers, f"list{sort}s")(catalog, namespace)
+                return 200, self._json(listed)
             case ["POST"]:
-                request = self._read("CreateTableRequest", body)
-                staged = request.stageCreate()
-                create = handlers.stageTableCreate if staged else handlers.createTable
+                request = self._read(f"Create{sort}Request", body)
+                staged = sort == "Table" and request.stageCreate()
+                create = self._handlers.stageTableCreate if staged else handler("create")
                 return 200, self._json(create(catalog, namespace, request))
             case ["GET" | "HEAD", name]:
-                found = handlers.loadTable(catalog, self._identifier(of, name), self._snapshots)
+                more = (self._snapshots,) if sort == "Table" else ()
+                found = handler("load")(catalog, self._identifier(of, name), *more)
                 return 200, self._json(found)
             case ["POST", name]:
                 request = self._read("UpdateTableRequest", body)
-                identifier = self._identifier(of, name)
-                return 200, self._json(handlers.updateTable(catalog, identifier, request))
+                found = handler("update")(catalog, self._identifier(of, name), request)
+                return 200, self._json(found)
             case ["DELETE", name]:
-                handlers.dropTable(catalog, self._identifier(of, name))
-                return 204, {}
-            case _:
-                raise NotDone(404, f"no such endpoint: {method} {parts}")
-
-    def _handle_views(self, method: str, of: str, parts: list[str], body: Json) -> tuple[int, Json]:
-        handlers, catalog, namespace = self._handlers, self._catalog, self._namespace(of)
-        match [method, *parts]:
-            case ["GET"]:
-                return 200, self._json(handlers.listViews(catalog, namespace))
-            case ["POST"]:
-                request = self._read("CreateViewRequest", body)
-                return 200, self._json(handlers.createView(catalog, namespace, request))
-            case ["GET" | "HEAD", name]:
-                return 200, self._json(handlers.loadView(catalog, self._identifier(of, name)))
-            case ["POST", name]:
-                request = self._read("UpdateTableRequest", body)
-                identifier = self._identifier(of, name)
-                return 200, self._json(handlers.updateView(catalog, identifier, request))
-            case ["DELETE", name]:
-                handlers.dropView(catalog, self._identifier(of, name))
+                handler("drop")(catalog, self._identifier(of, name))
                 return 204, {}
             case _:
                 raise NotDone(404, f"no such endpoint: {method} {parts}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from types import ModuleType
@@ -15,9 +14,8 @@ import pytest
 from pyiceberg.catalog import CatalogType
 from pyiceberg.catalog.glue import GlueCatalog
 
-from tests.cli.calling import call
 from tests.platform.processes import ROOT
-from vde_dagster.composition import VdeProject, spark_conf
+from vde_dagster.composition import spark_conf
 from vde_dagster.core.errors import Refused, SetupError
 from vde_dagster.core.names import TableName
 from vde_dagster.lakehouse.catalog_properties import (
@@ -137,29 +135,6 @@ def test_all_that_spark_would_miss_is_said_at_once() -> None:
         f"Remove `token`, or set {OWN}.token in `spark.conf` if Spark knows it."
     )
     assert spark_catalog_conf("lake", {**SQL, "token": "a"}, {f"{OWN}.token": "a"})
-
-
-def planned(folder: Path, properties: dict[str, str]) -> str:
-    """What `vde plan` says of a project with one model in such a catalog; no view is made."""
-    (folder / "models").mkdir(exist_ok=True)
-    (folder / "models" / "one.sql").write_text("MODEL (name a.one, kind FULL);\nSELECT 1 AS id\n")
-    settings = {"name": "shop", "catalog": {"name": "x_of_others", "properties": properties}}
-    (folder / "vde.yaml").write_text(json.dumps(settings))
-    done = call("plan", "prod", "--auto-apply", "--project", folder)
-    assert done.exit_code == 1
-    assert done.stdout == ""
-    assert VdeProject.load(folder).state.environment("prod") is None
-    return done.stderr
-
-
-@pytest.mark.full
-def test_a_plan_is_refused_before_any_work(tmp_path: Path) -> None:
-    in_sqlite = {"type": "sql", "uri": f"sqlite:///{tmp_path}/c.db", "warehouse": f"{tmp_path}/w"}
-    said = planned(tmp_path, {**in_sqlite, "s3.proxy-uri": "http://h"})
-    assert "what it has for `s3.proxy-uri`" in said
-    assert "http-client.proxy-endpoint in `spark.conf` of vde.yaml" in said
-    said = planned(tmp_path, {"type": "glue", "glue.endpoint": "http://127.0.0.1:1"})
-    assert "is in Glue, where pyiceberg has no views" in said
 
 
 def test_each_catalog_in_the_docs_is_one_that_spark_can_be_told_of(

@@ -15,7 +15,6 @@ from vde_dagster.core.ledger.dsha import total
 from vde_dagster.core.ledger.unit_of_work import PythonRows, RowSource
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName
-from vde_dagster.lakehouse import own_session
 from vde_dagster.lakehouse.spark_engine import SparkEngine
 
 if TYPE_CHECKING:
@@ -162,24 +161,6 @@ def test_what_is_interrupted_before_it_computes_starts_no_spark() -> None:
         with pytest.raises(KeyboardInterrupt):
             engine.fetch("SELECT 1", limit=1)
     assert not engine.started
-
-
-@pytest.mark.full
-def test_a_session_is_lent_again_once_its_thread_has_ended(
-    lake: Lake, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    opened: list[SparkSession] = []
-    another = own_session.another
-
-    def counted(main: SparkSession) -> SparkSession:
-        opened.append(another(main))
-        return opened[-1]
-
-    monkeypatch.setattr(own_session, "another", counted)
-    for number in range(3):
-        assert ended(sharing(lake, f"model_{number}", "SELECT 1 AS id")).rows == 1
-    assert len(opened) == 1
-    assert opened[0] is not lake.spark
 
 
 @pytest.mark.full

@@ -182,27 +182,6 @@ def test_a_lost_answer_is_looked_up(catalog: Interrupted) -> None:
     assert len(catalog.load_table("raw.t").metadata.snapshot_log) == before + 1
 
 
-@pytest.mark.full
-@pytest.mark.parametrize("error", [LoseRequest, LoseAnswer])
-def test_over_rest_a_lost_answer_is_looked_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
-) -> None:
-    monkeypatch.setattr(publish_module, "_PAUSE", 0.0)
-    with rest_server(tmp_path) as server:
-        catalog = filled(InterruptedRest("lake", **server.properties))
-        base, following = staged(catalog)
-        left = [error()]
-
-        def lose(method: str, _path: str) -> None:
-            if method == "POST" and left:
-                raise left.pop()
-
-        setattr(server, "before" if error is LoseRequest else "after", lose)
-        IcebergCatalog(catalog).publish(TABLE, base=base, staged=following)
-        assert head(catalog) == following
-        assert left == []
-
-
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RestServer]:
     monkeypatch.setattr(publish_module, "_PAUSE", 0.0)
@@ -211,21 +190,27 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RestServ
         yield found
 
 
-def pages_after_a_lost_answer(server: RestServer, status: int = 404) -> None:
-    """Lose the answer to the next commit, and let something on the way answer from then on."""
-    is_lost = False
+@pytest.fixture
+def rest(server: RestServer) -> Interrupted:
+    return filled(InterruptedRest("lake", **server.properties))
 
-    def after(method: str, _path: str) -> None:
-        nonlocal is_lost
-        if method == "POST":
-            is_lost = True
-            raise LoseAnswer
 
-    def before(_method: str, path: str) -> None:
-        if is_lost and "/tables/" in path:
-            raise Page(status)
+@pytest.mark.full
+@pytest.mark.parametrize("error", [LoseRequest, LoseAnswer])
+def test_over_rest_a_lost_answer_is_looked_up(
+    server: RestServer, rest: Interrupted, error: type[Exception]
+) -> None:
+    base, following = staged(rest)
+    left = [error()]
 
-    server.before, server.after = before, after
+    def lose(method: str, _path: str) -> None:
+        if method == "POST" and left:
+            raise left.pop()
+
+    setattr(server, "before" if error is LoseRequest else "after", lose)
+    IcebergCatalog(rest).publish(TABLE, base=base, staged=following)
+    assert head(rest) == following
+    assert left == []
 
 
 def untouched(server: RestServer) -> None:
@@ -234,47 +219,58 @@ def untouched(server: RestServer) -> None:
 
 @pytest.mark.full
 def test_over_rest_a_404_of_something_on_the_way_does_not_give_up_what_was_published(
-    server: RestServer,
+    server: RestServer, rest: Interrupted
 ) -> None:
-    catalog = filled(InterruptedRest("lake", **server.properties))
-    base, following = staged(catalog)
-    pages_after_a_lost_answer(server)
+    base, following = staged(rest)
+    is_lost = False
+
+    def lose(method: str, _path: str) -> None:
+        nonlocal is_lost
+        if method == "POST":
+            is_lost = True
+            raise LoseAnswer
+
+    def page(_method: str, path: str) -> None:
+        if is_lost and "/tables/" in path:
+            raise Page(404)
+
+    server.before, server.after = page, lose
     with pytest.raises(OutcomeUnknown, match="look at the table"):
-        IcebergCatalog(catalog).publish(TABLE, base=base, staged=following)
+        IcebergCatalog(rest).publish(TABLE, base=base, staged=following)
     untouched(server)
-    assert head(catalog) == following
-    IcebergCatalog(catalog).publish(TABLE, base=base, staged=following)
+    assert head(rest) == following
+    IcebergCatalog(rest).publish(TABLE, base=base, staged=following)
 
 
 def test_over_rest_a_404_of_something_on_the_way_is_not_a_table_that_is_gone(
-    server: RestServer,
+    server: RestServer, rest: Interrupted
 ) -> None:
-    catalog = filled(InterruptedRest("lake", **server.properties))
-    base, following = staged(catalog)
+    base, following = staged(rest)
 
     def page(method: str, path: str) -> None:
         if method == "GET" and path.endswith("/t"):
             raise Page(404)
 
     server.before = page
-    with pytest.raises(OutcomeUnknown, match="no answer of a catalog"):
-        IcebergCatalog(catalog).publish(TABLE, base=base, staged=following)
-    with pytest.raises(OutcomeUnknown, match="no answer of a catalog"):
-        IcebergCatalog(catalog).drop_branch(TABLE, "ab")
-    with pytest.raises(OutcomeUnknown, match="no answer of a catalog"):
-        IcebergCatalog(catalog).describe(TABLE, TableText(comment="who"))
+    catalog = IcebergCatalog(rest)
+    for change in (
+        lambda: catalog.publish(TABLE, base=base, staged=following),
+        lambda: catalog.drop_branch(TABLE, "ab"),
+        lambda: catalog.describe(TABLE, TableText(comment="who")),
+    ):
+        with pytest.raises(OutcomeUnknown, match="no answer of a catalog"):
+            change()
     untouched(server)
-    IcebergCatalog(catalog).publish(TABLE, base=base, staged=following)
-    assert head(catalog) == following
+    IcebergCatalog(rest).publish(TABLE, base=base, staged=following)
+    assert head(rest) == following
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("status", [200, 409, 501, 502])
 def test_over_rest_a_page_that_answers_a_commit_says_nothing_of_it(
-    server: RestServer, status: int
+    server: RestServer, rest: Interrupted, status: int
 ) -> None:
-    catalog = filled(InterruptedRest("lake", **server.properties))
-    base, following = staged(catalog)
+    base, following = staged(rest)
     left = [Page(status), Page(status)]
 
     def page(method: str, _path: str) -> None:
@@ -282,18 +278,17 @@ def test_over_rest_a_page_that_answers_a_commit_says_nothing_of_it(
             raise left.pop()
 
     server.after = page
-    IcebergCatalog(catalog).publish(TABLE, base=base, staged=following)
-    IcebergCatalog(catalog).describe(TABLE, TableText(comment="who"))
-    table = catalog.load_table("raw.t")
+    IcebergCatalog(rest).publish(TABLE, base=base, staged=following)
+    IcebergCatalog(rest).describe(TABLE, TableText(comment="who"))
+    table = rest.load_table("raw.t")
     assert (table.metadata.current_snapshot_id, table.properties["comment"]) == (following, "who")
     assert left == []
 
 
 def test_over_rest_a_table_that_was_dropped_after_a_lost_answer_is_known_the_next_time(
-    server: RestServer,
+    server: RestServer, rest: Interrupted
 ) -> None:
-    catalog = filled(InterruptedRest("lake", **server.properties))
-    base, following = staged(catalog)
+    base, following = staged(rest)
 
     def lose(method: str, _path: str) -> None:
         if method == "POST":
@@ -302,12 +297,12 @@ def test_over_rest_a_table_that_was_dropped_after_a_lost_answer_is_known_the_nex
 
     server.after = lose
     with pytest.raises(OutcomeUnknown, match="was lost"):
-        IcebergCatalog(catalog).publish(TABLE, base=base, staged=following)
+        IcebergCatalog(rest).publish(TABLE, base=base, staged=following)
     untouched(server)
     with pytest.raises(TableMoved, match="does not exist any more"):
-        IcebergCatalog(catalog).publish(TABLE, base=base, staged=following)
+        IcebergCatalog(rest).publish(TABLE, base=base, staged=following)
     with pytest.raises(Conflict, match="does not exist any more"):
-        IcebergCatalog(catalog).describe(TABLE, TableText(comment="who"))
+        IcebergCatalog(rest).describe(TABLE, TableText(comment="who"))
 
 
 @pytest.mark.full

@@ -78,21 +78,6 @@ def test_partitions_are_spelled_for_people_and_json(
 
 
 @pytest.mark.full
-def test_compaction_is_a_replacement_without_new_files(
-    spark: SparkSession, spark_lake: SparkLake
-) -> None:
-    source = Source(spark, spark_lake, "days(at)")
-    source.insert(1)
-    source.insert(2)
-    mark = source.mark()
-    options = "options => map('rewrite-all', 'true')"
-    source.run(f"call lake.system.rewrite_data_files(table => 'SOURCE', {options})")
-    source.run("call lake.system.rewrite_manifests('SOURCE')")
-    assert {each for each, _ in source.operations(mark)} == {SourceOperation.REPLACE}
-    assert [added for _, added in source.operations(mark)] == [[]] * len(source.operations(mark))
-
-
-@pytest.mark.full
 def test_updates_are_overwrites_and_whole_partitions_are_deleted(
     spark: SparkSession, spark_lake: SparkLake
 ) -> None:

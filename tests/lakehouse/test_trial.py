@@ -7,17 +7,15 @@ import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import pytest
 from pyiceberg.catalog import Catalog as PyIcebergCatalog
 from pyiceberg.exceptions import ForbiddenError
 from pyiceberg.schema import Schema
 
-from tests.worlds.rest_server import LoseRequest, rest_server
-from tests.worlds.rest_views import NotDone
-from vde_dagster.core.errors import Conflict, OutcomeUnknown, Refused
-from vde_dagster.lakehouse import rest_views
+from tests.worlds.rest_server import rest_server
+from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.lakehouse.iceberg_catalog import open_iceberg_catalog
 from vde_dagster.lakehouse.trial import Trial, answer_of, clock_of, python_of_workers
 
@@ -29,19 +27,19 @@ if TYPE_CHECKING:
 TABLES: Final = ("iceberg_tables", "iceberg_namespace_properties")
 
 
+def catalog_in(folder: Path) -> PyIcebergCatalog:
+    place = {
+        "uri": f"sqlite:///{folder / 'lake.db'}",
+        "warehouse": f"file://{folder / 'warehouse'}",
+    }
+    return open_iceberg_catalog("lake", {"type": "sql", **place})
+
+
 @pytest.fixture
 def catalog(tmp_path: Path) -> PyIcebergCatalog:
     """A catalog with a table of somebody's."""
-    opened = open_iceberg_catalog(
-        "lake",
-        {
-            "type": "sql",
-            "uri": f"sqlite:///{tmp_path / 'lake.db'}",
-            "warehouse": f"file://{tmp_path / 'warehouse'}",
-        },
-    )
-    others = Trial(opened, "0123")
-    others.make_table()
+    opened = catalog_in(tmp_path)
+    Trial(opened, "0123").make_table()
     return opened
 
 
@@ -53,35 +51,23 @@ def content(folder: Path) -> tuple[list[str], list[tuple[object, ...]]]:
     return sorted(str(each) for each in (folder / "warehouse").rglob("*")), sorted(rows, key=str)
 
 
-def only_begun(trial: Trial, catalog: PyIcebergCatalog) -> None:
-    catalog.create_namespace(trial.namespace)
-
-
-def with_a_table(trial: Trial, _: PyIcebergCatalog) -> None:
-    trial.make_table()
-
-
-def with_a_view(trial: Trial, _: PyIcebergCatalog) -> None:
-    trial.make_table()
-    trial.make_view()
-
-
-def without_its_table(trial: Trial, catalog: PyIcebergCatalog) -> None:
-    trial.make_table()
-    trial.make_view()
-    catalog.drop_table((trial.namespace, "trial"))
+STEPS: Final[tuple[Callable[[Trial, PyIcebergCatalog], object], ...]] = (
+    lambda trial, catalog: catalog.create_namespace(trial.namespace),
+    lambda trial, _: trial.make_table(),
+    lambda trial, _: trial.make_view(),
+    lambda trial, catalog: catalog.drop_table((trial.namespace, "trial")),
+)
 
 
 @pytest.mark.full
-@pytest.mark.parametrize(
-    "come_to", [lambda *_: None, only_begun, with_a_table, with_a_view, without_its_table]
-)
+@pytest.mark.parametrize("steps", [(), (0,), (1,), (1, 2), (1, 2, 3)])
 def test_nothing_is_left_however_far_it_came(
-    catalog: PyIcebergCatalog, tmp_path: Path, come_to: Callable[[Trial, PyIcebergCatalog], None]
+    catalog: PyIcebergCatalog, tmp_path: Path, steps: tuple[int, ...]
 ) -> None:
     before = content(tmp_path)
     trial = Trial(catalog, "4567")
-    come_to(trial, catalog)
+    for step in steps:
+        STEPS[step](trial, catalog)
     trial.remove()
     assert content(tmp_path) == before
     trial.remove()  # a second time there is nothing to remove
@@ -123,54 +109,6 @@ def test_over_rest_a_view_is_also_replaced_as_promotions_do(tmp_path: Path) -> N
         trial.make_table()
         trial.make_view()
         assert ("POST", f"/v1/namespaces/{trial.namespace}/views/shown") in server.changes
-        trial.remove()
-        assert server.views == {}
-        assert catalog.list_namespaces() == []
-
-
-def test_over_rest_a_server_that_replaces_no_view_is_refused_and_all_is_removed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(rest_views, "_PAUSE", 0)
-
-    def refuse(method: str, path: str) -> None:
-        if method == "POST" and "/views/" in path:
-            raise NotDone(400, "no such number")
-
-    with rest_server(tmp_path) as server:
-        server.before = refuse
-        catalog = open_iceberg_catalog("lake", server.properties)
-        trial = Trial(catalog, "4567")
-        trial.make_table()
-        with pytest.raises(Refused, match=r"refuses to change the view .*no such number"):
-            trial.make_view()
-        trial.remove()
-        assert server.views == {}
-        assert catalog.list_namespaces() == []
-
-
-def test_over_rest_a_view_whose_creation_was_lost_on_its_way_is_removed_if_it_arrives(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(rest_views, "_PAUSE", 0)
-    with rest_server(tmp_path) as server:
-        answer, late = server.answer, list[tuple[str, str, dict[str, Any]]]()
-
-        def refused(method: str, path: str, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
-            if method == "POST" and path.endswith("/views"):
-                if not late:
-                    late.append((method, path, body))
-                    raise LoseRequest
-                raise NotDone(403, "not today")
-            return answer(method, path, body)
-
-        monkeypatch.setattr(server, "answer", refused)
-        catalog = open_iceberg_catalog("lake", server.properties)
-        trial = Trial(catalog, "4567")
-        trial.make_table()
-        with pytest.raises(OutcomeUnknown, match=r"not today.*not known whether .*shown was"):
-            trial.make_view()
-        assert answer(*late[0])[0] == 200
         trial.remove()
         assert server.views == {}
         assert catalog.list_namespaces() == []
@@ -235,12 +173,7 @@ def catalog_schema(catalog: PyIcebergCatalog) -> Schema:
 def test_spark_reads_and_writes_what_was_made_and_all_of_it_can_be_removed(
     spark: SparkSession, spark_lake: SparkLake
 ) -> None:
-    properties = {
-        "type": "sql",
-        "uri": f"sqlite:///{spark_lake.database}",
-        "warehouse": f"file://{spark_lake.warehouse}",
-    }
-    catalog = open_iceberg_catalog(spark_lake.catalog, properties)
+    catalog = spark_lake.iceberg()
     trial = Trial(catalog, "89ab")
     trial.make_table()
     trial.make_view()
@@ -255,14 +188,7 @@ def test_a_spark_with_another_catalog_is_found_out(
     spark: SparkSession, spark_lake: SparkLake, tmp_path: Path
 ) -> None:
     """The same name in two databases, with other rows in the table of the same name."""
-    elsewhere = open_iceberg_catalog(
-        spark_lake.catalog,
-        {
-            "type": "sql",
-            "uri": f"sqlite:///{tmp_path / 'lake.db'}",
-            "warehouse": f"file://{tmp_path / 'warehouse'}",
-        },
-    )
+    elsewhere = catalog_in(tmp_path)
     trial = Trial(elsewhere, "cdef")
     trial.make_table()
     spark.sql(f"CREATE NAMESPACE {spark_lake.catalog}.{trial.namespace}")

@@ -11,7 +11,6 @@ from vde_dagster.core.columns import Column
 from vde_dagster.core.names import TableName
 from vde_dagster.lakehouse.view_metadata import TARGET, Selected, new_metadata
 from vde_dagster.lakehouse.view_requests import (
-    counted_replacement,
     creation,
     highest_number,
     is_made_by,
@@ -73,58 +72,10 @@ def test_a_replacement_requires_the_views_uuid_and_makes_its_own_version_the_cur
     assert properties["updates"][TARGET] == "vde__s.m__2"
 
 
-def test_columns_that_a_view_had_before_are_not_added_again() -> None:
-    made = body(metadata(OLD, ID), metadata(NEW, {**ID, "doc": ""}))
-    assert actions(made)[0] == "add-view-version"
-    assert made["updates"][0]["view-version"]["schema-id"] == 0
-    other = body(metadata(OLD, ID), metadata(NEW, {**ID, "doc": "who"}))
-    assert actions(other)[0] == "add-schema"
-
-
-def test_a_comment_that_is_gone_is_removed() -> None:
-    made = body(metadata(OLD, ID, comment="x"), metadata(NEW, ID))
-    assert made["updates"][-1] == {"action": "remove-properties", "removals": ["comment"]}
-
-
-def test_two_requests_never_have_equal_versions() -> None:
-    before, wanted = metadata(OLD, ID), metadata(NEW, ID)
-    identifier = {"namespace": ["dev"], "name": "m"}
-    found = []
-    for request in ("r1", "r2"):
-        made = replacement(identifier, before, wanted, number=7, request=request)
-        version = next(e for e in made["updates"] if e["action"] == "add-view-version")
-        found.append(version["view-version"]["summary"])
-    assert found[0] != found[1]
-
-
-def test_a_server_that_counts_is_asked_for_the_number_that_follows() -> None:
-    before, wanted = metadata(OLD, ID), metadata(NEW, ID)
-    before["properties"]["vde.number"] = "80"
-    identifier = {"namespace": ["dev"], "name": "m"}
-    made = counted_replacement(identifier, before, wanted, number=100, request="r1")
-    usual = replacement(identifier, before, wanted, number=100, request="r1")
-    assert actions(made) == actions(usual)
-    current = [e["view-version-id"] for e in made["updates"] if "view-version-id" in e]
-    assert current == [-1, 2]
-    (properties,) = (e["updates"] for e in made["updates"] if e["action"] == "set-properties")
-    assert properties == {**wanted["properties"], "vde.number": "100"}
-    assert "vde.number" not in wanted["properties"]
-
-
 def test_a_version_says_itself_what_it_shows_where_the_properties_are_anothers() -> None:
     made = metadata(OLD, ID)
     made["properties"][TARGET] = str(NEW)
     assert shown_by(made, "lake") == OLD
-
-
-def test_a_creation_has_the_views_columns_query_and_properties() -> None:
-    made = creation("m", metadata(OLD, ID, comment="who"), number=7)
-    assert made["name"] == "m"
-    assert made["schema"]["type"] == "struct"
-    assert made["view-version"]["representations"][0]["dialect"] == "spark"
-    assert made["properties"]["comment"] == "who"
-    assert made["properties"][TARGET] == str(OLD)
-    assert made["properties"]["spark.query-column-names"] == "id"
 
 
 def test_a_view_has_the_number_of_the_swap_that_created_it_until_a_higher_one_replaces_it() -> None:
@@ -133,19 +84,6 @@ def test_a_view_has_the_number_of_the_swap_that_created_it_until_a_higher_one_re
     assert highest_number(made) == 7
     made["versions"].append({**made["versions"][0], "version-id": 15})
     assert highest_number(made) == 15
-
-
-def test_the_number_of_a_view_never_falls_where_a_late_request_writes_a_lower_one() -> None:
-    before, wanted = metadata(OLD, ID), metadata(NEW, ID)
-    late, made = (
-        next(e for e in body(before, wanted, n)["updates"] if e["action"] == "add-view-version")
-        for n in (90, 100)
-    )
-    counted = [{**e["view-version"], "version-id": n} for n, e in ((2, made), (3, late))]
-    found = {**before, "versions": [*before["versions"], *counted]}
-    for number in ("90", "100", "later", ""):
-        assert highest_number({**found, "properties": {"vde.number": number}}) == 100
-    assert highest_number({**found, "properties": {"vde.number": "110"}}) == 110
 
 
 def test_a_version_is_a_requests_own_by_its_number_or_by_the_request_that_it_names() -> None:

@@ -8,7 +8,6 @@ import sys
 import threading
 import uuid
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -44,6 +43,25 @@ def properties(folder: Path, *, timeout: str = "") -> dict[str, str]:
 
 def columns(*names: str) -> tuple[Column, ...]:
     return tuple(Column(name=name, type="bigint") for name in names)
+
+
+def reopened(folder: Path, *, timeout: str = "") -> IcebergCatalog:
+    """A catalog of its own, as another process opens it."""
+    return IcebergCatalog(open_iceberg_catalog("lake", properties(folder, timeout=timeout)))
+
+
+@pytest.fixture
+def local(tmp_path: Path) -> IcebergCatalog:
+    """A catalog in a folder of this test, with the table that `shown` is a view of."""
+    catalog = open_iceberg_catalog("lake", properties(tmp_path))
+    catalog.create_namespace("raw")
+    catalog.create_table("raw.t", pa.schema([("id", pa.int64())]))
+    return IcebergCatalog(catalog)
+
+
+def shown(name: str = "v", namespace: str = "dev") -> ViewDefinition:
+    target = TableName("raw", "t")
+    return ViewDefinition(name=TableName(namespace, name), target=target, columns=columns("id"))
 
 
 @pytest.fixture
@@ -169,41 +187,16 @@ def test_an_environments_catalog_has_the_views_of_that_environment_alone(
         assert [row["namespace" if "namespaces" in listed else "viewName"] for row in rows] == found
 
 
-@pytest.mark.full
-@pytest.mark.spark
-def test_a_table_that_somebody_makes_in_an_environments_catalog_lies_in_a_folder_of_its_own(
-    spark: SparkSession, tables: tuple[TableName, TableName]
-) -> None:
-    a, _ = tables
-    catalog = f"lake__{a.namespace}"
-    add_catalog(spark, "lake", catalog)
-    spark.sql(f"create namespace {catalog}.{a.namespace}")
-    spark.sql(f"create table {catalog}.{a} (id bigint) using iceberg")
-    spark.sql(f"insert into {catalog}.{a} values (9)")
-    files = [each[0] for each in spark.sql(f"select file_path from {catalog}.{a}.files").collect()]
-    assert all(f"/{catalog}/{a.namespace}/a/" in each for each in files)
-    spark.sql(f"drop table {catalog}.{a} purge")
-    assert [each.id for each in spark.table(f"lake.{a}").collect()] == [1]
-
-
 @pytest.mark.spark
 def test_a_session_that_does_not_know_the_projects_catalog_is_refused(spark: SparkSession) -> None:
     with pytest.raises(SetupError, match="does not know the catalog 'elsewhere'"):
         add_catalog(spark, "elsewhere", "elsewhere__dev")
 
 
-def test_a_swap_over_two_catalogs_that_somebody_overtakes_changes_neither(tmp_path: Path) -> None:
-    _table(tmp_path)
-    catalog = open_iceberg_catalog("lake", properties(tmp_path))
-    lake = IcebergCatalog(catalog)
-    views = [
-        ViewDefinition(
-            name=TableName("raw", f"v{number}"),
-            target=TableName("raw", "t"),
-            columns=columns("id"),
-        )
-        for number in (1, 2)
-    ]
+def test_a_swap_over_two_catalogs_that_somebody_overtakes_changes_neither(
+    tmp_path: Path, local: IcebergCatalog
+) -> None:
+    lake, views = local, [shown(name, "raw") for name in ("v1", "v2")]
     lake.swap_views(views, [])
     there = [replace(each, name=replace(each.name, catalog="lake__dev")) for each in views]
     with sqlite3.connect(tmp_path / "deep/er/lake.db") as connection:  # it refuses one row alone
@@ -224,55 +217,36 @@ def test_a_swap_over_two_catalogs_that_somebody_overtakes_changes_neither(tmp_pa
     }
 
 
-@cache
-def opened(folder: Path) -> IcebergCatalog:
-    return IcebergCatalog(open_iceberg_catalog("lake", properties(folder)))
-
-
 @pytest.mark.full
 @given(name=st.text(max_size=12), namespace=st.text(max_size=12), catalog=st.text(max_size=12))
 @settings(max_examples=examples(50), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_hostile_name_finds_nothing_and_breaks_nothing(
-    tmp_path: Path, name: str, namespace: str, catalog: str
+    local: IcebergCatalog, name: str, namespace: str, catalog: str
 ) -> None:
-    lake = opened(tmp_path)
     asked = [
         TableName(namespace, name, catalog),
         TableName("raw'; DROP TABLE iceberg_tables; --", "x' OR '1'='1", "lake' OR '1'='1"),
     ]
-    assert lake.views(asked) == {}
-    assert list(lake.taken(asked)) == []
-    lake.swap_views([], asked)
+    assert local.views(asked) == {}
+    assert list(local.taken(asked)) == []
+    local.swap_views([], asked)
 
 
-def test_doing_it_again_writes_no_file_and_no_row(tmp_path: Path) -> None:
-    catalog = open_iceberg_catalog("lake", properties(tmp_path))
-    _table(tmp_path)
-    lake = IcebergCatalog(catalog)
-    view = ViewDefinition(
-        name=TableName("dev", "v"), target=TableName("raw", "t"), columns=columns("id")
-    )
-    lake.swap_views([view], [])
+def test_doing_it_again_writes_no_file_and_no_row(tmp_path: Path, local: IcebergCatalog) -> None:
+    local.swap_views([shown()], [])
     before = sorted(tmp_path.rglob("*.metadata.json"))
     with sqlite3.connect(tmp_path / "deep/er/lake.db") as connection:
         connection.execute("BEGIN IMMEDIATE")  # nobody else can write now
-        lake.swap_views([view], [TableName("dev", "none")])
+        local.swap_views([shown()], [TableName("dev", "none")])
         connection.rollback()
     assert sorted(tmp_path.rglob("*.metadata.json")) == before
 
 
 def test_what_a_view_shows_is_read_once_and_known_when_another_process_moves_it(
-    tmp_path: Path,
+    tmp_path: Path, local: IcebergCatalog
 ) -> None:
-    _table(tmp_path)
-    one, other = (
-        IcebergCatalog(open_iceberg_catalog("lake", properties(tmp_path))) for _ in range(2)
-    )
-    target = TableName("raw", "t")
-    views = [
-        ViewDefinition(name=TableName("dev", name), target=target, columns=columns("id"))
-        for name in ("v", "w")
-    ]
+    one, other = local, reopened(tmp_path)
+    views = [shown(name) for name in ("v", "w")]
     names = [each.name for each in views]
     one.swap_views(views, [])
     first = other.views(names)
@@ -283,17 +257,13 @@ def test_what_a_view_shows_is_read_once_and_known_when_another_process_moves_it(
     moved = other.views(names)
     assert moved[names[0]].columns[0].description == "the key"
     assert moved[names[1]] is first[names[1]]
-    assert other.taken([*names, target]) == (target,)
+    assert other.taken([*names, views[0].target]) == (views[0].target,)
 
 
 def test_a_view_whose_file_is_lost_is_made_again_where_ours_lie_and_left_elsewhere(
-    tmp_path: Path,
+    tmp_path: Path, local: IcebergCatalog
 ) -> None:
-    _table(tmp_path)
-    catalog = IcebergCatalog(open_iceberg_catalog("lake", properties(tmp_path)))
-    wanted = ViewDefinition(
-        name=TableName("dev", "shown"), target=TableName("raw", "t"), columns=columns("id")
-    )
+    catalog, wanted = local, shown("shown")
     catalog.swap_views([wanted], ())
     (file,) = (tmp_path / "warehouse").glob("*/shown/metadata/*.json")
     kept = file.read_text("utf-8")
@@ -315,12 +285,9 @@ def test_a_view_whose_file_is_lost_is_made_again_where_ours_lie_and_left_elsewhe
         catalog.swap_views([wanted], ())
 
 
+@pytest.mark.usefixtures("local")
 def test_a_locked_database_is_an_unknown_outcome_and_safe_to_repeat(tmp_path: Path) -> None:
-    _table(tmp_path)
-    lake = IcebergCatalog(open_iceberg_catalog("lake", properties(tmp_path, timeout="?timeout=0")))
-    view = ViewDefinition(
-        name=TableName("dev", "v"), target=TableName("raw", "t"), columns=columns("id")
-    )
+    lake, view = reopened(tmp_path, timeout="?timeout=0"), shown()
     with sqlite3.connect(tmp_path / "deep/er/lake.db") as connection:
         connection.execute("BEGIN IMMEDIATE")
         with pytest.raises(OutcomeUnknown):
@@ -352,9 +319,3 @@ def test_several_threads_and_processes_may_open_a_new_catalog_at_once(tmp_path: 
         thread.join()
     assert [each.wait() for each in processes] == [0, 0]
     assert failed == []
-
-
-def _table(folder: Path) -> None:
-    catalog = open_iceberg_catalog("lake", properties(folder))
-    catalog.create_namespace("raw")
-    catalog.create_table("raw.t", pa.schema([("id", pa.int64())]))
