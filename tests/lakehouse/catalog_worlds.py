@@ -307,6 +307,32 @@ def opened(
         yield found
 
 
+def fail(
+    server: RestServer,
+    error: Exception,
+    *,
+    methods: Sequence[str] = (),
+    part: str = "",
+    end: str = "",
+    times: int = 1_000_000,
+    after: bool = False,
+) -> list[str]:
+    """Let some requests fail, before or after they are done: the paths of those that did.
+
+    They have one of the methods, if any is named, and a path with the part and the end.
+    """
+    failed: list[str] = []
+
+    def hook(method: str, path: str) -> None:
+        is_meant = (not methods or method in methods) and part in path and path.endswith(end)
+        if is_meant and len(failed) < times:
+            failed.append(path)
+            raise error
+
+    setattr(server, "after" if after else "before", hook)
+    return failed
+
+
 def compact(catalog: PyIcebergCatalog, table: Table) -> None:
     """Commit a replacement of files by equal ones, as a rewrite does, without totals of rows.
 

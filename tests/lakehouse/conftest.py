@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -21,7 +21,14 @@ from tests.worlds.state import memory_state
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Place
 from vde_dagster.core.graph.graph import Graph, build_graph
-from vde_dagster.core.ledger.unit_of_work import PlannedWrite, RowSource, SqlRows, Staged, Staging
+from vde_dagster.core.ledger.unit_of_work import (
+    PlannedWrite,
+    PythonRows,
+    RowSource,
+    SqlRows,
+    Staged,
+    Staging,
+)
 from vde_dagster.core.model.model import ModelSource
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.model.writes import ReplaceTable, Write
@@ -62,6 +69,14 @@ def _interpreted(spark: SparkSession, request: pytest.FixtureRequest) -> Iterato
         return
     with interpreted_in_short_form(spark, adaptive=True) as found:
         yield found
+
+
+def python_rows(source: str, **more: Any) -> PythonRows:
+    """What the function `run` of a model's text returns for the day."""
+    rows = PythonRows(
+        source=source, function="run", path="models/x.py", interval=DAY, execution_time=NOW
+    )
+    return replace(rows, **more)
 
 
 @dataclass(kw_only=True)

@@ -11,7 +11,7 @@ from pyiceberg.exceptions import ServiceUnavailableError, TooManyRequestsError
 from requests import PreparedRequest, Response, Session
 from requests.adapters import HTTPAdapter
 
-from tests.lakehouse.catalog_worlds import AT, ID, TABLE, RestWorld, world_of
+from tests.lakehouse.catalog_worlds import AT, ID, TABLE, RestWorld, fail, world_of
 from tests.worlds.rest_server import Page
 from vde_dagster.core.names import TableName
 from vde_dagster.lakehouse.asked_too_often import wait_where_asked_too_often
@@ -37,15 +37,8 @@ def waited(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 def too_often(world: RestWorld, *, times: int, after: str = "") -> None:
-    left = times
-
-    def busy(_method: str, _path: str) -> None:
-        nonlocal left
-        if left:
-            left -= 1
-            raise Page(429, **({"Retry-After": after} if after else {}))
-
-    world.server.before = busy
+    error = Page(429, **({"Retry-After": after} if after else {}))
+    fail(world.server, error, times=times)
 
 
 def test_loading_a_table_committing_to_it_and_views_all_wait(

@@ -82,19 +82,6 @@ def test_a_float_is_the_number_that_is_printed_or_an_error(kind: str, wanted: pa
         assert found == (None if right is None else [right, None]), number
 
 
-@pytest.mark.parametrize("wanted", TYPES, ids=str)
-@pytest.mark.parametrize(
-    "dtype", ["int8", "int64", "uint64", "Int64", "object", pd.ArrowDtype(pa.int64())], ids=str
-)
-def test_a_whole_number_is_itself_or_an_error(
-    wanted: pa.DataType, dtype: str | pd.ArrowDtype
-) -> None:
-    for number in (0, 1, 100, 127):
-        right = expected(number, wanted)
-        found = converted(pd.Series([number], dtype=dtype), wanted)
-        assert found == (None if right is None else [right])
-
-
 @pytest.mark.parametrize("number", NUMBERS)
 def test_numbers_in_lists_structs_and_maps_are_exact_too(number: float) -> None:
     for leaf in TYPES:

@@ -171,16 +171,6 @@ def test_an_empty_first_result_makes_an_empty_table(world: World) -> None:
     assert [each.type for each in staged.columns] == ["bigint", "timestamp"]
 
 
-@pytest.mark.full
-def test_who_shares_the_engine_gets_the_same_as_alone(world: World) -> None:
-    world.engine.interrupt()  # nobody shares it, so nobody is concerned
-    alone = world.write(rows((1, 0), (2, 1.5)), into(hours(0, 2))).sums
-    with world.engine.sharing("m.x"):
-        assert world.write(rows((1, 0), (2, 1.5)), into(hours(0, 2))).sums == alone
-        assert ids(world) == [1, 2]
-    assert ids(world) == [1, 2]
-
-
 def test_appending_adds_only_to_the_given_intervals(world: World) -> None:
     world.write(rows((1, 0), (2, 1)), into(hours(0, 2)))
     staged = world.write(rows((3, 0.5), (4, 5)), added_to(hours(0, 2)))
@@ -218,17 +208,6 @@ def test_a_fill_and_an_append_are_one_unit_of_work(world: World) -> None:
     staged = world.publish(world.staging(fill, append))
     assert ids(world) == [1, 2, 3]
     assert counts(staged) == [{hours(1, 2): 1}, {hours(0, 1): 1}]
-
-
-def test_dates_have_the_cells_of_their_unit(worlds: Worlds) -> None:
-    axis = TimeAxisSpec(column="at", type="date", unit=IntervalUnit.MONTH)
-    world = worlds.table({"id": "int", "at": "date"}, time_partition(axis))
-    months = [days(0, 31), days(31, 60)]
-    write = OverwriteIntervals(intervals=(days(0, 60),), axis=axis)
-    late = [START.date() + timedelta(days=31 * number) for number in (0, 1, 9)]
-    staged = world.write(list(enumerate(late)), write)
-    assert counts(staged) == [dict.fromkeys(months, 1)]
-    assert [each.type for each in staged.columns] == ["int", "date"]
 
 
 @SPARK_IN_FULL_FORM  # kinds/test_whole_tables.py
@@ -555,17 +534,6 @@ def test_a_python_model_reads_what_it_declares(spark_world: World) -> None:
     ]:
         with pytest.raises(EvaluationFailed, match=reported):
             run(body)
-
-
-@pytest.mark.spark
-def test_a_python_model_may_return_pandas_where_columns_are_declared(spark_world: World) -> None:
-    text = (
-        "import pandas\ndef run(context):\n"
-        "    return pandas.DataFrame({'id': [4], 'at': [context.start]})\n"
-    )
-    part = spark_world.part(python(text), into(hours(0, 1)))
-    spark_world.publish(spark_world.staging(part, columns=COLUMNS))
-    assert ids(spark_world) == [4]
 
 
 @pytest.mark.full

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from tests.lakehouse.conftest import DAY, NOW
+from tests.lakehouse.conftest import python_rows
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import EvaluationFailed
-from vde_dagster.core.ledger.unit_of_work import PythonRows
 
 if TYPE_CHECKING:
     from tests.lakehouse.conftest import Lake
@@ -63,13 +62,8 @@ FRAMES: Final = [
 def test_a_function_s_rows_are_stored_as_they_are_or_refused_by_name(
     lake: Lake, returned: str, declared: str, expected: list[str | None] | str
 ) -> None:
-    function = PythonRows(
-        source=f"{IMPORTS}\ndef f(context):\n    return {returned}\n",
-        function="f",
-        path="models/m/f.py",
-        interval=DAY,
-        execution_time=NOW,
-    )
+    source = f"{IMPORTS}\ndef f(context):\n    return {returned}\n"
+    function = python_rows(source, function="f", path="models/m/f.py")
     columns = (Column(name="x", type=declared),)
     if isinstance(expected, str):
         with pytest.raises(EvaluationFailed) as found:

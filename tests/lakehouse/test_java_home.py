@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
-import signal
 import stat
 import subprocess
 import sys
@@ -63,21 +62,6 @@ def test_a_packaged_java_gets_all_arguments_but_the_module_that_it_lacks(
     assert arguments == expected
     assert int(number) == process.pid  # the same process: what ends one ends the other
     assert process.returncode == 7
-
-
-def test_a_signal_reaches_the_java_itself(packaged: Java, tmp_path: Path) -> None:
-    packaged.executable.write_text(
-        "#!/bin/sh\ntrap 'exit 42' TERM\necho ready\nwhile :; do sleep 0.1; done\n"
-    )
-    process = started(packaged, tmp_path, [])
-    try:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=60) == 42
-    finally:
-        process.kill()
-        process.communicate()
 
 
 def test_the_script_is_its_users_alone_and_written_once(packaged: Java, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from tests.lakehouse.conftest import DAY, NOW
+from tests.lakehouse.conftest import python_rows
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.ledger.dsha import total
 from vde_dagster.core.ledger.unit_of_work import PythonRows, RowSource
@@ -91,14 +91,8 @@ def test_models_are_computed_at_once_and_see_nothing_of_each_other(lake: Lake) -
     meeting, told = threading.Barrier(2), list[tuple[int, str, str]]()
 
     def meets(own: int) -> PythonRows:
-        return PythonRows(
-            source=MEETS,
-            function="run",
-            path="x.py",
-            interval=DAY,
-            execution_time=NOW,
-            variables={"own": own, "meeting": meeting, "told": told},
-        )
+        given = {"own": own, "meeting": meeting, "told": told}
+        return python_rows(MEETS, variables=given)
 
     threads = [sharing(lake, name, meets(own)) for name, own in (("two", 2), ("five", 5))]
     assert [(ended(each).error, each.rows) for each in threads] == [(None, 2), (None, 5)]
@@ -109,13 +103,7 @@ def test_models_are_computed_at_once_and_see_nothing_of_each_other(lake: Lake) -
 
 def test_what_others_do_to_the_main_session_reaches_no_thread_that_shares(lake: Lake) -> None:
     lake.rows("SELECT 1 AS one")  # the session and its settings are known from here on
-    by_function = PythonRows(
-        source=f'def run(context):\n    return context.spark.sql("{WRONG_CAST}")',
-        function="run",
-        path="x.py",
-        interval=DAY,
-        execution_time=NOW,
-    )
+    by_function = python_rows(f'def run(context):\n    return context.spark.sql("{WRONG_CAST}")')
     lake.spark.conf.set("spark.sql.ansi.enabled", "false")
     try:
         for rows in (WRONG_CAST, by_function):
@@ -130,14 +118,7 @@ def test_what_others_do_to_the_main_session_reaches_no_thread_that_shares(lake: 
 @pytest.mark.full
 def test_a_thread_that_shares_waits_for_none_that_uses_the_main_session(lake: Lake) -> None:
     begun, ends = threading.Event(), threading.Event()
-    waits = PythonRows(
-        source=WAITS,
-        function="run",
-        path="x.py",
-        interval=DAY,
-        execution_time=NOW,
-        variables={"begun": begun, "ends": ends},
-    )
+    waits = python_rows(WAITS, variables={"begun": begun, "ends": ends})
     alone = Ended(lambda: len(lake.engine.stage(lake.staging(waits)).sums))
     alone.start()
     try:

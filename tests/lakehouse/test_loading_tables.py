@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyiceberg.exceptions import NoSuchTableError, RESTError, ServiceUnavailableError
 
-from tests.lakehouse.catalog_worlds import TABLE, IcebergWorld, RestWorld, world_of
+from tests.lakehouse.catalog_worlds import TABLE, IcebergWorld, RestWorld, fail, world_of
 from tests.worlds.rest_server import Page
 from vde_dagster.core.faults import Fault, fault_of
 from vde_dagster.core.names import TableName
@@ -31,19 +31,6 @@ def rest(tmp_path: Path) -> Iterator[RestWorld]:
         yield found
 
 
-def answered_by_pages(world: RestWorld, status: int, *, times: int = 100) -> None:
-    """Let something on the way answer some requests about tables."""
-    left = times
-
-    def page(_method: str, path: str) -> None:
-        nonlocal left
-        if "/tables/" in path and left:
-            left -= 1
-            raise Page(status)
-
-    world.server.before = page
-
-
 @pytest.mark.full
 def test_a_table_is_loaded_and_one_that_is_not_there_is_said_to_be_none(
     world: IcebergWorld,
@@ -60,7 +47,7 @@ def test_a_table_is_loaded_and_one_that_is_not_there_is_said_to_be_none(
 def test_a_page_of_something_on_the_way_is_a_service_that_does_not_answer(
     rest: RestWorld, status: int
 ) -> None:
-    answered_by_pages(rest, status)
+    fail(rest.server, Page(status), part="/tables/")
     for ask in (
         lambda: load(rest._tables, TABLE),
         lambda: rest.catalog.table(TABLE),
@@ -75,7 +62,7 @@ def test_a_page_of_something_on_the_way_is_a_service_that_does_not_answer(
 
 
 def test_one_404_of_something_on_the_way_is_no_word_of_the_catalog_either(rest: RestWorld) -> None:
-    answered_by_pages(rest, 404, times=1)
+    fail(rest.server, Page(404), part="/tables/", times=1)
     with pytest.raises(ServiceUnavailableError, match="is there, and that it is not"):
         load(rest._tables, TABLE)
     assert load(rest._tables, TABLE).name() == ("raw", "events")

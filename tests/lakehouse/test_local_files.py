@@ -48,18 +48,14 @@ def test_a_file_is_replaced_only_if_that_is_wanted(io: FileIO, tmp_path: Path, n
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_file_is_deleted_once(io: FileIO, tmp_path: Path, name: str) -> None:
+def test_a_file_is_deleted_once_and_then_missed(io: FileIO, tmp_path: Path, name: str) -> None:
     location = f"file://{tmp_path}/{name}"
     (tmp_path / name).write_bytes(b"")
     io.delete(io.new_input(location))
     assert not (tmp_path / name).exists()
     with pytest.raises(FileNotFoundError):
         io.delete(location)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_file_that_is_gone_is_said_by_its_name(io: FileIO, tmp_path: Path, name: str) -> None:
-    missing = io.new_input(f"file://{tmp_path}/{name}")
+    missing = io.new_input(location)
     assert not missing.exists()
     with pytest.raises(FileNotFoundError, match=r"Failed to open local file|does not exist") as at:
         missing.open()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 from pyspark import cloudpickle
 
-from tests.lakehouse.conftest import DAY, NOW
+from tests.lakehouse.conftest import python_rows
 from vde_dagster.core.ledger.unit_of_work import PythonRows
 from vde_dagster.lakehouse.model_functions import model_function
 
@@ -65,14 +65,7 @@ print("vde_dagster" in sys.modules)
 
 
 def rows(source: str, modules: dict[str, str]) -> PythonRows:
-    return PythonRows(
-        source=source,
-        function="run",
-        path="models/names.py",
-        interval=DAY,
-        execution_time=NOW,
-        modules=modules,
-    )
+    return python_rows(source, path="models/names.py", modules=modules)
 
 
 def sent(source: str, modules: dict[str, str]) -> bytes:

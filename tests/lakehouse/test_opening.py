@@ -28,13 +28,9 @@ def _never_yet() -> None:
     Opened.times = 0
 
 
-def test_nothing_is_opened_before_it_is_used() -> None:
-    opened_when_used(Opened)
-    assert Opened.times == 0
-
-
 def test_it_is_what_was_opened_and_that_once() -> None:
     late = opened_when_used(Opened)
+    assert Opened.times == 0
     assert (late.name, late.called("a"), late.called("b")) == ("lake", "lake: a", "lake: b")
     assert Opened.times == 1
 

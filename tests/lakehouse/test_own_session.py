@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.lakehouse.conftest import DAY, NOW
+from tests.lakehouse.conftest import python_rows
 from vde_dagster.core.errors import EvaluationFailed
-from vde_dagster.core.ledger.unit_of_work import PythonRows
 from vde_dagster.lakehouse.own_session import OwnSession, session_for_users
 
 if TYPE_CHECKING:
@@ -91,10 +90,7 @@ def test_what_a_users_asset_sets_reaches_no_other_session(spark: SparkSession) -
 @pytest.mark.full
 def test_a_unit_of_work_has_the_settings_that_its_model_was_planned_with(lake: Lake) -> None:
     lake.publish("SELECT 1 AS id")
-    rows = PythonRows(
-        source=FUNCTION, function="run", path="x.py", interval=DAY, execution_time=NOW
-    )
-    for work in (WRONG_CAST, rows):
+    for work in (WRONG_CAST, python_rows(FUNCTION)):
         lake.spark.conf.set("spark.sql.ansi.enabled", "false")
         lake.spark.conf.set("spark.sql.legacy.sizeOfNull", "true")
         lake.spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")

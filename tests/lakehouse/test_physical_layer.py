@@ -20,6 +20,7 @@ from tests.lakehouse.catalog_worlds import (
     KeptIceberg,
     RestWorld,
     World,
+    fail,
     opened,
     world_of,
 )
@@ -269,12 +270,7 @@ def test_r12_over_rest_a_table_of_others_that_cannot_be_read_is_named_with_what_
     rest.create(TABLE)
     found = stored(rest.catalog)
     (rest.create_view if sort == "view" else rest.create)(theirs)
-
-    def unreadable(_method: str, path: str) -> None:
-        if path.endswith(f"{sort}s/theirs"):
-            raise NotDone(status, "not yours")
-
-    rest.server.before = unreadable
+    fail(rest.server, NotDone(status, "not yours"), end=f"{sort}s/theirs")
     ways: list[Callable[[], object]] = [
         rest.catalog.physical_layer,
         lambda: drop(rest.catalog, found),

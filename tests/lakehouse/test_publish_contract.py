@@ -14,6 +14,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import CommitFailedException
 from sqlalchemy.exc import OperationalError
 
+from tests.lakehouse.catalog_worlds import fail
 from tests.lakehouse.postgres_worlds import IN_POSTGRES, emptied
 from tests.worlds.rest_server import LoseAnswer, LoseRequest, Page, RestServer, rest_server
 from vde_dagster.core.errors import Conflict, OutcomeUnknown
@@ -201,16 +202,10 @@ def test_over_rest_a_lost_answer_is_looked_up(
     server: RestServer, rest: Interrupted, error: type[Exception]
 ) -> None:
     base, following = staged(rest)
-    left = [error()]
-
-    def lose(method: str, _path: str) -> None:
-        if method == "POST" and left:
-            raise left.pop()
-
-    setattr(server, "before" if error is LoseRequest else "after", lose)
+    lost = fail(server, error(), methods=["POST"], times=1, after=error is LoseAnswer)
     IcebergCatalog(rest).publish(TABLE, base=base, staged=following)
     assert head(rest) == following
-    assert left == []
+    assert len(lost) == 1
 
 
 def untouched(server: RestServer) -> None:
@@ -246,18 +241,14 @@ def test_over_rest_a_404_of_something_on_the_way_is_not_a_table_that_is_gone(
     server: RestServer, rest: Interrupted
 ) -> None:
     base, following = staged(rest)
-
-    def page(method: str, path: str) -> None:
-        if method == "GET" and path.endswith("/t"):
-            raise Page(404)
-
-    server.before = page
+    fail(server, Page(404), methods=["GET"], end="/t")
     catalog = IcebergCatalog(rest)
-    for change in (
+    changes: tuple[Callable[[], object], ...] = (
         lambda: catalog.publish(TABLE, base=base, staged=following),
         lambda: catalog.drop_branch(TABLE, "ab"),
         lambda: catalog.describe(TABLE, TableText(comment="who")),
-    ):
+    )
+    for change in changes:
         with pytest.raises(OutcomeUnknown, match="no answer of a catalog"):
             change()
     untouched(server)
@@ -271,18 +262,12 @@ def test_over_rest_a_page_that_answers_a_commit_says_nothing_of_it(
     server: RestServer, rest: Interrupted, status: int
 ) -> None:
     base, following = staged(rest)
-    left = [Page(status), Page(status)]
-
-    def page(method: str, _path: str) -> None:
-        if method == "POST" and left:
-            raise left.pop()
-
-    server.after = page
+    failed = fail(server, Page(status), methods=["POST"], times=2, after=True)
     IcebergCatalog(rest).publish(TABLE, base=base, staged=following)
     IcebergCatalog(rest).describe(TABLE, TableText(comment="who"))
     table = rest.load_table("raw.t")
     assert (table.metadata.current_snapshot_id, table.properties["comment"]) == (following, "who")
-    assert left == []
+    assert len(failed) == 2
 
 
 def test_over_rest_a_table_that_was_dropped_after_a_lost_answer_is_known_the_next_time(

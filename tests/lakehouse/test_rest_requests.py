@@ -11,6 +11,7 @@ from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.exceptions import ForbiddenError, RESTError, ServiceUnavailableError
 from pyiceberg.schema import Schema
 
+from tests.lakehouse.catalog_worlds import fail
 from tests.worlds.rest_server import Page, RestServer, rest_server
 from tests.worlds.rest_views import NotDone
 from vde_dagster.core.errors import OutcomeUnknown, Refused
@@ -57,19 +58,12 @@ def ways(requests: RestRequests) -> tuple[Callable[[], object], ...]:
     )
 
 
-def answered(server: RestServer, error: Exception) -> None:
-    def answer(_method: str, _path: str) -> None:
-        raise error
-
-    server.before = answer
-
-
 @pytest.mark.full
 @pytest.mark.parametrize("status", [*UNKNOWN_ALWAYS, *UNKNOWN_AS_A_PAGE])
 def test_after_a_page_of_something_on_the_way_it_is_not_known_whether_a_change_was_made(
     server: RestServer, requests: RestRequests, status: int
 ) -> None:
-    answered(server, Page(status))
+    fail(server, Page(status))
     for change in ways(requests):
         with pytest.raises(OutcomeUnknown, match=f"with {status}: no answer of a catalog, so it"):
             change()
@@ -80,7 +74,7 @@ def test_after_a_page_of_something_on_the_way_it_is_not_known_whether_a_change_w
 def test_a_server_that_failed_may_have_made_a_change_as_it_says_itself(
     server: RestServer, requests: RestRequests, status: int
 ) -> None:
-    answered(server, NotDone(status, "not today"))
+    fail(server, NotDone(status, "not today"))
     for change in ways(requests):
         with pytest.raises(OutcomeUnknown, match=f"with {status}: not today, so it is not known"):
             change()
@@ -91,7 +85,7 @@ def test_a_server_that_failed_may_have_made_a_change_as_it_says_itself(
 def test_who_is_not_let_in_has_changed_nothing_whoever_says_so(
     server: RestServer, requests: RestRequests, status: int, error: Callable[[int], Exception]
 ) -> None:
-    answered(server, error(status))
+    fail(server, error(status))
     for change in ways(requests):
         with pytest.raises(Refused, match=str(status)):
             change()
@@ -102,7 +96,7 @@ def test_who_is_not_let_in_has_changed_nothing_whoever_says_so(
 def test_what_the_catalog_itself_refuses_is_an_answer(
     server: RestServer, requests: RestRequests, status: int
 ) -> None:
-    answered(server, NotDone(status, "no"))
+    fail(server, NotDone(status, "no"))
     answer = requests.drop_view(NAME)
     assert (answer.status, answer.said) == (status, "no")
     assert (answer.is_done, answer.is_absent) == (False, status == 404)
@@ -128,7 +122,7 @@ def test_who_is_sent_elsewhere_only_reads_there_so_nothing_is_known_to_be_done(
 def test_a_page_for_what_is_read_is_a_service_that_does_not_answer(
     server: RestServer, requests: RestRequests, status: int
 ) -> None:
-    answered(server, Page(status))
+    fail(server, Page(status))
     for read in (
         lambda: requests.view(NAME),
         lambda: requests.table(NAME),
@@ -144,12 +138,12 @@ def test_a_page_for_what_is_read_is_a_service_that_does_not_answer(
 def test_what_the_catalog_itself_says_to_what_is_read_is_as_it_says(
     server: RestServer, requests: RestRequests
 ) -> None:
-    answered(server, NotDone(404, "no such view"))
+    fail(server, NotDone(404, "no such view"))
     assert requests.view(NAME) is None
-    answered(server, NotDone(403, "not yours"))
+    fail(server, NotDone(403, "not yours"))
     with pytest.raises(ForbiddenError, match="not yours"):
         requests.view(NAME)
-    answered(server, NotDone(400, "what?"))
+    fail(server, NotDone(400, "what?"))
     with pytest.raises(RESTError, match="what") as raised:
         requests.view(NAME)
     assert fault_of(raised.value) is None, "who asks so has a bug"
@@ -164,11 +158,8 @@ def test_a_table_that_the_catalog_lists_and_cannot_load_is_lost_in_its_words(
     for name in ("sound", "lost"):
         rest.create_table(f"raw.{name}", Schema())
 
-    def answer(_method: str, path: str) -> None:
-        if "/tables/lost" in path:
-            raise NotDone(status, "Failed to open input stream for file: /lake/00001.metadata.json")
-
-    server.before = answer
+    said = "Failed to open input stream for file: /lake/00001.metadata.json"
+    fail(server, NotDone(status, said), part="/tables/lost")
     sound, lost = TableName("raw", "sound"), TableName("raw", "lost")
     found = rest_table_heads(rest, [sound, lost, TableName("raw", "absent")])
     assert found.keys() == {sound, lost}
@@ -203,7 +194,7 @@ def test_one_table_is_looked_up_without_its_namespace_being_listed(server: RestS
 def test_a_server_that_does_not_answer_makes_no_table_lost(
     server: RestServer, requests: RestRequests, error: Exception
 ) -> None:
-    answered(server, error)
+    fail(server, error)
     with pytest.raises(RESTError):
         requests.whole_table(NAME)
 

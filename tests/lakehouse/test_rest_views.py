@@ -10,14 +10,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from threading import Event
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from pyiceberg.exceptions import OAuthError
 
-from tests.lakehouse.catalog_worlds import AT, ID, STATE_ID, TABLE, RestWorld
+from tests.lakehouse.catalog_worlds import AT, ID, STATE_ID, TABLE, RestWorld, fail
 from tests.worlds.rest_server import ENDPOINTS, LoseAnswer, LoseRequest, RestServer, serving
 from tests.worlds.rest_views import NotDone
 from vde_dagster.core.columns import Column
@@ -145,12 +144,7 @@ def overtake(world: RestWorld, wanted: ViewDefinition, *, number: int, **how: bo
 
 def refuse(world: RestWorld, status: int, said: str, *, end: str = "") -> None:
     """Let the server refuse to replace views."""
-
-    def before(method: str, path: str) -> None:
-        if method == "POST" and "/views/" in path and path.endswith(end):
-            raise NotDone(status, said)
-
-    world.server.before = before
+    fail(world.server, NotDone(status, said), methods=["POST"], part="/views/", end=end)
 
 
 @pytest.mark.full
@@ -343,15 +337,8 @@ def test_going_back_and_forth_never_takes_an_earlier_version_for_the_new_one(
 
 def lose(world: RestWorld, error: type[Exception], *, times: int) -> None:
     """Lose so many requests to change a view, or answers to them."""
-    left = times
-
-    def once(method: str, path: str) -> None:
-        nonlocal left
-        if method in ("POST", "DELETE") and "/views" in path and left:
-            left -= 1
-            raise error
-
-    setattr(world.server, "before" if error is LoseRequest else "after", once)
+    after, changes = error is LoseAnswer, ["POST", "DELETE"]
+    fail(world.server, error(), methods=changes, part="/views", times=times, after=after)
 
 
 @pytest.mark.full
@@ -438,28 +425,6 @@ def test_after_a_lost_answer_no_refusal_says_that_nothing_was_changed(
     known = "it is not known whether dev.a was changed; no other view was changed"
     assert raised.value.message.endswith(known)
     assert raised.value.advice
-
-
-@pytest.mark.full
-def test_a_refusal_of_one_view_says_of_which_others_it_is_not_known(world: RestWorld) -> None:
-    names = [TableName("dev", each) for each in ("a", "b", "c")]
-    world.catalog.swap_views([view(name=each) for each in names], [])
-    asked = {name.name: Event() for name in names}
-
-    def answer(method: str, path: str) -> None:
-        name = path.rpartition("/")[2]
-        if method != "POST" or name not in asked:
-            return
-        asked[name].set()
-        if name != "a":
-            raise LoseRequest
-        assert all(each.wait(60) for each in asked.values())
-        raise NotDone(403, "not this one")
-
-    world.server.before = answer
-    with pytest.raises(OutcomeUnknown, match="not known whether dev") as raised:
-        world.catalog.swap_views([moved(each) for each in names], [], number=70)
-    assert "it is not known whether dev.b, dev.c were changed; no other" in raised.value.message
 
 
 def test_who_is_overtaken_after_a_lost_answer_is_told_the_higher_number(world: RestWorld) -> None:

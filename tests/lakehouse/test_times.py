@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlglot import exp
 
-from tests.lakehouse.conftest import DAY, NOW
+from tests.lakehouse.conftest import DAY, python_rows
 from vde_dagster.core.audits.values import Audit, EachRow
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import EvaluationFailed
-from vde_dagster.core.ledger.unit_of_work import PythonRows, Staged, Staging
+from vde_dagster.core.ledger.unit_of_work import Staged, Staging
 from vde_dagster.core.model.writes import OverwriteIntervals, TimeAxisSpec
 from vde_dagster.core.time.intervals import IntervalUnit
 
@@ -33,13 +33,8 @@ def stage(lake: Lake, axis_type: str, time_format: str, *values: str) -> Staged:
 
 
 def staging_of(lake: Lake, body: str, axis_type: str, time_format: str = "") -> Staging:
-    function = PythonRows(
-        source=f"def days(context):\n    {body}\n",
-        function="days",
-        path="models/m/days.py",
-        interval=DAY,
-        execution_time=NOW,
-    )
+    source = f"def days(context):\n    {body}\n"
+    function = python_rows(source, function="days", path="models/m/days.py")
     axis = TimeAxisSpec(column="d", type=axis_type, unit=IntervalUnit.DAY, format=time_format)
     write = OverwriteIntervals(intervals=(DAY,), axis=axis)
     return lake.staging(function, write=write, columns=(Column(name="d", type=axis_type),))

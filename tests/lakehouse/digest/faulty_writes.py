@@ -21,14 +21,13 @@ import pyarrow as pa
 from pyspark import TaskContext
 
 from vde_dagster.core.errors import EvaluationFailed
-from vde_dagster.core.ledger.dsha import XXHASH64X2, RowSum, total
+from vde_dagster.core.ledger.dsha import RowSum, total
 from vde_dagster.core.ledger.unit_of_work import PlannedWrite, PythonRows, Staged, Staging
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.model.storage import PartitionField, Storage
 from vde_dagster.core.model.writes import ReplaceTable
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import EPOCH, Interval
-from vde_dagster.lakehouse.digest import observed, row_sums
 from vde_dagster.lakehouse.iceberg_catalog import open_iceberg_catalog
 from vde_dagster.lakehouse.jars import resolve_jars
 from vde_dagster.lakehouse.session import SparkSettings, open_session
@@ -138,7 +137,6 @@ class Fault:
 # Rows of such a table are shuffled after they were observed, and written by another stage.
 SHUFFLED: Final = Storage(partitioned_by=(PartitionField(column="p"),))
 ORDERED: Final = Storage(clustered_by=("t",), properties=(("write.distribution-mode", "range"),))
-BEHIND: Final = "task behind"
 FAULTS: Final[dict[str, Fault]] = {
     "none": Fault(model=lambda spark, _: frame(spark)),
     "task": Fault(model=lambda spark, _: changed(frame(spark), failing(2))),
@@ -211,21 +209,6 @@ def stored(engine: SparkEngine, unit: Staging, found: Staged) -> RowSum:
     return total(engine.sums(sought, algorithm=unit.algorithm).values())
 
 
-def behind(spark: SparkSession) -> dict[str, object]:
-    """A task that fails after the observation, without the engine, where that cannot happen.
-
-    Only what is observed and what is stored is reported.
-    """
-    rows, found = observed(frame(spark), XXHASH64X2)
-    spark.sql("CREATE TABLE lake.faults.behind (id BIGINT, t STRING, p BIGINT) USING iceberg")
-    changed(rows, failing(2)).writeTo("lake.faults.behind").append()
-    sums = found.sums(ROWS) or {}
-    return {
-        "recorded": reported(total(sums.values())),
-        "stored": reported(row_sums(spark.table("lake.faults.behind"), XXHASH64X2)[None]),
-    }
-
-
 def wait_for_tasks(spark: SparkSession) -> None:
     """Wait until no task runs: one whose copy was faster is killed after its job has ended."""
     context: Any = spark.sparkContext
@@ -295,9 +278,6 @@ def main(folder: Path, master: str, names: Sequence[str]) -> None:
     answers = {}
     for number, name in enumerate(names):
         spark.sparkContext.setJobGroup(name, name)
-        if name == BEHIND:
-            answers[name] = behind(spark)
-            continue
         unit = staging(number, name, folder)
         found, error = staged(engine, unit, FAULTS[name])
         spark.sparkContext.setJobGroup("", "")

@@ -21,7 +21,6 @@ ROOT: Final = Path(__file__).parents[3]
 HAPPENED: Final = {
     "task": {"ExceptionFailure": 6},  # three tasks, twice each
     "task, shuffled": {"ExceptionFailure": 6},
-    "task behind": {"ExceptionFailure": 6},
     "stage before": {"FetchFailed": 1, "stages again": 2},
     "stage, shuffled": {"FetchFailed": 1, "stages again": 2},
     "range": {},

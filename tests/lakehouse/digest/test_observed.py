@@ -67,22 +67,17 @@ def added(catalog: Catalog, table: str) -> int:
 
 
 @pytest.mark.full
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("is_seen", [False, True], ids=["", "looked at as a whole before"])
 def test_what_was_observed_is_what_lies_in_the_table(
-    spark: SparkSession, catalog: Catalog, table: str
+    spark: SparkSession, catalog: Catalog, table: str, algorithm: str, is_seen: bool
 ) -> None:
-    rows, found = observed(frame(spark), XXHASH64X2)
+    rows, found = observed(frame(spark), algorithm)
     assert rows.schema == frame(spark).schema
+    assert not is_seen or len(rows.collect()) == ROWS
     rows.writeTo(table).append()
     assert added(catalog, table) == ROWS
-    assert found.sums(ROWS) == row_sums(spark.table(table), XXHASH64X2)
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_both_ways_give_the_same_sum(spark: SparkSession, table: str, algorithm: str) -> None:
-    rows, found = observed(frame(spark, 50), algorithm)
-    rows.writeTo(table).append()
-    assert found.sums(50) == row_sums(spark.table(table), algorithm)
+    assert found.sums(ROWS) == row_sums(spark.table(table), algorithm)
 
 
 def test_no_rows_are_observed_as_none(spark: SparkSession, table: str) -> None:
@@ -125,16 +120,6 @@ def test_rows_that_somebody_looked_at_in_part_before_are_not_believed(
     rows.writeTo(table).append()
     assert added(catalog, table) == ROWS
     assert found.sums(ROWS) is None
-
-
-@pytest.mark.full
-def test_rows_that_somebody_looked_at_as_a_whole_before_are_counted_once(
-    spark: SparkSession, table: str
-) -> None:
-    rows, found = observed(frame(spark), XXHASH64X2)
-    assert len(rows.collect()) == ROWS
-    rows.writeTo(table).append()
-    assert found.sums(ROWS) == row_sums(spark.table(table), XXHASH64X2)
 
 
 @pytest.mark.full

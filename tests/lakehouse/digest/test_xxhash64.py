@@ -49,11 +49,3 @@ def test_sparks_hash_is_that_of_the_reference(spark: SparkSession) -> None:
         before = xxhash.xxh64_intdigest(number.to_bytes(4, "little"), 42)
         expected.append(tuple(xxhash.xxh64_intdigest(text, seed) for seed in (42, before)))
     assert [(one % 2**64, two % 2**64) for one, two in both] == expected
-
-
-@pytest.mark.full
-@pytest.mark.spark
-def test_sparks_hash_gives_what_its_documentation_says(spark: SparkSession) -> None:
-    # https://spark.apache.org/docs/latest/api/sql/#xxhash64
-    (found,) = spark.sql("SELECT xxhash64('Spark', array(123), 2)").collect()
-    assert found[0] == 5602566077635097486

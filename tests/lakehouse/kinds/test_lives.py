@@ -37,10 +37,10 @@ class Step:
 
     ``lands`` are rows that come, ``gone`` ids of those that are removed from the source, and
     ``day`` is up to when it is complete. ``select`` and ``more`` are the model's from then on. What
-    then happens is in ``computes`` and in ``keeps``, models that are reused: the former has the
-    rows of each model, or by how many its table grew if it builds on its own rows. If both are
-    empty, and there is no error, there was nothing to do after the event. ``table`` is a name of
-    the version that is shown, ``rows`` are what its readers see, by default what they saw before.
+    then happens is in ``computes``: the rows of the model, or by how many its table grew if it
+    builds on its own rows. If it is empty, and there is no error, there was nothing to do after the
+    event. ``table`` is a name of the version that is shown, ``rows`` are what its readers see, by
+    default what they saw before.
     """
 
     lands: Sequence[Event] = ()
@@ -53,7 +53,6 @@ class Step:
     environment: str = "prod"
     runs: bool = False
     computes: Mapping[str, int] = field(default_factory=dict)
-    keeps: Sequence[str] = ()
     error: str = ""
     table: str = "first"
     columns: Sequence[str] = ()
@@ -62,14 +61,13 @@ class Step:
 
 @dataclass(frozen=True, kw_only=True)
 class Life:
-    """A model ``kept`` and what happens to it. ``others`` are the project's other models."""
+    """A model ``kept`` and what happens to it."""
 
     kind: str
     select: str
     steps: Sequence[Step]
     more: str = ""
     where: str = "WHERE at BETWEEN @start_dt AND @end_dt"
-    others: Mapping[str, str] = field(default_factory=dict)
 
 
 def computes(rows: int) -> dict[str, int]:
@@ -243,35 +241,6 @@ CLOSED: Final = Life(
         ),
     ],
 )
-PARENT: Final = """MODEL (name {s}.parent, kind INCREMENTAL_BY_TIME_RANGE (time_column at));
-SELECT id, at, amount FROM {s}.events WHERE at BETWEEN @start_dt AND @end_dt AND amount > 0"""
-WHOLE_TABLE: Final = Life(
-    kind="FULL",
-    select="COUNT(*) AS n, CAST(SUM(amount) AS BIGINT) AS amount",
-    where="",
-    others={"parent": PARENT, "seen": "MODEL (name {s}.seen, kind VIEW); SELECT n FROM {s}.kept"},
-    steps=[
-        Step(
-            lands=[(1, 1, 10, "a"), (2, 2, 20, "b")],
-            day=1,
-            computes={"parent": 2, "kept": 1, "seen": 0},
-            rows=[(2, 30)],
-        ),
-        Step(lands=[(3, 3, -1, "c")]),
-        Step(  # the parent's rows come out the same
-            options=replace(WHOLE, restate=("{s}.parent",)),
-            computes={"parent": 2},
-            keeps=["kept"],
-        ),
-        Step(
-            lands=[(4, 25, 40, "d")],
-            day=2,
-            algorithm=MURMUR3_128,
-            computes={"parent": 1, "kept": 1},
-            rows=[(3, 70)],
-        ),
-    ],
-)
 VERSIONS: Final = Life(
     kind="INCREMENTAL_BY_TIME_RANGE (time_column at)",
     select="id, at, amount",
@@ -337,7 +306,6 @@ LIVES: Final = {
     "by key": BY_KEY,
     "appended": APPENDED,
     "closed": CLOSED,
-    "whole": WHOLE_TABLE,
     "versions": VERSIONS,
     "managed": FRESH,
 }
@@ -368,17 +336,15 @@ def test_a_model_lives_alike_in_memory_and_on_spark(lake: Lake, life: Life) -> N
         source = landed
         did = done(spark, step, life)
         assert done(memory, step, life) == did, where
-        assert (did.error, did.computed, did.kept) == (
-            *(step.error, step.computes, set(step.keeps)),
-        ), where
-        acts = step.computes or step.keeps or step.error or step.select
+        assert (did.error, did.computed, did.kept) == (*(step.error, step.computes, set()),), where
+        acts = step.computes or step.error or step.select
         assert acts or not did.asked, where
-        shown, *others = reported(spark, step, life)
+        shown, *recorded = reported(spark, step)
         columns, rows = shown
         seen = seen if step.rows is None else step.rows
         assert rows == ordered(seen), where
         assert columns == (list(step.columns) or columns), where
-        assert reported(memory, step, life) == (shown, *others), where
+        assert reported(memory, step) == (shown, *recorded), where
         version = spark.version(step.environment, "kept")
         assert versions.setdefault(step.table, version) == version, where
     assert len(set(versions.values())) == len(versions)
@@ -389,14 +355,12 @@ Shown = tuple[list[str], list[Values]]
 """Columns and rows of a view."""
 
 
-def reported(side: Side, step: Step, life: Life) -> tuple[Shown, object, list[Shown], object]:
+def reported(side: Side, step: Step) -> tuple[Shown, object, object]:
     """What readers see and what is recorded, to be compared between the worlds."""
-    names = ["kept", *(name for name in life.others if name != "seen")]
     return (
         side.shown(step.environment, "kept"),
         side.words(step.environment, "kept"),
-        [side.shown(step.environment, name) for name in life.others],
-        side.recorded(step.environment, names),
+        side.recorded(step.environment, ["kept"]),
     )
 
 
@@ -418,9 +382,8 @@ def done(side: Side, step: Step, life: Life) -> Done:
         computed = side.run()
         asked = len(side.engine.calls) > calls
         return Done(error="", computed=computed, kept=set(), changes=[], asked=asked, is_empty=True)
-    reads = "parent" if "parent" in life.others else "events"
     text = (
         f"MODEL (name {{s}}.kept, on_destructive_change allow, {life.more} kind {life.kind});\n"
-        f"SELECT {life.select} FROM {{s}}.{reads} {life.where}"
+        f"SELECT {life.select} FROM {{s}}.events {life.where}"
     )
-    return side.apply({"kept": text, **life.others}, step.environment, step.options)
+    return side.apply({"kept": text}, step.environment, step.options)

@@ -261,8 +261,10 @@ def test_validity_has_the_names_and_types_that_were_asked_for_behind_own_partiti
     # A header declares columns with or without those that are added, or only these.
     declared = (Column(name="id", type="bigint"), *own_columns[1:])
     headers = [declared, (*declared, history.valid_from, history.valid_to), (history.valid_to,)]
-    for number, (source, header) in enumerate(zip(loads, headers, strict=True), start=1):
-        staged = load(table, history, columns, source, at=day(number, 11), declared=header)
+    *_, staged = [
+        load(table, history, columns, source, at=day(number, 11), declared=header)
+        for number, (source, header) in enumerate(zip(loads, headers, strict=True), start=1)
+    ]
 
     def shown(at: datetime) -> object:
         return at.date() if time_type == "date" else at.replace(tzinfo=None)
