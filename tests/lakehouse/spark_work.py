@@ -18,8 +18,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from vde_dagster.core.ledger.dsha import MURMUR3_128, XXHASH64X2
-
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -30,9 +28,8 @@ _MOST_BYTES: Final = 1 << 20
 _MOST_SECONDS: Final = 600.0
 
 
-SUMS: Final = {XXHASH64X2: 2, MURMUR3_128: 1}
-"""The jobs of a sum of rows that are read again, by algorithm: what the tasks found is added up by
-one more task, or in this process."""
+SUMS: Final = 2
+"""The jobs of a sum of rows that are read again: what the tasks found is added up."""
 AUDITS: Final = 2
 """The jobs of all audits of single rows and totals: what the tasks counted is added up."""
 
@@ -68,13 +65,10 @@ class Needed:
     audited: int = 1
     audit_jobs: int = AUDITS
 
-    def work(self, algorithm: str, *, audited: bool) -> SparkWork:
-        """All of it, with an algorithm of the D-SHA, with or without audits."""
-        jobs = self.jobs + (SUMS[algorithm] if self.summed else 0)
-        own = self.own + self.summed
-        if audited:
-            jobs, own = jobs + self.audit_jobs, own + self.audited
-        opened = {"source": self.source, "own": own}
+    def work(self) -> SparkWork:
+        """All of it."""
+        jobs = self.jobs + (SUMS if self.summed else 0) + self.audit_jobs
+        opened = {"source": self.source, "own": self.own + self.summed + self.audited}
         return SparkWork(jobs=jobs, opened={name: times for name, times in opened.items() if times})
 
 

@@ -11,8 +11,7 @@ import socket
 import subprocess
 import sys
 import threading
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
@@ -24,9 +23,7 @@ from pyspark.sql.connect import session as connect_session
 from pyspark.sql.connect.client.retries import RetryPolicy
 
 from vde_dagster.core.errors import EvaluationFailed, SetupError
-from vde_dagster.lakehouse import own_session
 from vde_dagster.lakehouse.connect import (
-    _expect_pinned_settings,
     analysed_once,
     end,
     end_with_this_process,
@@ -234,12 +231,10 @@ class Tries(RetryPolicy):
         super().__init__(max_retries=3, initial_backoff=0)
         self.thread = threading.get_ident()
         self.failed = 0
-        self.noticed: Callable[[], None] = lambda: None
 
     def can_retry(self, exception: BaseException) -> bool:
         if threading.get_ident() == self.thread:
             self.failed += 1
-            self.noticed()
         return True
 
 
@@ -273,18 +268,6 @@ def test_what_is_asked_of_a_server_is_tried_again_until_somebody_gives_up(
     assert tries.failed == before
 
 
-@EXCEEDED
-def test_what_a_thread_tries_already_ends_with_the_next_try(
-    gone: tuple[SparkSession, Tries],
-) -> None:
-    session, tries = gone
-    tries.max_retries = 1_000_000
-    tries.noticed = lambda: give_up_retries(session) if tries.failed == 5 else None
-    with pytest.raises(PySparkException):
-        session.catalog.dropTempView("a")
-    assert 5 <= tries.failed < 10
-
-
 class Failed(Exception):
     """What was wrong in the first place."""
 
@@ -315,20 +298,6 @@ def test_a_thread_whose_server_is_gone_is_interrupted_at_once(
     Lane(session, own).interrupt()
     assert tries.failed == 0
     assert cast("Any", session).client.get_retry_policies() == []
-
-
-def test_a_session_of_users_is_tidied_after_an_error_without_another_try(
-    gone: tuple[SparkSession, Tries], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    session, tries = gone
-    monkeypatch.setattr(own_session, "alike", lambda _main, _own: None)
-    own, error = OwnSession(session), Failed("the function")
-    own._own = session
-    with pytest.raises(Failed) as raised, own.lent():
-        raise error
-    assert raised.value is error
-    assert tries.failed == 0
-    assert own._own is None
 
 
 def test_a_frame_of_another_session_is_refused_with_what_to_use(
@@ -365,17 +334,6 @@ class OfServer(PySparkException):
 def test_the_cause_of_an_error_on_the_server_is_what_people_read() -> None:
     error = OfServer("Job aborted due to stage failure: Task 0 failed\nDriver stacktrace:")
     assert first_useful_line(error) == "rows share the key (id) = (1): 2 of them."
-
-
-def test_nobody_is_warned_of_a_deprecated_setting_that_each_session_gets() -> None:
-    told = "The SQL config '{}' has been deprecated in Spark v4.0 and may be removed"
-    with warnings.catch_warnings(record=True) as shown:
-        warnings.simplefilter("always")
-        _expect_pinned_settings()
-        warnings.warn(told.format("spark.sql.parser.escapedStringLiterals"), stacklevel=1)
-        assert shown == []
-        warnings.warn(told.format("spark.sql.parser.theirs"), stacklevel=1)
-    assert len(shown) == 1
 
 
 def test_importing_the_module_loads_no_pyspark() -> None:

@@ -170,15 +170,6 @@ def test_what_cannot_be_resolved_says_so_with_the_settings_that_help(
     assert list((tmp_path / "cache").iterdir()) == []
 
 
-def test_no_java_is_said_before_anything_is_written(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    forbid_java(monkeypatch)
-    with pytest.raises(SetupError, match="there is no bin/java in it"):
-        resolve_jars(cache=tmp_path / "cache")
-    assert not (tmp_path / "cache").exists()
-
-
 def test_the_cache_is_the_users_unless_named(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

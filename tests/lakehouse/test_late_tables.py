@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
@@ -87,40 +87,38 @@ MARK = ListedMark(
 )
 
 
+@dataclass(frozen=True)
+class Late:
+    """The two tables of a catalog."""
+
+    catalog: PyIcebergCatalog
+    tables: IcebergLateTables
+
+    def table(self, name: TableName) -> Table:
+        return self.catalog.load_table((name.namespace, name.name))
+
+    def rows(self, name: TableName) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self.table(name).scan().to_arrow().to_pylist()
+        return found
+
+    def ids(self) -> list[str]:
+        return sorted(each["session_id"] for each in self.rows(SESSIONS))
+
+    def versions(self) -> Mapping[str, int]:
+        return {each["version"]: each["latest_snapshot_id"] for each in self.rows(MARKS)}
+
+
 @pytest.fixture
-def catalog(tmp_path: Path) -> PyIcebergCatalog:
+def late(tmp_path: Path) -> Late:
     place = {"uri": f"sqlite:///{tmp_path}/lake.db", "warehouse": f"file://{tmp_path}/warehouse"}
-    return open_iceberg_catalog("lake", {"type": "sql", **place})
-
-
-@pytest.fixture
-def tables(catalog: PyIcebergCatalog) -> IcebergLateTables:
-    return IcebergLateTables(lambda: catalog, sessions=SESSIONS, marks=MARKS)
-
-
-def table(catalog: PyIcebergCatalog, name: TableName) -> Table:
-    return catalog.load_table((name.namespace, name.name))
-
-
-def rows(catalog: PyIcebergCatalog, name: TableName) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = table(catalog, name).scan().to_arrow().to_pylist()
-    return found
-
-
-def ids(catalog: PyIcebergCatalog) -> list[str]:
-    return sorted(each["session_id"] for each in rows(catalog, SESSIONS))
-
-
-def versions(catalog: PyIcebergCatalog) -> Mapping[str, int]:
-    return {each["version"]: each["latest_snapshot_id"] for each in rows(catalog, MARKS)}
+    catalog = open_iceberg_catalog("lake", {"type": "sql", **place})
+    return Late(catalog, IcebergLateTables(lambda: catalog, sessions=SESSIONS, marks=MARKS))
 
 
 @pytest.mark.full
-def test_a_session_is_a_row_with_its_partitions_and_sources_as_lists(
-    catalog: PyIcebergCatalog, tables: IcebergLateTables
-) -> None:
-    tables.add_sessions([SESSION])
-    (row,) = rows(catalog, SESSIONS)
+def test_a_session_is_a_row_with_its_partitions_and_sources_as_lists(late: Late) -> None:
+    late.tables.add_sessions([SESSION])
+    (row,) = late.rows(SESSIONS)
     assert row["processing_uris"] == [
         {"source": "raw.cancels", "partition": '{"hour": 5}', "files": 1, "rows": 3},
         {"source": "raw.cancels", "partition": '{"hour": 6}', "files": 2, "rows": 4},
@@ -139,105 +137,87 @@ def test_a_session_is_a_row_with_its_partitions_and_sources_as_lists(
     assert row["pending"][0]["sources"] == ["raw.cancels", "raw.plans"]
 
 
-def test_each_table_is_partitioned_by_process_name(
-    catalog: PyIcebergCatalog, tables: IcebergLateTables
-) -> None:
-    tables.create()
-    tables.create()  # again, as by another process
+def test_each_table_is_partitioned_by_process_name(late: Late) -> None:
+    late.tables.create()
+    late.tables.create()  # again, as by another process
     for name in (SESSIONS, MARKS):
-        found = table(catalog, name)
+        found = late.table(name)
         first = found.spec().fields[0]
         assert found.schema().find_column_name(first.source_id) == "process_name"
-        assert rows(catalog, name) == []
+        assert late.rows(name) == []
 
 
-def test_a_session_that_is_added_again_is_there_once(
-    catalog: PyIcebergCatalog, tables: IcebergLateTables
-) -> None:
+def test_a_session_that_is_added_again_is_there_once(late: Late) -> None:
     second = replace(SESSION, session_id="w2")
-    tables.add_sessions([SESSION])
-    tables.add_sessions([SESSION, second])
-    tables.add_sessions([second])
-    assert ids(catalog) == ["w1", "w2"]
+    late.tables.add_sessions([SESSION])
+    late.tables.add_sessions([SESSION, second])
+    late.tables.add_sessions([second])
+    assert late.ids() == ["w1", "w2"]
 
 
 @pytest.mark.full
 def test_a_process_that_looked_before_another_one_added_adds_nothing(
-    catalog: PyIcebergCatalog, tables: IcebergLateTables, monkeypatch: pytest.MonkeyPatch
+    late: Late, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tables.create()
+    late.tables.create()
     looked = late_tables._added_before
 
     def paused(found: Table) -> frozenset[str]:
         known = looked(found)
         monkeypatch.undo()
-        tables.add_sessions([SESSION])  # the other process, while this one is paused
+        late.tables.add_sessions([SESSION])  # the other process, while this one is paused
         return known
 
     monkeypatch.setattr(late_tables, "_added_before", paused)
     with pytest.raises(Conflict, match=r"vde_meta\.late_sessions"):
-        tables.add_sessions([SESSION])
-    assert ids(catalog) == ["w1"]
+        late.tables.add_sessions([SESSION])
+    assert late.ids() == ["w1"]
 
 
 @pytest.mark.full
-def test_marks_of_a_version_are_replaced_and_those_of_others_stay(
-    catalog: PyIcebergCatalog, tables: IcebergLateTables
-) -> None:
+def test_marks_of_a_version_are_replaced_and_those_of_others_stay(late: Late) -> None:
     other = replace(MARK, version=OTHER.version)
-    tables.set_marks([KEY, OTHER], lambda: [MARK, other])
+    late.tables.set_marks([KEY, OTHER], lambda: [MARK, other])
     moved = replace(MARK, latest_snapshot_id=9, previous_snapshot_id=2**62, session_id="w2")
-    tables.set_marks([KEY], lambda: [moved])
-    assert versions(catalog) == {KEY.version: 9, OTHER.version: 2**62}
-    tables.set_marks([KEY], lambda: [moved])
-    assert len(rows(catalog, MARKS)) == 2
+    late.tables.set_marks([KEY], lambda: [moved])
+    assert late.versions() == {KEY.version: 9, OTHER.version: 2**62}
+    late.tables.set_marks([KEY], lambda: [moved])
+    assert len(late.rows(MARKS)) == 2
+    late.tables.set_marks([KEY], list)
+    assert late.versions() == {OTHER.version: 2**62}, "a mark that is gone is gone from the table"
 
 
-def test_a_mark_that_is_gone_is_gone_from_the_table(
-    catalog: PyIcebergCatalog, tables: IcebergLateTables
-) -> None:
-    tables.set_marks([KEY], list)
-    assert rows(catalog, MARKS) == []
-    tables.set_marks([KEY], lambda: [MARK])
-    tables.set_marks([KEY], list)
-    assert rows(catalog, MARKS) == []
-
-
-def test_an_earlier_mark_never_replaces_a_later_one(
-    catalog: PyIcebergCatalog, tables: IcebergLateTables
-) -> None:
-    tables.create()
+def test_an_earlier_mark_never_replaces_a_later_one(late: Late) -> None:
+    late.tables.create()
 
     def paused() -> list[ListedMark]:
-        tables.set_marks([KEY], lambda: [replace(MARK, latest_snapshot_id=9)])
+        late.tables.set_marks([KEY], lambda: [replace(MARK, latest_snapshot_id=9)])
         return [MARK]
 
     with pytest.raises(Conflict, match=r"vde_meta\.high_watermarks"):
-        tables.set_marks([KEY], paused)
-    assert versions(catalog) == {KEY.version: 9}
+        late.tables.set_marks([KEY], paused)
+    assert late.versions() == {KEY.version: 9}
 
 
-def test_a_table_of_another_program_is_left_alone(
-    catalog: PyIcebergCatalog, tables: IcebergLateTables
-) -> None:
-    catalog.create_namespace("vde_meta")
-    theirs = catalog.create_table(
+def test_a_table_of_another_program_is_left_alone(late: Late) -> None:
+    late.catalog.create_namespace("vde_meta")
+    theirs = late.catalog.create_table(
         ("vde_meta", "late_sessions"), pa.schema([pa.field("n", pa.int64())])
     )
     with pytest.raises(Refused, match="a table of another program") as refused:
-        tables.add_sessions([SESSION])
+        late.tables.add_sessions([SESSION])
     assert "vde.yaml" in str(refused.value)
     assert theirs.refresh().current_snapshot() is None
 
 
 @pytest.mark.full
 def test_old_iceberg_snapshots_go_and_rows_stay(
-    catalog: PyIcebergCatalog, tables: IcebergLateTables, monkeypatch: pytest.MonkeyPatch
+    late: Late, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(late_tables, "KEPT", 3)
     names = [f"w{number}" for number in range(9)]
     for each in names:
-        tables.add_sessions([replace(SESSION, session_id=each)])
-        tables.add_sessions([replace(SESSION, session_id=each)])
-    assert ids(catalog) == names
-    assert len(table(catalog, SESSIONS).metadata.snapshots) <= 6
+        late.tables.add_sessions([replace(SESSION, session_id=each)])
+        late.tables.add_sessions([replace(SESSION, session_id=each)])
+    assert late.ids() == names
+    assert len(late.table(SESSIONS).metadata.snapshots) <= 6

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pytest
 from pyiceberg.types import IntegerType, LongType
 
-from tests.app.memory_world import bound, build
+from tests.app.memory_world import build
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.running import Wanted, plan_run
 from vde_dagster.core.ledger.unit_of_work import AddedBetween, AsOf
-from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.names import TableName
 from vde_dagster.lakehouse.evaluation import input_frame
 
 if TYPE_CHECKING:
@@ -112,29 +112,6 @@ def test_a_column_that_was_dropped_and_added_again_makes_models_stale(lake: Lake
     assert run(lake) == {"daily", "whole"}
     assert shown(lake, "daily") == shown(lake, "whole") == of_source(lake)
     assert [key for *_, key in of_source(lake)] == [None, None, None, "d"]
-
-
-@pytest.mark.full
-def test_columns_that_were_added_renamed_and_widened_are_read_before_anything_is_written(
-    lake: Lake,
-) -> None:
-    create(lake)
-    build(lake.services(), lake.graph({"ev": COLUMNS}, daily=DAILY, whole=WHOLE))
-    with changing(lake) as update:
-        update.add_column("z", IntegerType())
-        update.rename_column("k", "label")
-        update.update_column("id", LongType())
-    columns = {"id": "bigint", "day": "date", "amt": "decimal(10,2)", "label": "string", "z": "int"}
-    texts = {
-        name: text.replace("k AS key", "COALESCE(CAST(z AS STRING), label) AS key")
-        for name, text in {"daily": DAILY, "whole": WHOLE}.items()
-    }
-    build(lake.services(), lake.graph({"ev": columns}, **texts))
-    assert shown(lake, "daily") == shown(lake, "whole") == of_source(lake, "label")
-    assert [key for *_, key in shown(lake, "daily")] == ["a", "b"]
-    types = lake.catalog.table(bound(lake.services()).table(ModelName(lake.schema, "whole")))
-    assert types is not None
-    assert {each.name: each.type for each in types.columns}["id"] == "bigint"
 
 
 def test_fields_inside_are_read_by_what_they_are(lake: Lake) -> None:

@@ -7,10 +7,9 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
-from py4j.clientserver import JavaClient
 
 from vde_dagster.core.model.session_settings import HARMLESS
 from vde_dagster.lakehouse.session import (
@@ -52,23 +51,6 @@ def test_what_is_set_in_a_session_is_what_pyspark_says(spark: SparkSession, valu
         assert found == dict(spark.conf.getAll)
     finally:
         spark.conf.unset("vde.of_this_test")
-
-
-@pytest.mark.spark
-def test_settings_are_asked_for_in_a_handful_of_questions_however_many_there_are(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[str] = []
-    send = JavaClient.send_command
-
-    def noted(client: JavaClient, command: str, *arguments: Any, **named: Any) -> Any:
-        asked.append(command)
-        return send(client, command, *arguments, **named)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(JavaClient, "send_command", noted)
-        found = settings_of(spark)
-    assert len(asked) < 20 < len(found)
 
 
 def test_importing_the_module_loads_no_pyspark() -> None:
@@ -139,25 +121,12 @@ def test_a_users_settings_win_and_lists_are_joined() -> None:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize(
-    "settings, said",
-    [
-        (
-            "conf={'spark.driver.extraJavaOptions': '-Xmx'}",
-            "Error: Not allowed to specify max heap(Xmx)",
-        ),
-        ("conf={'spark.driver.memory': '10'}", "Too small maximum heap"),
-        ("master='foo'", "Master must either be yarn or start with spark, k8s, or local"),
-    ],
-)
-def test_a_jvm_that_ends_at_once_says_why_in_a_sentence(
-    tmp_path: Path, settings: str, said: str
-) -> None:
+def test_a_jvm_that_ends_at_once_says_why_in_a_sentence(tmp_path: Path) -> None:
     code = (
         "from vde_dagster.lakehouse.session import SparkSettings, open_session\n"
         "from vde_dagster.core.errors import SetupError\n"
         "try:\n"
-        f"    open_session(SparkSettings({settings}), ())\n"
+        "    open_session(SparkSettings(conf={'spark.driver.memory': '10'}), ())\n"
         "except SetupError as error:\n"
         "    raise SystemExit(str(error))"
     )
@@ -166,7 +135,7 @@ def test_a_jvm_that_ends_at_once_says_why_in_a_sentence(
     )
     assert done.returncode == 1
     assert "ended before it was ready: " in done.stderr
-    assert said in done.stderr
+    assert "Too small maximum heap" in done.stderr
     assert "See `spark.master` and `spark.conf` in vde.yaml" in done.stderr
     assert len(done.stderr.splitlines()) == 1
 

@@ -17,7 +17,6 @@ from tests.worlds.engine import MemoryEngine
 from tests.worlds.ids import CountingIds
 from tests.worlds.state import memory_state
 from vde_dagster.app.apply.applying import apply_plan
-from vde_dagster.app.apply.running import plan_run
 from vde_dagster.app.binding import Binding, bind_environment
 from vde_dagster.app.inspect.verify import verify
 from vde_dagster.app.plan.planning import plan_environment
@@ -107,11 +106,6 @@ class Side:
             is_empty=plan is not None and plan.is_empty,
         )
 
-    def run(self) -> dict[str, int]:
-        """What a run of production computes, and how many rows each has now."""
-        done = apply_plan(self.services, plan_run(self.services, "prod"), lambda _: None)
-        return {each.key.model.name: each.rows for each in done if not each.reused}
-
     def shown(self, environment: str, name: str) -> tuple[list[str], list[Values]]:
         """The columns and the rows that readers of a view see, as `plain` values."""
         namespace = self.schema if environment == "prod" else f"{self.schema}__{environment}"
@@ -125,10 +119,6 @@ class Side:
         view = self.services.catalog.view(TableName(namespace, name))
         assert view is not None
         return [(each.name, each.type, each.description) for each in view.columns]
-
-    def version(self, environment: str, name: str) -> str:
-        """The version of a model that an environment shows."""
-        return self.binding(environment).key(ModelName(self.schema, name)).version
 
     def recorded(self, environment: str, names: Sequence[str]) -> list[tuple[object, ...]]:
         """The ledger; D-SHAs are numbers by their first appearance, since engines hash alike."""

@@ -24,7 +24,6 @@ from tests.lakehouse.kinds.worlds import (
     ordered,
 )
 from vde_dagster.core.errors import EvaluationFailed
-from vde_dagster.core.ledger.dsha import total
 from vde_dagster.core.model.layout import time_partition
 from vde_dagster.core.model.storage import PartitionField
 from vde_dagster.core.model.writes import OverwriteIntervals, TimeAxisSpec
@@ -175,19 +174,6 @@ def test_exactly_the_interval_is_replaced_in_every_layout(worlds: Worlds, case: 
         assert of_others <= set(after)
         mixed = [found for found in files.values() if any(map(inside, found))]
         assert case.whole is all(all(map(inside, found)) for found in mixed)
-
-
-@pytest.mark.full
-def test_two_intervals_are_replaced_in_one_unit_of_work(worlds: Worlds) -> None:
-    case = Case(name="")
-    table = worlds.table({"id": "bigint", "at": case.type, "region": "string"}, *case.layout)
-    first = rows(case, [0, 1, 2, 3], 0)
-    whole = table.write(first, OverwriteIntervals(intervals=(hours(0, 4),), axis=case.axis))
-    assert total(whole.sums[0].values()) == table.sum_of_all()
-    new = rows(case, [0.5, 1.5, 2.5, 3.5], 10)
-    write = OverwriteIntervals(intervals=(hours(0, 1), hours(3, 4)), axis=case.axis)
-    assert set(table.write(new, write).sums[0]) == {hours(0, 1), hours(3, 4)}
-    assert table.rows() == ordered([first[1], first[2], new[0], new[3]])
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from tests.lakehouse.spark_work import Needed, SparkWork, Watch
 from vde_dagster.app.evaluate.evaluation import evaluate
 from vde_dagster.core.audits.values import Audit, EachRow
 from vde_dagster.core.columns import Column
-from vde_dagster.core.ledger.dsha import MURMUR3_128, XXHASH64X2, RowSum
+from vde_dagster.core.ledger.dsha import RowSum
 from vde_dagster.core.ledger.unit_of_work import AsOf, PlannedWrite, SqlRows, Staged, Staging
 from vde_dagster.core.model.history import History
 from vde_dagster.core.model.storage import PartitionField
@@ -116,7 +116,7 @@ class Case:
         write: The write.
         needed: What it needs.
         unchanged: Whether the table has the rows already.
-        full: Whether another case is like it.
+        full: Whether only the full form tries it.
     """
 
     name: str
@@ -127,7 +127,7 @@ class Case:
     write: Write
     needed: Needed
     unchanged: bool = False
-    full: bool = False
+    full: bool = True
 
 
 FIRST: Final[tuple[Load, ...]] = ()
@@ -149,7 +149,7 @@ and the new ones together, and sorts them into partitions."""
 
 CASES: Final = [
     # The rows are written as they are computed, and their sum is taken on the way.
-    Case(name="FULL", write=ReplaceTable(interval=DAY), needed=Needed(jobs=1, source=1), full=True),
+    Case(name="FULL", write=ReplaceTable(interval=DAY), needed=Needed(jobs=1, source=1)),
     Case(
         name="UNMANAGED", write=AppendRows(interval=DAY), needed=Needed(jobs=1, source=1), full=True
     ),
@@ -166,7 +166,6 @@ CASES: Final = [
         rows=rows(),
         write=in_hours(0, 2),
         needed=Needed(jobs=SORTED, source=1, summed=2, audited=2),
-        full=True,
     ),
     Case(
         name="TIME_RANGE, six hours: no job more",
@@ -206,7 +205,6 @@ CASES: Final = [
         rows=rows(),
         write=ReplacePartitions(interval=DAY),
         needed=Needed(jobs=SORTED, source=1, audited=3),
-        full=True,
     ),
     # The file that was replaced and the new one are read for the change of the sum, and once more
     # by audits: what a commit did to a table is derived from both.
@@ -215,7 +213,7 @@ CASES: Final = [
         by=REGION,
         write=ReplacePartitions(interval=DAY),
         needed=Needed(jobs=SORTED, source=1, summed=2, audited=2),
-        full=True,
+        full=False,  # its rows are read again, for sums and for audits
     ),
     # No row is there that could match, so this is an append; none may share a key.
     Case(
@@ -226,7 +224,6 @@ CASES: Final = [
         rows=rows(),
         write=BY_KEY,
         needed=Needed(jobs=BY_KEYS + SORTED, source=1, audited=3),
-        full=True,
     ),
     # The new rows are computed once, without two of one key, and kept. MERGE looks for their keys
     # in all files, and writes again the one that has some. For audits the keys are looked for.
@@ -237,7 +234,6 @@ CASES: Final = [
         needed=Needed(
             jobs=BY_KEYS + 1 + MERGE, source=1, own=3 + 1, summed=2, audited=3, audit_jobs=3
         ),
-        full=True,
     ),
     # Seed 001, *Merge Filter Expression*: it prevents a full table scan.
     Case(
@@ -260,7 +256,6 @@ CASES: Final = [
                 rows=rows(),
                 write=look(history, 0),
                 needed=Needed(jobs=BY_KEYS + SORTED, source=1),
-                full=True,
             ),
             # Source, open rows and, to close what is missing, the times of closed rows are read by
             # one statement. What was replaced is read for the change of the sum.
@@ -271,7 +266,6 @@ CASES: Final = [
                 rows=rows(r0=5, r1=5),
                 write=look(history, 2),
                 needed=Needed(jobs=BY_KEYS + SORTED, source=1, own=1 + closed, summed=1, audited=2),
-                full=True,
             ),
             # That nothing changed is only known when all is compared.
             Case(
@@ -282,15 +276,10 @@ CASES: Final = [
                 write=look(history, 2),
                 needed=Needed(jobs=BY_KEYS + SORTED, source=1, own=1 + closed, summed=1, audited=1),
                 unchanged=True,
-                full=True,
             ),
         )
     ),
 ]
-
-
-(REREAD,) = (case for case in CASES if case.name == "BY_PARTITION")
-"""It stands for the others in the short gate: its rows are read again, for sums and for audits."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -326,13 +315,12 @@ class Tables:
         assert head is not None
         return AsOf(table=name, iceberg_snapshot_id=head.snapshot_id)
 
-    def staged(self, case: Case, algorithm: str, *, audited: bool) -> tuple[Staged, SparkWork]:
+    def staged(self, case: Case) -> tuple[Staged, SparkWork]:
         """What staging the write of a case gives, and what it does."""
         table, source = self.before(case), self.source(case.rows)
         query = SqlRows(sql="SELECT id, at, region FROM read_here")
         part = PlannedWrite(rows=query, inputs={"read_here": source}, write=case.write)
-        audits = (AUDIT,) if audited else ()
-        staging = replace(table.staging(part), algorithm=algorithm, audits=audits)
+        staging = table.staging(part, audits=(AUDIT,))
         self.watch.add("source", self.folder(source.table))
         self.watch.add("own", self.folder(table.key.table), *case.folders)
         staged: list[Staged] = []
@@ -351,7 +339,6 @@ def tables(spark: SparkSession, spark_lake: SparkLake) -> Iterator[Tables]:
     watch.close()
 
 
-@pytest.mark.full
 @pytest.mark.parametrize(
     "case",
     [
@@ -360,23 +347,11 @@ def tables(spark: SparkSession, spark_lake: SparkLake) -> Iterator[Tables]:
     ],
 )
 def test_what_an_evaluation_runs_and_opens(tables: Tables, case: Case) -> None:
-    staged, did = tables.staged(case, XXHASH64X2, audited=False)
-    assert did == case.needed.work(XXHASH64X2, audited=False)
+    staged, did = tables.staged(case)
+    assert did == case.needed.work()
     if case.unchanged:
         assert staged.iceberg_snapshot_id == tables.before(case).head()
         assert [*staged.sums[0].values()] == [RowSum()]
-
-
-@pytest.mark.parametrize(
-    "case",
-    [
-        pytest.param(case, id=case.name, marks=[] if case is REREAD else [pytest.mark.full])
-        for case in CASES
-    ],
-)
-def test_what_audits_and_another_algorithm_add_to_it(tables: Tables, case: Case) -> None:
-    _, did = tables.staged(case, MURMUR3_128, audited=True)
-    assert did == case.needed.work(MURMUR3_128, audited=True)
 
 
 SOURCE: Final = {"rows": TYPES}

@@ -1,4 +1,6 @@
-"""The life of a model of each kind, event by event: in memory and on Spark with equal results.
+"""The life of a model, event by event: in memory and on Spark with equal results.
+
+Each kind's writes are compared in the other files here.
 
 What readers see is written here for each event; what is recorded, what plans say and which D-SHAs
 are equal is compared between the two worlds.
@@ -39,8 +41,7 @@ class Step:
     ``day`` is up to when it is complete. ``select`` and ``more`` are the model's from then on. What
     then happens is in ``computes``: the rows of the model, or by how many its table grew if it
     builds on its own rows. If it is empty, and there is no error, there was nothing to do after the
-    event. ``table`` is a name of the version that is shown, ``rows`` are what its readers see, by
-    default what they saw before.
+    event. ``rows`` are what readers see, by default what they saw before.
     """
 
     lands: Sequence[Event] = ()
@@ -51,10 +52,8 @@ class Step:
     options: PlanOptions = DEFAULT_OPTIONS
     algorithm: str = ""
     environment: str = "prod"
-    runs: bool = False
     computes: Mapping[str, int] = field(default_factory=dict)
     error: str = ""
-    table: str = "first"
     columns: Sequence[str] = ()
     rows: Sequence[Values] | None = None
 
@@ -199,133 +198,18 @@ APPENDED: Final = Life(
         ),
     ],
 )
-CLOSED: Final = Life(
-    kind="""SCD_TYPE_2_BY_TIME (
-        unique_key id, updated_at_name at, invalidate_hard_deletes true, batch_size 1)""",
-    select="id, at, amount",
-    steps=[
-        Step(
-            lands=[(1, 1, 10, "a"), (2, 2, 20, "b"), (1, 25, 11, "a")],
-            day=1,
-            computes=computes(2),
-            rows=[(1, 1, 10, "1970", None), (2, 2, 20, "1970", None)],
-        ),
-        Step(  # 2 is gone
-            day=2,
-            computes=computes(1),
-            rows=[(1, 1, 10, "1970", 25), (1, 25, 11, 25, None), (2, 2, 20, "1970", 48)],
-        ),
-        Step(  # nothing is there any more
-            day=3,
-            computes=computes(0),
-            rows=[(1, 1, 10, "1970", 25), (1, 25, 11, 25, 72), (2, 2, 20, "1970", 48)],
-        ),
-        Step(
-            lands=[(2, 73, 21, "c")],
-            day=4,
-            select="id, at, amount, label",
-            algorithm=MURMUR3_128,
-            computes=computes(1),
-            columns=["id", "at", "amount", "label", "valid_from", "valid_to"],
-            rows=[
-                (1, 1, 10, None, "1970", 25),
-                (1, 25, 11, None, 25, 72),
-                (2, 2, 20, None, "1970", 48),
-                (2, 73, 21, "c", 73, None),
-            ],
-        ),
-        Step(
-            options=WHOLE,
-            error="RestatementRefused",
-            columns=["id", "at", "amount", "label", "valid_from", "valid_to"],
-        ),
-    ],
-)
-VERSIONS: Final = Life(
-    kind="INCREMENTAL_BY_TIME_RANGE (time_column at)",
-    select="id, at, amount",
-    steps=[
-        Step(lands=[(1, 1, 10, "7")], day=1, computes=computes(1), rows=[(1, 1, 10)]),
-        Step(
-            environment="dev",
-            select="id, at, amount, amount * 2 AS twice",
-            options=FORWARD,
-            columns=["id", "at", "amount"],
-        ),
-        Step(
-            lands=[(2, 25, 20, "x")],
-            day=2,
-            select="id, at, CAST(label AS INT) AS amount",
-            error="EvaluationFailed",
-        ),
-        Step(  # the day before was not published, either: both are of one batch
-            select="id, at, CAST(TRY_CAST(label AS INT) AS INT) AS amount",
-            computes=computes(2),
-            table="second",
-            rows=[(1, 1, 7), (2, 25, None)],
-        ),
-        Step(  # what was stored for the first table comes back to it, with its column
-            select="id, at, amount, amount * 2 AS twice",
-            computes=computes(1),
-            rows=[(1, 1, 10, None), (2, 25, 20, 40)],
-        ),
-        Step(
-            select="id, at, CAST(TRY_CAST(label AS INT) AS INT) AS amount",
-            environment="dev",
-            table="second",
-            rows=[(1, 1, 7), (2, 25, None)],
-        ),
-    ],
-)
-FRESH: Final = Life(
-    kind="MANAGED",
-    where="",
-    select="id, amount",
-    steps=[
-        Step(lands=[(1, 1, 10, "a")], day=1, computes=computes(1), rows=[(1, 10)]),
-        Step(lands=[(2, 25, 20, "b")], day=2),
-        Step(runs=True, computes=computes(2), rows=[(1, 10), (2, 20)]),
-        Step(runs=True),
-        Step(
-            select="id, label",
-            options=FORWARD,
-            columns=["id", "label"],
-            rows=[(1, None), (2, None)],
-        ),
-        Step(
-            lands=[(3, 26, 30, "c")],
-            runs=True,
-            algorithm=MURMUR3_128,
-            computes=computes(3),
-            rows=[(1, "a"), (2, "b"), (3, "c")],
-        ),
-    ],
-)
 LIVES: Final = {
     "by time": BY_TIME,
     "by key": BY_KEY,
     "appended": APPENDED,
-    "closed": CLOSED,
-    "versions": VERSIONS,
-    "managed": FRESH,
 }
 
 
-LONG: Final = tuple(name for name in LIVES if name != "by time")
-"""Lives of which other tests of the short form have each event: on Spark those of the kind itself,
-in memory those of plans."""
-CASES: Final = [
-    pytest.param(life, id=name, marks=[pytest.mark.full] if name in LONG else [])
-    for name, life in LIVES.items()
-]
-
-
 @pytest.mark.full
-@pytest.mark.parametrize("life", CASES)
+@pytest.mark.parametrize("life", LIVES.values(), ids=LIVES)
 def test_a_model_lives_alike_in_memory_and_on_spark(lake: Lake, life: Life) -> None:
     memory, spark = in_memory(lake.schema), on_spark(lake)
     source: list[Event] = []
-    versions: dict[str, str] = {}
     seen: Sequence[Values] = ()
     for number, step in enumerate(life.steps, start=1):
         where = f"event {number}"
@@ -345,9 +229,6 @@ def test_a_model_lives_alike_in_memory_and_on_spark(lake: Lake, life: Life) -> N
         assert rows == ordered(seen), where
         assert columns == (list(step.columns) or columns), where
         assert reported(memory, step) == (shown, *recorded), where
-        version = spark.version(step.environment, "kept")
-        assert versions.setdefault(step.table, version) == version, where
-    assert len(set(versions.values())) == len(versions)
     assert (memory.wrong("prod"), spark.wrong("prod")) == ([], [])
 
 
@@ -377,11 +258,6 @@ def happens(side: Side, step: Step, before: Sequence[Event], landed: Sequence[Ev
 
 def done(side: Side, step: Step, life: Life) -> Done:
     """What somebody has vde do."""
-    if step.runs:
-        calls = len(side.engine.calls)
-        computed = side.run()
-        asked = len(side.engine.calls) > calls
-        return Done(error="", computed=computed, kept=set(), changes=[], asked=asked, is_empty=True)
     text = (
         f"MODEL (name {{s}}.kept, on_destructive_change allow, {life.more} kind {life.kind});\n"
         f"SELECT {life.select} FROM {{s}}.events {life.where}"

@@ -84,16 +84,3 @@ def test_a_table_is_rebuilt_if_others_left_out_how_many_rows_there_are(
     staged = table.publish(table.staging(table.part(NEW, write(kind, 0)), rebuilds=True))
     assert table.rows() == ordered(NEW)
     assert total(staged.sums[0].values()) == table.sum_of_all()
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("case", cases(BUILT, ["by key"]))
-def test_a_load_of_nothing_leaves_even_an_empty_table_at_its_iceberg_snapshot(
-    on_spark: Worlds, case: tuple[str, list[Values]]
-) -> None:
-    kind, _ = case
-    table = made(on_spark, kind)
-    table.write([], write(kind, 0))
-    head = table.head()
-    staged = table.write([], write(kind, 1))
-    assert (table.head(), staged.sums) == (head, ({days(1): RowSum()},))

@@ -173,8 +173,6 @@ class Written:
         yield first, self.partner[opening] - 1
 
 
-_ONE_NAME: Final = frozenset((".", "::", "IS", "AS", "DISTINCT"))
-"""Behind these stands one word, and no operand."""
 _OPENING: Final = frozenset(("(", "[", "CASE"))
 _CLOSING: Final = frozenset((")", "]", "END"))
 _OPERAND: Final = re.compile(r"[\w'\"`()\]]|\.\d")
