@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine
 
     from tests.conftest import SparkLake
-    from tests.lakehouse.catalog_worlds import IcebergWorld, World
+    from tests.lakehouse.catalog_worlds import IcebergWorld, RestWorld, World
     from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog
     from vde_dagster.lakehouse.spark_engine import SparkEngine
 
@@ -59,6 +59,8 @@ COMPILED: Final = {
     "test_own_session.py",
 }
 """Files about how Spark runs queries, and about its settings."""
+MANY_QUERIES: Final = {"test_spark_pairs.py", "test_spark_examples.py"}
+"""Files with hundreds of queries, which Spark plans once."""
 
 
 @pytest.fixture(scope="module", name="spark")
@@ -67,7 +69,8 @@ def _interpreted(spark: SparkSession, request: pytest.FixtureRequest) -> Iterato
     if request.path.name in COMPILED:
         yield spark
         return
-    with interpreted_in_short_form(spark, adaptive=True) as found:
+    adaptive = request.path.name not in MANY_QUERIES
+    with interpreted_in_short_form(spark, adaptive=adaptive) as found:
         yield found
 
 
@@ -235,6 +238,18 @@ def iceberg(tmp_path: Path) -> IcebergWorld:
     found = IcebergWorld(tmp_path)
     found.create(ONE)
     return found
+
+
+@pytest.fixture
+def rest(tmp_path: Path) -> Iterator[RestWorld]:
+    """A catalog behind a server, with a table of somebody's and one of a version."""
+    from tests.lakehouse.catalog_worlds import ONE, TABLE, RestWorld, world_of
+
+    with world_of("rest", tmp_path) as found:
+        assert isinstance(found, RestWorld)
+        for name in (TABLE, ONE):
+            found.create(name)
+        yield found
 
 
 @pytest.fixture(params=["memory", "iceberg"])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,21 +9,13 @@ from pyiceberg.exceptions import ServiceUnavailableError, TooManyRequestsError
 from requests import PreparedRequest, Response, Session
 from requests.adapters import HTTPAdapter
 
-from tests.lakehouse.catalog_worlds import AT, ID, TABLE, RestWorld, fail, world_of
+from tests.lakehouse.catalog_worlds import AT, ID, TABLE, RestWorld, fail
 from tests.worlds.rest_server import Page
 from vde_dagster.core.names import TableName
 from vde_dagster.lakehouse.asked_too_often import wait_where_asked_too_often
 from vde_dagster.ports.catalog import TableText, ViewDefinition
 
 SHOWN = TableName("dev", "a")
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[RestWorld]:
-    with world_of("rest", tmp_path) as found:
-        assert isinstance(found, RestWorld)
-        found.create(TABLE)
-        yield found
 
 
 @pytest.fixture
@@ -36,46 +26,46 @@ def waited(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return found
 
 
-def too_often(world: RestWorld, *, times: int, after: str = "") -> None:
+def too_often(rest: RestWorld, *, times: int, after: str = "") -> None:
     error = Page(429, **({"Retry-After": after} if after else {}))
-    fail(world.server, error, times=times)
+    fail(rest.server, error, times=times)
 
 
 def test_loading_a_table_committing_to_it_and_views_all_wait(
-    world: RestWorld, waited: list[float]
+    rest: RestWorld, waited: list[float]
 ) -> None:
-    too_often(world, times=2)
-    assert world.catalog.table(TABLE) is not None
+    too_often(rest, times=2)
+    assert rest.catalog.table(TABLE) is not None
     assert waited == [0.5, 1]
-    too_often(world, times=2)
-    world.catalog.describe(TABLE, TableText(comment="who"))
+    too_often(rest, times=2)
+    rest.catalog.describe(TABLE, TableText(comment="who"))
     assert waited == [0.5, 1] * 2
-    too_often(world, times=4)
-    world.catalog.swap_views([ViewDefinition(name=SHOWN, target=TABLE, columns=(ID, AT))], [])
+    too_often(rest, times=4)
+    rest.catalog.swap_views([ViewDefinition(name=SHOWN, target=TABLE, columns=(ID, AT))], [])
     assert waited == [*[0.5, 1] * 2, 0.5, 1, 2, 4]
-    world.server.before = lambda _method, _path: None
-    assert world._tables.load_table(("raw", "events")).properties["comment"] == "who"
-    assert world.catalog.view(SHOWN) is not None
+    rest.server.before = lambda _method, _path: None
+    assert rest._tables.load_table(("raw", "events")).properties["comment"] == "who"
+    assert rest.catalog.view(SHOWN) is not None
 
 
 def test_it_waits_as_long_as_the_server_says_half_a_minute_at_most(
-    world: RestWorld, waited: list[float]
+    rest: RestWorld, waited: list[float]
 ) -> None:
     for after in ("3", "3600", "Wed, 21 Oct 2026 07:28:00 GMT"):
-        too_often(world, times=1, after=after)
-        assert world.catalog.table(TABLE) is not None
+        too_often(rest, times=1, after=after)
+        assert rest.catalog.table(TABLE) is not None
     assert waited == [3, 30, 0.5]
 
 
 def test_a_server_that_goes_on_saying_so_is_asked_five_times(
-    world: RestWorld, waited: list[float]
+    rest: RestWorld, waited: list[float]
 ) -> None:
-    too_often(world, times=5)
+    too_often(rest, times=5)
     with pytest.raises(TooManyRequestsError):
-        world.catalog.table(TABLE)
-    too_often(world, times=5)
+        rest.catalog.table(TABLE)
+    too_often(rest, times=5)
     with pytest.raises(ServiceUnavailableError):
-        world.catalog.view(SHOWN)
+        rest.catalog.view(SHOWN)
     assert waited == [0.5, 1, 2, 4] * 2
 
 

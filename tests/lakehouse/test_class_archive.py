@@ -59,16 +59,6 @@ def test_another_java_spark_or_class_path_has_its_own(tmp_path: Path, spark_fold
     assert len(names) == 4
 
 
-def test_only_the_newest_are_kept(tmp_path: Path, spark_folder: Path) -> None:
-    cache = tmp_path / "cache"
-    cache.mkdir()
-    for age, name in enumerate(("new", "older", "oldest")):
-        (cache / f"{name}.jsa").write_bytes(b"x")
-        os.utime(cache / f"{name}.jsa", (1000 - age, 1000 - age))
-    archive_options(cache, JAVA, spark_folder, [])
-    assert [each.name for each in cache.iterdir()] == ["new.jsa"]
-
-
 WRITES_AN_ARCHIVE = """\
 #!/bin/sh
 echo "$*" >>"$0.log"

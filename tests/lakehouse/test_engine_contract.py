@@ -467,7 +467,7 @@ def test_a_users_code_reads_a_table_as_it_was_at_an_iceberg_snapshot(world: Worl
     assert ids_of(then) == [1, 2], "whatever is committed before the rows are fetched"
 
 
-def test_a_users_code_reads_the_rows_of_intervals(world: World) -> None:
+def test_a_users_code_reads_the_rows_of_intervals(world: World, worlds: Worlds) -> None:
     world.write(rows((1, 0), (2, 0.99), (3, 1), (4, 2.5), (5, 3)), into(hours(0, 4)))
     some = TableRows(
         table=world.key.table,
@@ -481,14 +481,11 @@ def test_a_users_code_reads_the_rows_of_intervals(world: World) -> None:
     named = world.engine.read(replace(some, columns=("AT", "ID")))
     assert [each.lower() for each in named.columns] == ["at", "id"]
     assert named.toArrow().to_pylist()[0].keys() == set(named.columns)
-
-
-def test_a_users_code_reads_intervals_of_a_time_that_is_written_as_text(worlds: Worlds) -> None:
-    world = worlds.table({"id": "bigint", "day": "string"})
-    world.write([(1, "20240101"), (2, "20240102")], WHOLE)
+    text = worlds.table({"id": "bigint", "day": "string"})
+    text.write([(1, "20240101"), (2, "20240102")], WHOLE)
     axis = TimeAxisSpec(column="day", type="string", unit=IntervalUnit.DAY, format="%Y%m%d")
-    found = world.engine.read(TableRows(table=world.key.table, axis=axis, intervals=(days(0),)))
-    assert ids_of(found) == [1]
+    found = text.engine.read(TableRows(table=text.key.table, axis=axis, intervals=(days(0),)))
+    assert ids_of(found) == [1], "a time that is written as text"
 
 
 @pytest.mark.full
@@ -643,7 +640,7 @@ def test_parts_that_read_the_table_itself_see_what_the_parts_before_them_wrote(
 
 
 @pytest.mark.full
-def test_a_part_that_follows_is_left_out_once_an_hour_came_out_as_it_was(world: World) -> None:
+def test_a_part_that_follows_is_written_only_while_hours_come_out_otherwise(world: World) -> None:
     first = world.publish(in_order(world, *(counting(world, hour, adds=1) for hour in range(5))))
     held = [total(each.values()) for each in first.sums]
     assert ids(world) == [1, 2, 3, 4, 5]
@@ -658,21 +655,14 @@ def test_a_part_that_follows_is_left_out_once_an_hour_came_out_as_it_was(world: 
     done = world.publish(again)
     assert [bool(each) for each in done.sums] == [True, False, True, False, True]
     assert ids(world) == [1, 2, 3, 4, 13]
-
-
-@pytest.mark.full
-def test_a_part_that_follows_is_written_while_hours_come_out_otherwise(world: World) -> None:
-    first = world.publish(in_order(world, *(counting(world, hour, adds=1) for hour in range(3))))
-    held = [total(each.values()) for each in first.sums]
-    again = in_order(
+    other = in_order(
         world,
         counting(world, 0, adds=5, held=held[0]),
         counting(world, 1, adds=1, held=held[1], follows=True),
         counting(world, 2, adds=1, held=None, follows=True),
     )
-    done = world.publish(again)
-    assert all(done.sums)
-    assert ids(world) == [5, 6, 7]
+    assert all(world.publish(other).sums)
+    assert ids(world) == [4, 5, 6, 7, 13]
 
 
 @pytest.mark.spark

@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.io.pyarrow import PyArrowFileIO
+from pyiceberg.manifest import FileFormat
 
 from vde_dagster.core.time.intervals import Interval
+from vde_dagster.lakehouse.footer_bounds import footer_bounds
 from vde_dagster.lakehouse.row_changes import earliest, latest, row_changes
 
 if TYPE_CHECKING:
@@ -104,3 +109,20 @@ def test_a_row_without_a_time_or_a_file_that_is_gone_leaves_it_unknown(
     for file in tmp_path.rglob("*.parquet"):
         file.unlink()
     assert (latest(table, "at") is None) == (properties == NONE)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array([253_402_300_800_000_005], pa.timestamp("us", tz="UTC")),
+        pa.array([253_402_300_800_000_005], pa.timestamp("us")),
+        pa.array([3_000_000], pa.date32()),
+    ],
+    ids=("timestamp", "timestamp_ntz", "date"),
+)
+def test_a_time_after_the_year_9999_has_no_bounds(values: Any, tmp_path: Path) -> None:
+    field = pa.field("at", values.type, metadata={"PARQUET:field_id": "2"})
+    path = str(tmp_path / "far.parquet")
+    pq.write_table(pa.table([values], schema=pa.schema([field])), path)
+    file: Any = SimpleNamespace(file_format=FileFormat.PARQUET, file_path=path)
+    assert footer_bounds(PyArrowFileIO(), file, 2) is None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyiceberg import types
@@ -61,13 +60,3 @@ def test_what_is_declared_from_the_catalog_agrees_with_it(kind: types.IcebergTyp
     path = Path("external_models.yaml")
     first = refresh("", tables, catalog="lake", path=path).text
     assert refresh(first, tables, catalog="lake", path=path).text == first
-
-
-@pytest.mark.parametrize("name", ODD)
-def test_a_struct_loses_no_field_for_its_name(name: str) -> None:
-    kind = types.StructType(
-        types.NestedField(1, "a", types.IntegerType(), required=False),
-        types.NestedField(2, name, types.IntegerType(), required=False),
-        types.NestedField(3, "z", types.IntegerType(), required=False),
-    )
-    assert iceberg_type(spark_type(kind)) == kind

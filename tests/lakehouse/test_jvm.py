@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
+from itertools import product
 from pathlib import Path
 from typing import Final
 
@@ -122,29 +123,25 @@ ENDS: Final = {
 }
 
 
+MOMENTS: Final = ((launches, 0.0), (starts, 0.0), (starts, 0.3), (starts, 0.6), (starts, 0.9))
+"""What is seen of the start, and the seconds after that."""
+
+
 @pytest.mark.spark
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc lists the processes")
 @pytest.mark.parametrize(
-    "end, moment, seconds",
+    "end, at",
     [
-        pytest.param("Ctrl-C", starts, 0.0),
-        *(
-            pytest.param(end, moment, seconds, marks=pytest.mark.full)
-            for end in ENDS
-            for moment, seconds in (
-                (launches, 0.0),
-                (starts, 0.0),
-                (starts, 0.3),
-                (starts, 0.6),
-                (starts, 0.9),
-            )
-            if (end, moment, seconds) != ("Ctrl-C", starts, 0.0)
-        ),
+        pytest.param(
+            end, at, marks=() if (end, at) == ("Ctrl-C", (starts, 0.0)) else pytest.mark.full
+        )
+        for end, at in product(ENDS, MOMENTS)
     ],
 )
 def test_no_jvm_is_left_by_a_process_that_ends_while_spark_starts(
-    end: str, moment: Callable[[dict[int, str]], bool], seconds: float
+    end: str, at: tuple[Callable[[dict[int, str]], bool], float]
 ) -> None:
+    moment, seconds = at
     write_class_archive()
     with starting() as process:
         found = wait_until(process.pid, moment)

@@ -23,14 +23,6 @@ def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[IcebergWor
         yield found
 
 
-@pytest.fixture
-def rest(tmp_path: Path) -> Iterator[RestWorld]:
-    with world_of("rest", tmp_path) as found:
-        assert isinstance(found, RestWorld)
-        found.create(TABLE)
-        yield found
-
-
 @pytest.mark.full
 def test_a_table_is_loaded_and_one_that_is_not_there_is_said_to_be_none(
     world: IcebergWorld,

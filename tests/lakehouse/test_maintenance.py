@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
@@ -35,31 +35,21 @@ HOUR: Final = timedelta(hours=1)
 SHOWN: Final = TableName("s", "one")
 
 
-@pytest.fixture(params=["memory", "iceberg", "rest", IN_POSTGRES])
-def anywhere(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
-    """For what needs no expiry, of which there is none over REST."""
-    with opened(request, tmp_path, ONE) as found:
-        yield found
+def _of(*kinds: object) -> Callable[..., Iterator[World]]:
+    """A fixture: the table `ONE` in each of these worlds."""
+
+    @pytest.fixture(params=kinds)
+    def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+        with opened(request, tmp_path, ONE) as found:
+            yield found
+
+    return world
 
 
-@pytest.fixture(params=["memory", "iceberg", IN_POSTGRES])
-def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
-    """For all else."""
-    with opened(request, tmp_path, ONE) as found:
-        yield found
-
-
-@pytest.fixture(params=["iceberg", "rest", IN_POSTGRES])
-def on_disk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
-    with opened(request, tmp_path, ONE) as found:
-        yield found
-
-
-@pytest.fixture(params=["iceberg", IN_POSTGRES])
-def iceberg(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
-    """A SQL catalog."""
-    with opened(request, tmp_path, ONE) as found:
-        yield found
+anywhere = _of("memory", "iceberg", "rest", IN_POSTGRES)  # what needs no expiry: REST has none
+world = _of("memory", "iceberg", IN_POSTGRES)
+on_disk = _of("iceberg", "rest", IN_POSTGRES)
+iceberg = _of("iceberg", IN_POSTGRES)  # SQL catalogs
 
 
 @pytest.fixture

@@ -15,14 +15,12 @@ from tests.lakehouse.catalog_worlds import (
     AT,
     ID,
     KEPT,
-    TABLE,
     IcebergWorld,
     KeptIceberg,
     RestWorld,
     World,
     fail,
     opened,
-    world_of,
 )
 from tests.lakehouse.postgres_worlds import IN_POSTGRES
 from tests.worlds.rest_server import Page
@@ -62,15 +60,6 @@ def iceberg(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[IcebergW
 @pytest.fixture(params=["memory", KEPT, "rest", IN_POSTGRES])
 def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
     with opened(request, tmp_path, ONE, TWO, values=ROWS) as found:
-        yield found
-
-
-@pytest.fixture
-def rest(tmp_path: Path) -> Iterator[RestWorld]:
-    """One table behind a server."""
-    with world_of("rest", tmp_path) as found:
-        assert isinstance(found, RestWorld)
-        found.create(ONE)
         yield found
 
 
@@ -267,7 +256,6 @@ def test_r12_over_rest_a_table_of_others_that_cannot_be_read_is_named_with_what_
 ) -> None:
     """Its files may be in the folder of any table, and it may need any table."""
     theirs = TableName("raw", "theirs")
-    rest.create(TABLE)
     found = stored(rest.catalog)
     (rest.create_view if sort == "view" else rest.create)(theirs)
     fail(rest.server, NotDone(status, "not yours"), end=f"{sort}s/theirs")

@@ -436,28 +436,6 @@ def test_who_is_overtaken_after_a_lost_answer_is_told_the_higher_number(world: R
 
 
 @pytest.mark.full
-def test_a_view_that_somebody_replaced_by_hand_is_theirs(world: RestWorld) -> None:
-    world.catalog.swap_views([view()], [])
-    found = world._tables.load_view(("dev", "a")).metadata
-    theirs = found.versions[0].model_dump(mode="json", by_alias=True)
-    theirs["representations"] = [{"type": "sql", "sql": "SELECT 1 AS id", "dialect": "spark"}]
-    request = {
-        "requirements": [],
-        "updates": [
-            {"action": "add-view-version", "view-version": {**theirs, "version-id": 2}},
-            {"action": "set-current-view-version", "view-version-id": -1},
-        ],
-    }
-    status, said = world.server.answer("POST", "/v1/namespaces/dev/views/a", request)
-    assert status == 200, said
-    assert list(world.catalog.taken([NAME])) == [NAME]
-    with pytest.raises(Refused, match="view of somebody else's"):
-        world.catalog.swap_views([moved()], [])
-    world.catalog.swap_views([], [NAME])
-    assert set(world.catalog.present([NAME])) == {NAME}
-
-
-@pytest.mark.full
 def test_names_are_quoted_in_addresses_and_queries(world: RestWorld) -> None:
     names = [TableName("dev", each) for each in ("a b", "a%2Fb", "é{}", "x`y")]
     world.catalog.swap_views([view(name=each) for each in names], [])

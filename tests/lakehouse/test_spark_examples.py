@@ -6,13 +6,11 @@ an example that gives other rows may be called unchanged.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.core.graph.rendered import full, graph_of, instant
-from tests.lakehouse.interpreted import interpreted_in_short_form
 from tests.lakehouse.spark_pairs.both_texts import Result, result_of
 from tests.lakehouse.spark_pairs.claims import shortest
 from tests.lakehouse.spark_pairs.defects import DEFECTS
@@ -38,13 +36,6 @@ TIMES = TimeRange.of(
 )
 RUNS = 3
 """So often a text is run whose rows may be others in each run."""
-
-
-@pytest.fixture(scope="module", name="spark")
-def _interpreted(spark: SparkSession) -> Iterator[SparkSession]:
-    """Hundreds of queries of a few rows: what they mean is alike, compiled or not."""
-    with interpreted_in_short_form(spark) as found:
-        yield found
 
 
 def text_that_runs(query: str) -> str:

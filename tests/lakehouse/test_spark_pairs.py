@@ -14,7 +14,6 @@ import pytest
 from _pytest.mark import ParameterSet
 
 from tests.core.planning.changes import pairs_spark
-from tests.lakehouse.interpreted import interpreted_in_short_form
 from tests.lakehouse.spark_pairs.both_texts import result_of
 from tests.lakehouse.spark_pairs.claims import judged, shortest
 from tests.lakehouse.spark_pairs.defects import DEFECTS
@@ -35,13 +34,6 @@ LEAST_RUN = 0.2
 """The least part of all pairs that is called equal and run."""
 SAMPLE = 20
 """So many of the pairs that are called different are run, too: most of them are."""
-
-
-@pytest.fixture(scope="module", name="spark")
-def _interpreted(spark: SparkSession) -> Iterator[SparkSession]:
-    """Hundreds of queries of a few rows: what they mean is alike, compiled or not."""
-    with interpreted_in_short_form(spark) as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

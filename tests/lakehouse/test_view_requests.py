@@ -11,10 +11,8 @@ from vde_dagster.core.columns import Column
 from vde_dagster.core.names import TableName
 from vde_dagster.lakehouse.view_metadata import TARGET, Selected, new_metadata
 from vde_dagster.lakehouse.view_requests import (
-    creation,
     highest_number,
     is_made_by,
-    replacement,
     shown_by,
     shows_the_same,
 )
@@ -40,61 +38,10 @@ def metadata(target: TableName, *fields: dict[str, Any], comment: str = "") -> d
     return made
 
 
-def body(before: dict[str, Any], wanted: dict[str, Any], number: int = 7) -> dict[str, Any]:
-    identifier = {"namespace": ["dev"], "name": "m"}
-    return replacement(identifier, before, wanted, number=number, request="r1")
-
-
-def actions(request: dict[str, Any]) -> list[str]:
-    return [each["action"] for each in request["updates"]]
-
-
-def test_a_replacement_requires_the_views_uuid_and_makes_its_own_version_the_current_one() -> None:
-    before, wanted = metadata(OLD, ID), metadata(NEW, ID, AT)
-    made = body(before, wanted)
-    assert made["identifier"] == {"namespace": ["dev"], "name": "m"}
-    assert made["requirements"] == [{"type": "assert-view-uuid", "uuid": before["view-uuid"]}]
-    assert actions(made) == [
-        "add-schema",
-        "add-view-version",
-        "set-current-view-version",
-        "set-current-view-version",
-        "set-properties",
-    ]
-    schema, version, added, current, properties = made["updates"]
-    assert added["view-version-id"] == -1, "what this request has added, or it is refused"
-    assert [each["name"] for each in schema["schema"]["fields"]] == ["id", "at"]
-    assert version["view-version"]["version-id"] == current["view-version-id"] == 7
-    assert version["view-version"]["schema-id"] == -1, "the one that is added before it"
-    assert version["view-version"]["default-namespace"] == ["dev"]
-    (text,) = version["view-version"]["representations"]
-    assert text["sql"] == "SELECT `id`, `at` FROM `lake`.`vde__s`.`m__2`"
-    assert properties["updates"][TARGET] == "vde__s.m__2"
-
-
 def test_a_version_says_itself_what_it_shows_where_the_properties_are_anothers() -> None:
     made = metadata(OLD, ID)
     made["properties"][TARGET] = str(NEW)
     assert shown_by(made, "lake") == OLD
-
-
-def test_a_view_has_the_number_of_the_swap_that_created_it_until_a_higher_one_replaces_it() -> None:
-    made = metadata(OLD, ID)
-    made["properties"] = creation("m", made, number=7)["properties"]
-    assert highest_number(made) == 7
-    made["versions"].append({**made["versions"][0], "version-id": 15})
-    assert highest_number(made) == 15
-
-
-def test_a_version_is_a_requests_own_by_its_number_or_by_the_request_that_it_names() -> None:
-    before, wanted = metadata(OLD, ID), metadata(NEW, ID)
-    made = body(before, wanted, 7)
-    version = next(e for e in made["updates"] if e["action"] == "add-view-version")["view-version"]
-    found = {**before, "versions": [version], "current-version-id": 7}
-    assert is_made_by(found, 7, "another")
-    assert is_made_by(found, 8, "r1")
-    assert not is_made_by(found, 8, "another")
-    assert not is_made_by(before, 7, "r1")
 
 
 def test_what_a_view_of_ours_shows_is_known_although_the_summary_is_lost() -> None:

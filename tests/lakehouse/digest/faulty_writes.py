@@ -12,7 +12,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 from pyspark import TaskContext
 
-from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.ledger.dsha import RowSum, total
 from vde_dagster.core.ledger.unit_of_work import PlannedWrite, PythonRows, Staged, Staging
 from vde_dagster.core.model.snapshot import VersionKey
@@ -127,19 +126,15 @@ def shuffled_first(spark: SparkSession, folder: Path) -> DataFrame:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """What a model returns, how its table is laid out, and whether its first evaluation fails."""
+    """What a model returns, and how its table is laid out."""
 
     model: Model
     storage: Storage = field(default_factory=Storage)
-    fails: bool = False
 
 
 # Rows of such a table are shuffled after they were observed, and written by another stage.
 SHUFFLED: Final = Storage(partitioned_by=(PartitionField(column="p"),))
-ORDERED: Final = Storage(clustered_by=("t",), properties=(("write.distribution-mode", "range"),))
 FAULTS: Final[dict[str, Fault]] = {
-    "none": Fault(model=lambda spark, _: frame(spark)),
-    "task": Fault(model=lambda spark, _: changed(frame(spark), failing(2))),
     "task, shuffled": Fault(
         model=lambda spark, _: changed(frame(spark), failing(2)), storage=SHUFFLED
     ),
@@ -149,9 +144,6 @@ FAULTS: Final[dict[str, Fault]] = {
         model=lambda spark, folder: changed(frame(spark), losing(folder, PARTITIONS - 1)),
         storage=SHUFFLED,
     ),
-    "range": Fault(model=lambda spark, _: frame(spark), storage=ORDERED),
-    "action": Fault(model=lambda spark, _: changed(frame(spark), failing(99)), fails=True),
-    "copy": Fault(model=lambda spark, _: changed(frame(spark), waiting())),
     "copy, shuffled": Fault(
         model=lambda spark, _: changed(frame(spark), waiting()), storage=SHUFFLED
     ),
@@ -185,18 +177,6 @@ def staging(number: int, name: str, folder: Path) -> Staging:
         parts=(PlannedWrite(rows=rows, inputs={}, write=ReplaceTable(interval=WHOLE)),),
         storage=FAULTS[name].storage,
     )
-
-
-def staged(engine: SparkEngine, unit: Staging, fault: Fault) -> tuple[Staged, str]:
-    """Stage a unit of work; where its action fails, then once more without what it fails by."""
-    if not fault.fails:
-        return engine.stage(unit), ""
-    try:
-        engine.stage(unit)
-    except EvaluationFailed as failed:
-        sound = replace(unit, parts=staging(0, "none", Path()).parts)
-        return engine.stage(sound), str(failed)
-    raise AssertionError("the action does not fail")
 
 
 def stored(engine: SparkEngine, unit: Staging, found: Staged) -> RowSum:
@@ -279,10 +259,9 @@ def main(folder: Path, master: str, names: Sequence[str]) -> None:
     for number, name in enumerate(names):
         spark.sparkContext.setJobGroup(name, name)
         unit = staging(number, name, folder)
-        found, error = staged(engine, unit, FAULTS[name])
+        found = engine.stage(unit)
         spark.sparkContext.setJobGroup("", "")
         answers[name] = {
-            "error": error,
             "recorded": reported(total(found.sums[0].values())),
             "stored": reported(stored(engine, unit, found)),
         }

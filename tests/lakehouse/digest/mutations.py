@@ -18,7 +18,6 @@ from tests.lakehouse.digest.rows import (
     Type,
     field,
     meaning,
-    nothing,
     value,
 )
 
@@ -28,14 +27,6 @@ def other(of: Type, found: object, rng: Random) -> object:
     while True:
         near = found is not None and rng.random() < 0.8
         changed = _near(of, found, rng) if near else value(of, rng)
-        if meaning(of, changed) != meaning(of, found):
-            return changed
-
-
-def null_elsewhere(of: Type, found: object, rng: Random) -> object:
-    """A value of a type with parts with one NULL more, or less, or in another place."""
-    while True:
-        changed = _with_null(of, found, rng)
         if meaning(of, changed) != meaning(of, found):
             return changed
 
@@ -112,31 +103,3 @@ def _changed_entries(of: Map, found: list[tuple[object, object]], rng: Random) -
             keys, items = [*keys, new[0]], [*items, new[1]]
     entries = zip(keys, items, strict=True)
     return list({meaning(of.key, key): (key, item) for key, item in entries}.values())
-
-
-def _with_null(of: Type, found: object, rng: Random) -> object:
-    match of, found:
-        case Array(), list():
-            return _changed_list(
-                found, lambda: None, lambda each: _null_or(of.element, each, rng), rng
-            )
-        case Struct(), tuple():
-            at = rng.randrange(len(found))
-            return (*found[:at], _null_or(of.fields[at], found[at], rng), *found[at + 1 :])
-        case Map(), list():
-            at = rng.randint(0, len(found))
-            entries = [
-                (key, _null_or(of.item, item, rng) if number == at else item)
-                for number, (key, item) in enumerate(found)
-            ]
-            return entries if at < len(found) else [*found, (value(of.key, rng), None)]
-        case _:
-            raise AssertionError(f"{of.ddl} has no parts")
-
-
-def _null_or(of: Type, found: object, rng: Random) -> object:
-    """NULL instead of a value or a value instead of NULL, here or further inside."""
-    if found is None:
-        return nothing(of)
-    inside = isinstance(of, Array | Map | Struct) and rng.random() < 0.5
-    return _with_null(of, found, rng) if inside else None

@@ -276,26 +276,6 @@ def test_no_rows_have_the_empty_sum(spark: SparkSession) -> None:
     assert row_sums(nothing, XXHASH64X2, F.col("a")) == {}
 
 
-def test_an_algorithm_that_is_none_is_refused(spark: SparkSession) -> None:
-    with pytest.raises(ValueError, match="md5"):
-        row_sums(spark.range(1), "md5")
-
-
-@pytest.mark.full
-def test_instants_do_not_depend_on_the_sessions_zone(spark: SparkSession) -> None:
-    frame = spark.sql(
-        "SELECT timestamp_seconds(1357000000) t, array(timestamp_seconds(5)) a, "
-        "TIMESTAMP_NTZ'2013-01-01 00:00:00' n, "
-        "to_variant_object(array(timestamp_seconds(9))) v"
-    )
-    utc = row_sums(frame, XXHASH64X2)
-    spark.conf.set("spark.sql.session.timeZone", "America/New_York")
-    try:
-        assert row_sums(frame, XXHASH64X2) == utc
-    finally:
-        spark.conf.set("spark.sql.session.timeZone", "UTC")
-
-
 @pytest.mark.full
 def test_more_columns_than_a_word_has_flags_are_distinguished(spark: SparkSession) -> None:
     # Column 0 and column 62 have the same bit, each in its own word.

@@ -141,23 +141,12 @@ CASES: Final = {
         stateful="overwrites 1, 4",
         full=False,
     ),
-    "two appends to one hour with a compaction between": Case(
-        does=[insert(2.5), COMPACT, insert(2.7)],
-        stateless="adds to 2",
-        stateful="overwrites 2",
-    ),
     "a compaction": Case(does=[COMPACT], stateless="moves the mark", stateful="moves the mark"),
     "a compaction of position deletes": Case(
         before=[BY_ROW, *(f"DELETE FROM SOURCE WHERE id = {ROW + n}" for n in (0, 2))],
         does=[COMPACT_DELETES],
         stateless="moves the mark",
         stateful="moves the mark",
-    ),
-    "an append to a source without partitions": Case(
-        does=[insert(2.5)],
-        stateless="adds to 2",
-        stateful="overwrites 2",
-        partitioned=False,
     ),
     "other partitions, and appends to the old and to the new ones": Case(
         does=[
@@ -172,11 +161,6 @@ CASES: Final = {
         does=[f"UPDATE SOURCE SET amount = 100 WHERE id = {ROW}"],
         stateless="overwrites 0-5",
         stateful="overwrites 3",
-    ),
-    "an update by position deletes": Case(
-        does=[BY_ROW, f"UPDATE SOURCE SET amount = 100 WHERE id = {ROW}"],
-        stateless="overwrites 0-5",
-        stateful="overwrites 0-5",
     ),
     "a row deleted by its position": Case(
         does=[BY_ROW, f"DELETE FROM SOURCE WHERE id = {ROW}"],
