@@ -7,7 +7,7 @@ import pytest
 from tests.app.catch_up.lifecycle import CANCELS, MODELS, SIGNUPS, span
 from tests.app.catch_up.test_sessions import NAME, TWICE, amounts, project
 from tests.app.catch_up.test_stateful import late_data_comes, loaded_to_hour_five
-from tests.app.memory_world import MemoryWorld, bound, build, there
+from tests.app.memory_world import MemoryWorld, bound, build
 from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.inspect.late_report import explain_next, explain_session, past_sessions
 from vde_dagster.app.services import Services
@@ -21,7 +21,8 @@ from vde_dagster.core.names import TableName
 
 def decided_again(services: Services, work: UnitOfWork) -> Decision:
     """The decision of a session, made again from what is stored of it."""
-    asked = there(services.state.question(work.intent.work_id))
+    asked = services.state.question(work.intent.work_id)
+    assert isinstance(asked, StatelessQuestion | StatefulQuestion)
     return decide(asked)
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import partial
 
 import pytest
-from vde_dagster.app.inspect.history import history
 
 from tests.app.clean_up.between import Between
 from tests.app.memory_world import MemoryWorld, bound, graph_of
 from tests.app.shop_world import AMOUNTS, EDITED, TENFOLD, done, shop_in_production
+from vde_dagster.app.inspect.environment_diff import history
 from vde_dagster.app.leases import leased
 from vde_dagster.app.promote.promotion import remove_environment
 from vde_dagster.app.promote.taking import plan_promotion, plan_rollback

@@ -26,7 +26,7 @@ from tests.kinds.sentences.projects import (
 )
 from vde_dagster.core.errors import ProjectInvalid
 from vde_dagster.core.names import ModelName, TableName
-from vde_dagster.core.planning.restatement import restate
+from vde_dagster.core.planning.restatement import restate_all
 from vde_dagster.core.time.intervals import Interval
 from vde_dagster.core.time.schedule import batches, missing
 
@@ -265,13 +265,8 @@ def test_batches_that_build_on_each_other_are_no_option() -> None:
 )
 def test_what_builds_on_its_own_rows_is_restated_whole(keyword: str) -> None:
     name, loaded = ModelName("demo", "x"), span("2024-01-01", "2024-03-01")
-    found = restate(
-        graph_of(text_of(keyword)),
-        name,
-        span("2024-02-01", "2024-02-02"),
-        {name: [loaded]},
-        whole=lambda model: model.kind.restates_whole,
-    )
+    asked = span("2024-02-01", "2024-02-02")
+    found = restate_all(graph_of(text_of(keyword)), [name], asked, {name: [loaded]})
     assert found.ranges == {name: (loaded,)}
 
 
