@@ -24,10 +24,9 @@ from tests.state.test_listing_contract import STATELESS
 from tests.state.test_state_contract import AUDITS
 from vde_dagster.core.clean_up.references import Times
 from vde_dagster.core.ledger.dsha import RowSum
-from vde_dagster.core.ledger.entries import EntryStatus, LedgerChange, LedgerOperation
+from vde_dagster.core.ledger.entries import EntryStatus, LedgerChange, LedgerOperation, Trace
 from vde_dagster.core.ledger.late.pending import Pending, PendingReason
 from vde_dagster.core.ledger.staleness import LastLook, SeenInput
-from vde_dagster.core.ledger.traces import Trace
 from vde_dagster.core.model.snapshot import DecidedBy, ModelSnapshot, Revision
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.pauses import Pause
