@@ -7,7 +7,7 @@ import pytest
 from tests.simulator.simulation import tell
 from tests.simulator.steps import history
 
-SHORT, LONG = range(4), range(4, 60)
+SHORT, LONG = range(60), range(60, 160)
 
 
 @pytest.mark.parametrize(
