@@ -276,7 +276,7 @@ def _written(
         try:
             form = _without_none(key, value)
             written.append((key, written_value(key, form, path=where.path, line=where.line)))
-        except (TypeError, SqlglotError) as error:
+        except (TypeError, ValueError, SqlglotError) as error:
             message = f"the argument {key!r} cannot be used: {error}"
             problems.add(where, message, "Give texts, numbers, lists or mappings.")
     return written

@@ -211,9 +211,6 @@ def read_options(items: Iterable[Value], problems: Problems) -> list[tuple[str, 
     return pairs
 
 
-_MOST_BITS: Final = 1024  # far more than any column can have; Python refuses to write huge ones
-
-
 def written_value(key: str, value: object, *, path: Path, line: int) -> Value:
     """A Python object as the value of a property, at a line of a file.
 
@@ -222,28 +219,22 @@ def written_value(key: str, value: object, *, path: Path, line: int) -> Value:
 
     Raises:
         TypeError: The object has no such form.
+        ValueError: A number in it is too large, or a text has half a character.
     """
     form = _item(value) if isinstance(value, tuple) else _form(value)
-    try:
-        form.encode()
-    except UnicodeEncodeError:
-        raise TypeError("a text in it has a surrogate, which is half a character") from None
+    form.encode()
     text = "\n" * (line - 1) + f"{key} {form}"
     return Value(tokens=tuple(Dialect.get_or_raise("").tokenize(text)), text=text, path=path)
 
 
-def _form(value: object) -> str:  # noqa: PLR0911 - one line for each form
+def _form(value: object) -> str:
     match value:
         case bool():
             return "true" if value else "false"
-        case int() if value.bit_length() <= _MOST_BITS:
-            return repr(value)
-        case int():
-            raise TypeError(f"a number of {value.bit_length()} bits is too large")
-        case float() if math.isfinite(value):
-            return repr(value)
-        case float():
+        case float() if not math.isfinite(value):
             raise TypeError(f"{value} is no finite number")
+        case int() | float():
+            return repr(value)
         case str():
             return "'" + value.replace("'", "''") + "'"
         case date():  # an instant, too
@@ -258,9 +249,7 @@ def _form(value: object) -> str:  # noqa: PLR0911 - one line for each form
 
 def _pair(key: object, value: object) -> str:
     if not isinstance(key, str):
-        small = isinstance(key, int) and key.bit_length() <= _MOST_BITS
-        shown = repr(key) if small else f"a {type(key).__name__}"
-        raise TypeError(f"{shown} is no name of an option")
+        raise TypeError(f"{key!r} is no name of an option")
     return _word(key) if value is None else f"{_word(key)} {_form(value)}"
 
 

@@ -102,7 +102,7 @@ def _edit(text: str, entry: DeclaredSource, table: SourceTable) -> _Edit | None:
         return None  # an alias: its text is somewhere else
     if isinstance(node, yaml.CollectionNode) and node.value and not node.flow_style:
         return _lines_replaced(text, node, after=key.end_mark.index, table=table)
-    if isinstance(node, yaml.CollectionNode) or entry.node.flow_style:
+    if isinstance(node, yaml.CollectionNode):
         gap = "" if start > key.end_mark.index + 1 else " "
         return _Edit(start=start, end=end, text=gap + _flow(table))
     lines = _lines(table, indent=key.start_mark.column + 2, newline=_newline(text))
@@ -110,9 +110,6 @@ def _edit(text: str, entry: DeclaredSource, table: SourceTable) -> _Edit | None:
 
 
 def _columns_inserted(text: str, entry: DeclaredSource, table: SourceTable) -> _Edit:
-    if entry.node.flow_style:
-        closing = entry.node.end_mark.index - 1
-        return _Edit(start=closing, end=closing, text=f", columns: {_flow(table)}")
     newline = _newline(text)
     column = entry.node.start_mark.column
     at = _line_end(text, entry.name_node.end_mark.index)
@@ -162,13 +159,6 @@ def _additions(
     if not tables:
         return []
     newline = _newline(text)
-    if root is not None and root.flow_style:
-        items = [_flow_entry(name, table) for name, table in tables.items()]
-        if not root.value:
-            lines = newline.join(f"- {each}" for each in items)
-            return [_Edit(start=root.start_mark.index, end=root.end_mark.index, text=lines)]
-        closing = root.end_mark.index - 1
-        return [_Edit(start=closing, end=closing, text=f", {', '.join(items)}")]
     indent = root.start_mark.column if root is not None else 0
     entries = [
         _entry(name, table, indent=indent, newline=newline) for name, table in tables.items()
@@ -189,10 +179,6 @@ def _entry(name: ModelName, table: SourceTable, *, indent: int, newline: str) ->
     return "".join(line + newline for line in lines) + _lines(
         table, indent=indent + 4, newline=newline
     )
-
-
-def _flow_entry(name: ModelName, table: SourceTable) -> str:
-    return f"{{name: {_scalar(str(name))}, columns: {_flow(table)}}}"
 
 
 def _flow(table: SourceTable) -> str:
@@ -263,7 +249,7 @@ def _check(
     if wrong:
         raise Refused(
             f"{path} is written in a way that cannot be edited line by line (with anchors, an "
-            "explicit end, or one name twice); nothing was written",
+            "explicit end, in brackets, or one name twice); nothing was written",
             advice=f"Write the columns of {', '.join(map(str, sorted(wrong)))} by hand, or "
             "plainly.",
         )
