@@ -1,4 +1,7 @@
-"""The audits that a model calls: built-in ones are checked, the project's are read for it."""
+"""The audits and signals that a model calls, and the model with all that they use.
+
+Built-in audits are checked, the project's are read for the model.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from vde_dagster.core.audits.binding import is_blocking, wrong_calls
 from vde_dagster.core.audits.builtins import BLOCKING, BUILTINS, base_name
 from vde_dagster.core.audits.values import THIS_MODEL
 from vde_dagster.core.errors import Place, Problem
-from vde_dagster.core.model.model import AuthorsText, Call, OwnAudit
+from vde_dagster.core.model.model import AuthorsText, Body, Call, Model, OwnAudit
 from vde_dagster.core.names import DEFAULT_SCHEMA, ModelName
 from vde_dagster.core.sql.errors import SQL_ERRORS, first_line
 from vde_dagster.core.sql.macros import TIME_MACROS
@@ -29,7 +32,7 @@ from vde_dagster.project.macros.files import UserMacro, load_user_macros
 from vde_dagster.project.macros.language import MacroScope, read_statements
 from vde_dagster.project.macros.values import with_written
 from vde_dagster.project.problems import Problems, suggestion
-from vde_dagster.project.properties.model_properties import Properties
+from vde_dagster.project.properties.model_properties import Properties, build_model
 from vde_dagster.project.settings import Settings
 
 _MACRO: Final = re.compile(r"@\s*\{?\s*(\w+)\s*(\()?")
@@ -37,8 +40,47 @@ _DEFINED: Final = re.compile(r"@\s*def\s*\(\s*(\w+)", re.IGNORECASE)
 _CAN_HAVE_ALIAS: Final = (exp.From, exp.Join, exp.Delete, exp.Update, exp.Merge)
 
 
+def model_with_calls(
+    properties: Properties,
+    settings: Settings,
+    functions: Mapping[str, UserMacro | Problem] | None,
+    body: Body,
+    parents: Collection[ModelName] | None,
+    *,
+    used: tuple[Collection[str], Collection[str]],
+    problems: Problems,
+    beside: Audits | None = None,
+) -> Model | None:
+    """The model of a body, with its own audits; None if there is no body.
+
+    Args:
+        properties: The model's.
+        settings: The project's, with its audits.
+        functions: The project's macros; those that are attached to the source where None.
+        body: None if it has problems.
+        parents: What the model reads; None if that is not known, since its query has problems.
+        used: The variables and files of the project that the body uses.
+        problems: Takes what is wrong: unknown signals and audits, wrong arguments, and queries.
+        beside: The audits of the model's own file.
+
+    Raises:
+        RecursionError: A query is nested too deeply.
+    """
+    model = properties.model
+    place = properties.places.get("signals", model.place)
+    gates = settings.signal_files(model.signals, place, problems)
+    called = _called_audits(
+        properties, settings, functions, parents, problems=problems, beside=beside
+    )
+    if body is None:
+        return None
+    variables, files = used
+    kept = settings.used({*variables, *called.used_variables}, {*files, *gates, *called.used_files})
+    return build_model(kept, properties, body, parents or (), own_audits=called.own)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CalledAudits:
+class _CalledAudits:
     """The declared audits that a model calls, and the project's variables and files they use."""
 
     own: tuple[OwnAudit, ...] = ()
@@ -46,30 +88,15 @@ class CalledAudits:
     used_files: frozenset[str] = frozenset()
 
 
-def called_audits(
+def _called_audits(
     properties: Properties,
     settings: Settings,
     functions: Mapping[str, UserMacro | Problem] | None,
     parents: Collection[ModelName] | None,
     *,
-    place: Place,
     problems: Problems,
-    beside: Audits | None = None,
-) -> CalledAudits:
-    """The audits that a model's properties call.
-
-    Args:
-        properties: The model's.
-        settings: The project's, with its audits.
-        functions: The project's macros; those that are attached to the source where None.
-        parents: What the model reads; None if that is not known, since its query has problems.
-        place: Of the model.
-        problems: Takes what is wrong: unknown audits, wrong arguments, and queries.
-        beside: The audits of the model's own file.
-
-    Raises:
-        RecursionError: A query is nested too deeply.
-    """
+    beside: Audits | None,
+) -> _CalledAudits:
     model, audits = properties.model, settings.known_audits(problems)
     if beside is not None:
         inner = len(audits.problems)
@@ -77,22 +104,22 @@ def called_audits(
         problems.found += audits.problems[inner:]
         _warn_of_unused(beside, model.audits, problems)
     if not model.audits:
-        return CalledAudits()
+        return _CalledAudits()
     if functions is None:  # what is wrong with a file is reported at the file
         functions, _ = load_user_macros(settings.source.attachments)
     if model.kind.is_inlined:
         message = f"a model of kind {model.kind.keyword} stores no rows, so its audits do not run"
         advice = "Audit the models that read it, or let it be FULL."
-        problems.warn(properties.places.get("audits", place), message, advice)
+        problems.warn(properties.places.get("audits", model.place), message, advice)
     reader = _Reader(
         scope=MacroScope(variables=settings.variables, functions=functions),
         parents=parents,
         catalog=settings.defaults.catalog,
         problems=problems,
     )
-    called: list[CalledAudits] = []
+    called: list[_CalledAudits] = []
     for call in model.audits:
-        name, where = base_name(call.name), call.place or place
+        name, where = base_name(call.name), call.place or model.place
         definition = audits.definitions.get(name)
         if name in BUILTINS:
             for each in wrong_calls(call):
@@ -103,7 +130,7 @@ def called_audits(
             known = [*sorted(audits.definitions), *sorted(BUILTINS)]
             message = f"the audit {name} is neither built in nor declared in {FOLDER}"
             problems.add(where, message, suggestion(name, known))
-    return CalledAudits(
+    return _CalledAudits(
         own=tuple(own for each in called for own in each.own),
         used_variables=frozenset().union(*(each.used_variables for each in called)),
         used_files=frozenset().union(*(each.used_files for each in called)),
@@ -120,14 +147,14 @@ def _warn_of_unused(beside: Audits, calls: Collection[Call], problems: Problems)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Reader:
-    """Reads the queries of a model's own audits; see `called_audits`."""
+    """Reads the queries of a model's own audits; see `model_with_calls`."""
 
     scope: MacroScope
     parents: Collection[ModelName] | None
     catalog: str
     problems: Problems
 
-    def called(self, definition: Definition, call: Call, where: Place) -> CalledAudits:
+    def called(self, definition: Definition, call: Call, where: Place) -> _CalledAudits:
         """One call of an audit; none (and problems) if anything is wrong."""
         texts, before = dict(call.written), len(self.problems.found)
         given = {
@@ -139,7 +166,7 @@ class _Reader:
         values.pop(BLOCKING, None)
         self._check_arguments(definition, set(values), where)
         if len(self.problems.found) > before:
-            return CalledAudits()
+            return _CalledAudits()
         values[THIS_MODEL] = exp.column(THIS_MODEL)
         read = read_statements(
             definition.text,
@@ -149,10 +176,10 @@ class _Reader:
             problems=self.problems,
         )
         if read is None or len(self.problems.found) > before:
-            return CalledAudits()
+            return _CalledAudits()
         query = self._query(read.expressions, definition, where)
         if query is None:
-            return CalledAudits()
+            return _CalledAudits()
         own = OwnAudit(
             call=call,
             query=query,
@@ -161,7 +188,7 @@ class _Reader:
             place=definition.query_place,
         )
         path = definition.place.path.as_posix()
-        return CalledAudits(
+        return _CalledAudits(
             own=(own,),
             used_variables=read.used_variables - set(values),
             used_files=read.used_files.union({path} if path.startswith(FOLDER) else ()),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import posixpath
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path, PurePath
 
@@ -26,7 +26,7 @@ from vde_dagster.core.sql.table_names import (
     temporary_names,
 )
 from vde_dagster.core.time.intervals import EPOCH
-from vde_dagster.project.audit_calls import called_audits
+from vde_dagster.project.audit_calls import model_with_calls
 from vde_dagster.project.audits import Audits, split_audits
 from vde_dagster.project.defaults import Defaults
 from vde_dagster.project.macros.files import UserMacro, load_user_macros
@@ -35,7 +35,7 @@ from vde_dagster.project.model_checks import check_query
 from vde_dagster.project.problems import Problems
 from vde_dagster.project.properties.kind_options import read_kind
 from vde_dagster.project.properties.model_block import Block, block_starts, read_block
-from vde_dagster.project.properties.model_properties import Properties, build_model, read_properties
+from vde_dagster.project.properties.model_properties import Properties, read_properties
 from vde_dagster.project.python_models import read_python_model
 from vde_dagster.project.settings import Settings
 from vde_dagster.project.signals import Signals
@@ -176,7 +176,6 @@ def _sql_model(
     problems: Problems,
 ) -> Model | None:
     source = settings.source
-    header = block.place if block else Place(path=source.path)
     place = Place(path=source.path, line=block.query_line if block else 1)
     text = "\n" * (place.line - 1) + (source.text[block.query_offset :] if block else source.text)
     text, beside = split_audits(text, path=source.path, dialect=settings.defaults.dialect)
@@ -197,18 +196,10 @@ def _sql_model(
         check_query(body, properties, place, problems)
         named = _parents(body.expression, place, problems)
         parents = {*named, *defined_tables(body.before), *properties.depends_on}
-    gates = _signal_files(settings, properties, header, problems)
-    called = called_audits(
-        properties, settings, functions, parents, place=header, problems=problems, beside=beside
+    used = (read.used_variables, read.used_files) if read is not None else ((), ())
+    return model_with_calls(
+        properties, settings, functions, body, parents, used=used, problems=problems, beside=beside
     )
-    if read is None or body is None or parents is None:
-        return None
-    kept = settings.used(
-        {*read.used_variables, *called.used_variables},
-        {*read.used_files, *gates, *called.used_files},
-    )
-    upstream = tuple(sorted(parents))
-    return build_model(kept, properties, body, upstream, own_audits=called.own)
 
 
 def _first_model(text: str, path: Path, dialect: str, problems: Problems) -> str:
@@ -219,13 +210,6 @@ def _first_model(text: str, path: Path, dialect: str, problems: Problems) -> str
     place = Place(path=path, line=text.count("\n", 0, starts[0]) + 1)
     problems.add(place, "the file has another MODEL block", "Give each model a file of its own.")
     return text[: starts[0]]
-
-
-def _signal_files(
-    settings: Settings, properties: Properties, header: Place, problems: Problems
-) -> Collection[str]:
-    place = properties.places.get("signals", header)
-    return settings.signal_files(properties.model.signals, place, problems)
 
 
 def _body(
@@ -269,28 +253,23 @@ def _seed(
     problems: Problems,
 ) -> Model | None:
     assert isinstance(properties.model.kind, Seed), "the model is a seed"
-    text = settings.source.attachments.get(properties.model.kind.path)
-    gates = _signal_files(settings, properties, place, problems)
-    called = called_audits(properties, settings, functions, (), place=place, problems=problems)
+    written = properties.model.kind.path
+    text = settings.source.attachments.get(written)
     if text is None:
-        problems.add(
-            place,
-            f"the seed's file {properties.model.kind.path!r} is no file inside this project",
-            "Write its path relative to the model's file. A file outside of the project, also "
-            "behind a symbolic link, has to be copied into it.",
-        )
-        return None
-    file = Path(
-        posixpath.normpath((settings.source.path.parent / properties.model.kind.path).as_posix())
-    )
-    for finding in seed_findings(text, properties.model.columns):
-        declared = properties.places.get("columns", place)
-        where = declared if finding.line is None else Place(path=file, line=finding.line)
-        problems.add(where, f"the seed {properties.model.name}: {finding.message}", finding.advice)
-    kept = settings.used(
-        called.used_variables, {properties.model.kind.path, *gates, *called.used_files}
-    )
-    return build_model(kept, properties, SeedRows(text=text), (), own_audits=called.own)
+        message = f"the seed's file {written!r} is no file inside this project"
+        advice = "Write its path relative to the model's file. A file outside of the project, also "
+        advice += "behind a symbolic link, has to be copied into it."
+        problems.add(place, message, advice)
+    else:
+        file = Path(posixpath.normpath((settings.source.path.parent / written).as_posix()))
+        for finding in seed_findings(text, properties.model.columns):
+            declared = properties.places.get("columns", place)
+            where = declared if finding.line is None else Place(path=file, line=finding.line)
+            message = f"the seed {properties.model.name}: {finding.message}"
+            problems.add(where, message, finding.advice)
+    body = SeedRows(text=text) if text is not None else None
+    used = ((), {written})
+    return model_with_calls(properties, settings, functions, body, (), used=used, problems=problems)
 
 
 def _name_of_path(path: PurePath) -> ModelName | None:

@@ -22,12 +22,11 @@ from vde_dagster.core.model.late_data import LateDataMode
 from vde_dagster.core.model.model import AuthorsText, Model, ModelSource, PythonFunction
 from vde_dagster.core.model.module_texts import importable
 from vde_dagster.core.sql.table_names import defined_tables
-from vde_dagster.project.audit_calls import called_audits
 from vde_dagster.project.model_checks import check_named_columns
 from vde_dagster.project.modules import NAMED, ModuleFailed, parse_module, run_module
 from vde_dagster.project.problems import Problems
 from vde_dagster.project.properties.model_block import Value
-from vde_dagster.project.properties.model_properties import Properties, build_model, read_properties
+from vde_dagster.project.properties.model_properties import Properties, read_properties
 from vde_dagster.project.properties.values import written_value
 from vde_dagster.project.python_functions import read_pre_and_post, used_variables, why_no_model
 from vde_dagster.project.python_imports import Imported, imported_code, module_text
@@ -203,19 +202,15 @@ def read_python_model(settings: Settings, problems: Problems) -> Model | None:
         imports=imports,
         modules=imported.modules,
     )
-    gates = settings.signal_files(
-        properties.model.signals, properties.places.get("signals", place), problems
+    variables = {*used, *before.used_variables, *after.used_variables}
+    files = {*before.used_files, *after.used_files, *imported.modules}
+    parents = {*properties.depends_on, *defined_tables(before.expressions)}
+    model = model_with_calls(
+        properties, settings, None, body, parents, used=(variables, files), problems=problems
     )
-    called = called_audits(
-        properties, settings, None, properties.depends_on, place=place, problems=problems
-    )
-    kept = settings.used(
-        {*used, *before.used_variables, *after.used_variables, *called.used_variables},
-        {*gates, *before.used_files, *after.used_files, *called.used_files, *imported.modules},
-    )
-    kept = replace(kept, defaults={**kept.defaults, _IMPORTS: json.dumps(imports)})
-    parents = tuple(sorted({*properties.depends_on, *defined_tables(before.expressions)}))
-    return build_model(kept, properties, body, parents, own_audits=called.own)
+    assert model is not None, "it has a body"
+    kept = {**model.source.defaults, _IMPORTS: json.dumps(imports)}
+    return replace(model, source=replace(model.source, defaults=kept))
 
 
 def modules_of(source: ModelSource, folder: Path) -> dict[str, str]:

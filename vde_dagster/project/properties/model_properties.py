@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -230,7 +230,7 @@ def build_model(
     source: ModelSource,
     properties: Properties,
     body: Body,
-    parents: tuple[ModelName, ...],
+    parents: Collection[ModelName],
     *,
     own_audits: tuple[OwnAudit, ...] = (),
 ) -> Model:
@@ -242,7 +242,7 @@ def build_model(
         model,
         source=source,
         body=body,
-        parents=tuple(each for each in parents if each != model.name or not reads_itself),
+        parents=tuple(each for each in sorted(parents) if each != model.name or not reads_itself),
         reads_itself=reads_itself,
         own_audits=own_audits,
     )
