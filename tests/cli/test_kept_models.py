@@ -18,7 +18,7 @@ from vde_dagster.composition import VdeProject
 from vde_dagster.core.graph import deriving
 from vde_dagster.core.model.model import Model, ModelSource
 from vde_dagster.core.sql.canonical import CanonicalQuery, canonicalize
-from vde_dagster.project import source_files
+from vde_dagster.project import loading
 from vde_dagster.project.cache.models import FILE_NAME
 from vde_dagster.project.model_files import read_model
 
@@ -74,7 +74,7 @@ def noting_what_is_read() -> Iterator[list[str]]:
         return canonicalize(query, **given)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(source_files, "read_model", reading)
+        patch.setattr(loading, "read_model", reading)
         patch.setattr(deriving, "canonicalize", resolving)
         yield noted
 

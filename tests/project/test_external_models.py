@@ -126,7 +126,6 @@ BLOCK = "  columns:\n    a: bigint\n    b: string\n"
     [
         ("- name: raw.t\n  columns: {a: int}  # x\n", f"- name: raw.t\n  columns: {FLOW}  # x\n"),
         ("- {name: raw.t, columns: {a: int}}\n", f"- {{name: raw.t, columns: {FLOW}}}\n"),
-        ("- {name: raw.t}\n", f"- {{name: raw.t, columns: {FLOW}}}\n"),
         ("- name: raw.t # x\n  description: y\n", f"- name: raw.t # x\n{BLOCK}  description: y\n"),
         ("- name: raw.t\n  columns:\n", f"- name: raw.t\n{BLOCK}"),
         ("- name: raw.t\n  columns:\n    a:\n", f"- name: raw.t\n{BLOCK}"),

@@ -28,7 +28,8 @@ def command(*, check: bool, output: str, folder: Path) -> None:
     """
     from vde_dagster.app.project_files.external_models import declare_sources, write_declaration
     from vde_dagster.composition import VdeProject
-    from vde_dagster.project.sources.declared_sources import EXTERNAL_MODELS, sources_read
+    from vde_dagster.project.loading import sources_read
+    from vde_dagster.project.sources.declared_sources import EXTERNAL_MODELS
 
     project = VdeProject.load(folder)
     read = sources_read(project.configuration)

@@ -30,7 +30,7 @@ from vde_dagster.project.audits import FOLDER, Audits, Definition
 from vde_dagster.project.macros.builtin import BUILTINS as MACROS
 from vde_dagster.project.macros.files import UserMacro, load_user_macros
 from vde_dagster.project.macros.language import MacroScope, read_statements
-from vde_dagster.project.macros.values import with_written
+from vde_dagster.project.macros.texts import with_written
 from vde_dagster.project.problems import Problems, suggestion
 from vde_dagster.project.properties.model_properties import Properties, build_model
 from vde_dagster.project.settings import Settings

@@ -8,7 +8,7 @@ import sqlglot
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vde_dagster.project.macros.conditions import NotConstant, is_true
+from vde_dagster.project.macros.builtin import NotConstant, is_true
 
 CONDITIONS = [
     "TRUE",

@@ -16,8 +16,8 @@ from vde_dagster.core.model.model import Model, ModelSource, Query
 from vde_dagster.project.configuration import Configuration
 from vde_dagster.project.file_writing import read_as_written, replace_text
 from vde_dagster.project.formatting.models import format_model
+from vde_dagster.project.loading import SharedFiles, model_sources, read_shared_files
 from vde_dagster.project.model_files import read_model
-from vde_dagster.project.source_files import SharedFiles, model_sources, read_shared_files
 from vde_dagster.project.unread import Unread
 
 _BOM = "\ufeff"

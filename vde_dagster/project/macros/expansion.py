@@ -21,7 +21,16 @@ from vde_dagster.core.sql.errors import SQL_ERRORS, first_line
 from vde_dagster.core.sql.macros import TIME_MACROS
 from vde_dagster.project.macros.placing import Change, Place
 from vde_dagster.project.macros.scope import Budget, Definition, Frame, MacroScope
-from vde_dagster.project.macros.texts import Piece, Written, read_part, text_of
+from vde_dagster.project.macros.texts import (
+    Piece,
+    Written,
+    expression_of,
+    is_plain,
+    name_of,
+    read_part,
+    text_of,
+    written_of,
+)
 from vde_dagster.project.macros.tokens import (
     NUL,
     Call,
@@ -35,7 +44,6 @@ from vde_dagster.project.macros.tokens import (
     with_comments_behind,
 )
 from vde_dagster.project.macros.user import Definitions, MacroEvaluator, UserMacro
-from vde_dagster.project.macros.values import expression_of, is_plain, name_of, written_of
 from vde_dagster.project.problems import suggestion
 
 Builtin = Callable[["Expander", Call, Frame, bool], list[Written]]

@@ -27,7 +27,13 @@ from vde_dagster.project.macros.builtin import BUILTINS
 from vde_dagster.project.macros.expansion import Expander
 from vde_dagster.project.macros.placing import NO_MEMBERS
 from vde_dagster.project.macros.scope import Budget, Frame, MacroScope
-from vde_dagster.project.macros.texts import Written, line_in_file, read_statement, text_of
+from vde_dagster.project.macros.texts import (
+    Written,
+    is_plain,
+    line_in_file,
+    read_statement,
+    text_of,
+)
 from vde_dagster.project.macros.tokens import (
     NUL,
     MacroError,
@@ -36,7 +42,6 @@ from vde_dagster.project.macros.tokens import (
     find_macros,
     split_statements,
 )
-from vde_dagster.project.macros.values import is_plain
 from vde_dagster.project.problems import Problems, suggestion
 
 __all__ = ["MacroScope", "Statements", "is_star_macro", "read_statements"]

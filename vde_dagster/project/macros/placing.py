@@ -18,9 +18,8 @@ from sqlglot.tokenizer_core import Token, TokenType
 from vde_dagster.core.sql.errors import SQL_ERRORS
 from vde_dagster.core.sql.star_macro import UNION
 from vde_dagster.core.sql.text import closed
-from vde_dagster.project.macros.texts import Piece, Written, joined, read_part, text_of
+from vde_dagster.project.macros.texts import Piece, Written, joined, names_of, read_part, text_of
 from vde_dagster.project.macros.tokens import MacroError
-from vde_dagster.project.macros.values import names_of
 
 NO_MEMBERS: Final = "SELECT NULL WHERE FALSE"
 """An empty list for IN: nothing is in it, not even NULL."""

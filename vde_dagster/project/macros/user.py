@@ -16,8 +16,8 @@ from typing import Final, NoReturn
 from sqlglot import exp
 
 from vde_dagster.core.sql.macros import TIME_MACROS
+from vde_dagster.project.macros.texts import names_of
 from vde_dagster.project.macros.tokens import MOST_PARTS, TOO_LARGE, MacroError, Tokens, keyword_of
-from vde_dagster.project.macros.values import names_of
 from vde_dagster.project.modules import line_in
 from vde_dagster.runtime.users_code import error_text, running_users_code
 

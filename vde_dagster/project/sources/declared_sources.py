@@ -7,14 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from vde_dagster.core.errors import Problem, ProjectInvalid
+from vde_dagster.core.errors import Problem
 from vde_dagster.core.model.model import ModelSource
 from vde_dagster.core.names import InvalidName, ModelName
 from vde_dagster.project.configuration import Configuration
 from vde_dagster.project.defaults import Defaults
 from vde_dagster.project.model_files import external_source
 from vde_dagster.project.properties.table_properties import column_type
-from vde_dagster.project.source_files import model_sources, read_models, read_shared_files
 from vde_dagster.project.sources.external_entries import ENTRY_KEYS
 from vde_dagster.project.unread import Unread
 from vde_dagster.project.yaml_document import Entry, Reader
@@ -72,23 +71,3 @@ def _external(
         return None
     known = {column: kind for column, kind in types.items() if kind is not None}
     return external_source(name, known, place=entry.place, defaults=defaults)
-
-
-def sources_read(configuration: Configuration) -> tuple[ModelName, ...]:
-    """The sources that models read, sorted.
-
-    A project whose sources are not declared yet cannot be loaded; its models can be read.
-
-    Raises:
-        ProjectInvalid: A file cannot be read, so that what its models read is not known.
-    """
-    problems: list[Problem] = []
-    unread = Unread()
-    python = read_shared_files(configuration, problems)
-    texts = model_sources(configuration, python, problems, unread)
-    models = read_models(texts, python, problems, unread)
-    if problems:
-        raise ProjectInvalid(problems)
-    enabled = [model for model in models if model.enabled]
-    written = {model.name for model in enabled}
-    return tuple(sorted({parent for model in enabled for parent in model.parents} - written))

@@ -17,12 +17,19 @@ from vde_dagster.core.names import InvalidName, ModelName
 from vde_dagster.core.unit_tests.column_types import declared_columns
 from vde_dagster.core.unit_tests.definition import Expected, Given, NeedsEngine, UnitTest
 from vde_dagster.project.configuration import Configuration
+from vde_dagster.project.loading import SharedFiles, read_shared_files
 from vde_dagster.project.model_files import read_model
 from vde_dagster.project.problems import message_and_advice, suggestion
 from vde_dagster.project.settings import texts_of
-from vde_dagster.project.source_files import SharedFiles, read_shared_files
-from vde_dagster.project.unit_tests.checks import check_expected, check_inputs, check_times
-from vde_dagster.project.unit_tests.inputs import TIMES, expected_of, given_of, times_of
+from vde_dagster.project.unit_tests.inputs import (
+    TIMES,
+    check_expected,
+    check_inputs,
+    check_times,
+    expected_of,
+    given_of,
+    times_of,
+)
 from vde_dagster.project.unit_tests.kept import key_of
 from vde_dagster.project.yaml_document import Entry, Reader, read_variables
 
