@@ -48,16 +48,6 @@ class Header:
     inner: Header | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Declared:
-    """The function of a model, its header, and the places of the header and of its arguments."""
-
-    function: str
-    header: Header
-    place: Place
-    places: Mapping[str, Place]
-
-
 def model(
     name: str | None = None,
     *,
@@ -173,8 +163,8 @@ def read_python_model(settings: Settings, problems: Problems) -> Model | None:
     found = _declared(source, imported.modules, problems) if imported is not None else None
     if found is None or imported is None:
         return None
-    function, header, place = found.function, found.header, found.place
-    written = _written(header, place, found.places, problems)
+    function, header, place, places = found
+    written = _written(header, place, places, problems)
     properties = read_properties(
         [each for each in written if not _is_for_sql(*each, problems)],
         default_name=None,
@@ -183,7 +173,7 @@ def read_python_model(settings: Settings, problems: Problems) -> Model | None:
         problems=problems,
     )
     if not header.properties.get("columns"):
-        where = found.places.get("columns", place)
+        where = places.get("columns", place)
         problems.add(where, "a Python model needs its columns", "Name every column with its type.")
     if "kind" in properties.places:
         _check_kind(properties, problems)
@@ -318,8 +308,12 @@ def _check_kind(properties: Properties, problems: Problems) -> None:
 
 def _declared(
     source: ModelSource, modules: Mapping[str, str], problems: Problems
-) -> Declared | None:
-    """The one object of a module with the decorator; a problem if it is no suitable function."""
+) -> tuple[str, Header, Place, dict[str, Place]] | None:
+    """The one object of a module with the decorator; a problem if it is no suitable function.
+
+    Returns:
+        Its name, its header, and the places of the header and of its arguments.
+    """
     try:
         tree = parse_module(source.text, source.path)
         with importable(modules):
@@ -353,9 +347,4 @@ def _declared(
         problems.add(place, *why)
     nodes = [each for each in tree.body if isinstance(each, NAMED) and each.name == name]
     lines = _argument_lines(nodes[-1]) if nodes else {}
-    return Declared(
-        function=name,
-        header=header,
-        place=place,
-        places={key: Place(path=source.path, line=at) for key, at in lines.items()},
-    )
+    return name, header, place, {key: replace(place, line=at) for key, at in lines.items()}

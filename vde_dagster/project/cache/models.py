@@ -80,21 +80,18 @@ class ModelCache:
             self._graphs[:] = [(sources, graph), *self._graphs[: _RECENT - 1]]
         return graph
 
-    @contextmanager
-    def known(self) -> Iterator[KnownModels]:
-        """The kept models; models that are read meanwhile are written at the end."""
-        with opened(self.path) as entries:
-            yield KnownModels(entries, self.code, self.private)
-
 
 @contextmanager
 def known_models(cache: ModelCache | None) -> Iterator[KnownModels]:
-    """The models of a cache; without one nothing is known, and nothing is kept."""
+    """The models of a cache; those that are read meanwhile are written at the end.
+
+    Without a cache nothing is known, and nothing is kept.
+    """
     if cache is None:
         yield KnownModels(None, "")
-    else:
-        with cache.known() as known:
-            yield known
+        return
+    with opened(cache.path) as entries:
+        yield KnownModels(entries, cache.code, cache.private)
 
 
 @dataclass(slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -56,15 +56,16 @@ def text_of(written: Written) -> str:
 
 def line_in_file(written: Written, line: int) -> int:
     """The line of the file for one of a text, the first being 1."""
-    text = text_of(written)
-    start = sum(len(each) for each in text.splitlines(keepends=True)[: line - 1])
-    return _line_at(written, start)
+    lines = text_of(written).splitlines(keepends=True)
+    return next(_lines_at(written, [sum(map(len, lines[: line - 1]))]))
 
 
-def _line_at(written: Written, offset: int) -> int:
+def _lines_at(written: Written, offsets: Iterable[int]) -> Iterator[int]:
+    """The lines of the file for characters of a text."""
     starts = list(accumulate((len(each.text) for each in written), initial=0))
-    at = min(bisect_right(starts, offset), len(written)) - 1
-    return written[at].line_at(offset - starts[at])
+    for offset in offsets:
+        at = min(bisect_right(starts, offset), len(written)) - 1
+        yield written[at].line_at(offset - starts[at])
 
 
 def joined(parts: Iterable[Written], between: str) -> Written:
@@ -140,16 +141,13 @@ def tree_of(
     return whole.pop()  # type: ignore[no-any-return]
 
 
-def _relined(tokens: Iterable[Token], written: Written) -> list[Token]:
+def _relined(tokens: Sequence[Token], written: Written) -> list[Token]:
     """Tokens of a text with the lines of the file."""
-    starts = list(accumulate((len(each.text) for each in written), initial=0))
-    found: list[Token] = []
-    for token in tokens:
-        at = bisect_right(starts, token.start) - 1
-        line = written[at].line_at(token.start - starts[at])
-        kind, text = token.token_type, token.text
-        found.append(Token(kind, text, line, token.col, token.start, token.end, token.comments))
-    return found
+    lines = _lines_at(written, [each.start for each in tokens])
+    return [
+        Token(each.token_type, each.text, line, each.col, each.start, each.end, each.comments)
+        for each, line in zip(tokens, lines, strict=True)
+    ]
 
 
 def _with_comments(token: Token, comments: list[str]) -> Token:
