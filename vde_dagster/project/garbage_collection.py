@@ -16,30 +16,21 @@ _YOUNG: Final = 10_000
 _NEVER: Final = 1_000_000
 
 
-class _Nesting:
-    """How many readers are active, and the collector's thresholds before the first of them."""
-
-    def __init__(self) -> None:
-        self.lock = Lock()
-        self.readers = 0
-        self.before = gc.get_threshold()
-
-
-_NESTING: Final = _Nesting()
+_LOCK: Final = Lock()
+_BEFORE: Final[list[tuple[int, int, int]]] = []
+"""The collector's thresholds as each active reader found them, those of the first one first."""
 
 
 @contextmanager
 def looking_at_new_values_only() -> Iterator[None]:
     """Let the collector look at new objects once, and not again at those that survived."""
-    with _NESTING.lock:
-        if not _NESTING.readers:
-            _NESTING.before = gc.get_threshold()
-            gc.set_threshold(_YOUNG, _NEVER, _NEVER)
-        _NESTING.readers += 1
+    with _LOCK:
+        _BEFORE.append(gc.get_threshold())
+        gc.set_threshold(_YOUNG, _NEVER, _NEVER)
     try:
         yield
     finally:
-        with _NESTING.lock:
-            _NESTING.readers -= 1
-            if not _NESTING.readers:
-                gc.set_threshold(*_NESTING.before)
+        with _LOCK:
+            before = _BEFORE.pop()
+            if not _BEFORE:
+                gc.set_threshold(*before)

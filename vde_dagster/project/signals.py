@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from decimal import Decimal
 from pathlib import Path
 from typing import Final
 
@@ -164,21 +163,15 @@ def value_of(sql: str) -> object:
     return _plain(sqlglot.parse_one(sql, dialect="spark"), sql)
 
 
-def _plain(node: exp.Expr, sql: str) -> object:  # noqa: PLR0911 - one line for each form
+def _plain(node: exp.Expr, sql: str) -> object:
     match node:
-        case exp.Literal():
-            return node.to_py()
-        case exp.Boolean():
-            return bool(node.this)
-        case exp.Null():
-            return None
-        case exp.Neg(this=exp.Literal(is_string=False) as number):
-            return -Decimal(number.name) if "." in number.name else -int(number.name)
         case exp.Tuple() | exp.Array():
             return [_plain(each, each.sql(dialect="spark")) for each in node.expressions]
         case exp.Paren():
             return [_plain(node.this, node.this.sql(dialect="spark"))]
         case exp.Column() if len(node.parts) == 1:
             return node.name
-        case _:
-            return sql
+    try:
+        return node.to_py()
+    except ValueError:
+        return sql

@@ -140,8 +140,9 @@ def read_when_matched(value: Value, dialect: str, problems: Problems) -> tuple[e
 
 
 def _clauses_text(value: Value) -> str:
-    text = "\n".join(item.sql for item in value.items()) if _is_list_of_texts(value) else value.sql
-    text = text.strip()
+    items = value.items()
+    is_list = items != (value,) and all(item.is_string for item in items)
+    text = ("\n".join(item.sql for item in items) if is_list else value.sql).strip()
     return text[1:-1] if text.startswith("(") and text.endswith(")") else text
 
 
@@ -180,11 +181,6 @@ def read_condition(
             sided = _with_sides(condition, item, name, problems)
             found += [] if sided is None else [sided]
     return exp.and_(*found) if found else None
-
-
-def _is_list_of_texts(value: Value) -> bool:
-    items = value.items()
-    return items != (value,) and all(item.is_string for item in items)
 
 
 def _with_sides(node: T, value: Value, name: str, problems: Problems) -> T | None:

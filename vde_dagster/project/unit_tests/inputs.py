@@ -141,7 +141,9 @@ def _rows(
                 f"its type, or declare it where {name} is defined, in its `columns`.",
             )
     read = tuple(each if type_of(each.type) is not None else _null(each) for each in columns)
-    return GivenRows(columns=read, rows=tuple(_row(name, read, row, reader) for row in rows))
+    return GivenRows(
+        columns=read, rows=tuple(tuple(_cells(name, read, row, reader)) for row in rows)
+    )
 
 
 def _null(column: Column) -> Column:
@@ -149,16 +151,10 @@ def _null(column: Column) -> Column:
     return Column(name=column.name, type=NULL_TYPE)
 
 
-def _row(
-    name: ModelName, columns: Sequence[Column], row: Entry, reader: Reader
-) -> tuple[object, ...]:
-    given = {key.lower(): child for key, child in row.children.items()}
-    return tuple(_cells(name, columns, given, reader))
-
-
 def _cells(
-    name: ModelName, columns: Sequence[Column], given: Mapping[str, Entry], reader: Reader
+    name: ModelName, columns: Sequence[Column], row: Entry, reader: Reader
 ) -> Iterator[object]:
+    given = {key.lower(): child for key, child in row.children.items()}
     for column in columns:
         child = given.get(column.name.lower())
         if child is None or column.type == NULL_TYPE:
