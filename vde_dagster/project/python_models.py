@@ -22,6 +22,7 @@ from vde_dagster.core.model.late_data import LateDataMode
 from vde_dagster.core.model.model import AuthorsText, Model, ModelSource, PythonFunction
 from vde_dagster.core.model.module_texts import importable
 from vde_dagster.core.sql.table_names import defined_tables
+from vde_dagster.project.audit_calls import model_with_calls
 from vde_dagster.project.model_checks import check_named_columns
 from vde_dagster.project.modules import NAMED, ModuleFailed, parse_module, run_module
 from vde_dagster.project.problems import Problems

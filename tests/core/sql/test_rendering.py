@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from sqlglot import exp
 
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.sql.macros import TimeRange
-from vde_dagster.core.sql.rendering import inline, render_interval
+from vde_dagster.core.sql.rendering import inline, within
 from vde_dagster.core.sql.table_names import model_name_of
 from vde_dagster.core.time.intervals import EPOCH, Interval
 
@@ -52,13 +51,8 @@ def test_no_row_outside_of_the_interval_is_returned(
     clock: duckdb.DuckDBPyConnection, kind: str, start: int, length: int
 ) -> None:
     interval = Interval(EPOCH + timedelta(hours=start), EPOCH + timedelta(hours=start + length))
-    rendered = render_interval(
-        query(f"SELECT i, {kind} FROM t"),
-        columns=("i", kind),
-        time_column=kind,
-        time_type=kind,
-        times=TimeRange.of(interval, execution_time=EPOCH),
-    )
+    inside = within(exp.column(kind), interval, time_type=kind)
+    rendered = query(f"SELECT i, {kind} FROM t").where(inside)
     found = {row[0] for row in clock.execute(rendered.sql("duckdb")).fetchall()}
     assert found == set(range(2 * start, min(2 * (start + length), 2 * HOURS)))
 
@@ -69,36 +63,11 @@ def test_a_date_belongs_to_the_interval_of_its_midnight(
 ) -> None:
     first = EPOCH + timedelta(hours=start)
     last = EPOCH + timedelta(hours=start + length)
-    rendered = render_interval(
-        query("SELECT date FROM d"),
-        columns=("date",),
-        time_column="date",
-        time_type="date",
-        times=TimeRange.of(Interval(first, last), execution_time=EPOCH),
-    )
+    inside = within(exp.column("date"), Interval(first, last), time_type="date")
+    rendered = query("SELECT date FROM d").where(inside)
     found = [row[0] for row in clock.execute(rendered.sql("duckdb")).fetchall()]
     midnights = [EPOCH + timedelta(days=each) for each in range(3)]
     assert found == [each.date() for each in midnights if first <= each < last]
-
-
-def test_reserved_words_are_good_names_of_columns() -> None:
-    interval = Interval(EPOCH, EPOCH + timedelta(days=1))
-    rendered = render_interval(
-        query("SELECT 1 AS `order`, 2 AS `a b`, CAST('1970-01-01' AS DATE) AS `select`"),
-        columns=("order", "a b", "select"),
-        time_column="select",
-        time_type="date",
-        times=TimeRange.of(interval, execution_time=EPOCH),
-    )
-    assert rows_of(rendered.sql("duckdb")) == [(1, 2, EPOCH.date())]
-
-
-def test_an_interval_without_end_is_refused() -> None:
-    times = TimeRange(start=EPOCH, end=None, execution_time=EPOCH)
-    with pytest.raises(ValueError, match="end"):
-        render_interval(
-            query("SELECT 1 AS t"), columns=("t",), time_column="t", time_type="date", times=times
-        )
 
 
 SETUP = """

@@ -18,8 +18,8 @@ from vde_dagster.app.publish.foreign_writes import readable
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import Node
-from vde_dagster.core.graph.render_model import reads_of, render_model, render_tree
-from vde_dagster.core.graph.session_reads import axes_of, tracked_axes
+from vde_dagster.core.graph.render_model import reads_of, render_model
+from vde_dagster.core.graph.session_reads import tracked_axes
 from vde_dagster.core.ledger.traces import LedgerTokens
 from vde_dagster.core.ledger.unit_of_work import (
     AsOf,
@@ -35,10 +35,10 @@ from vde_dagster.core.model.model import PythonFunction, Query, SeedRows
 from vde_dagster.core.model.writes import TimeAxisSpec
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.sql.macros import TimeRange
+from vde_dagster.core.sql.reads.constants import Moments
 from vde_dagster.core.sql.reads.input_ranges import (
     InputRange,
     WholeTable,
-    input_ranges,
 )
 from vde_dagster.core.sql.text import SqlText
 from vde_dagster.core.time.intervals import Interval
@@ -132,10 +132,9 @@ def read_whole(
                 sources=read.sources,
             )
         case Query() | None:
-            times = TimeRange.of(interval, execution_time=execution_time)
-            tree = render_tree(binding.graph, node.name, times)
-            ranges = input_ranges(tree, axes=axes_of(binding.graph, tree, reader=node.name))
             query = rendered(binding, node, interval, execution_time)
+            known = reads_of(binding.graph, node.name).ranges(Moments.between(interval, interval))
+            ranges = {name: each for name, each in known.items() if name in query.tables}
             read = pinned(ranges)
             check_spelling(binding.graph, node, query.text, read.sources)
             return _sql_reading(query, read, work_id, own=_own_rows(binding, node, interval))

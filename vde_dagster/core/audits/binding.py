@@ -96,7 +96,7 @@ def audits_of(
 
 def _reads_source(call: Call) -> bool:
     found = BUILTINS.get(base_name(call.name))
-    return found is not None and found.reads_source
+    return found is not None and found.check is None
 
 
 def is_blocking(name: str, arguments: Mapping[str, exp.Expr], *, default: bool = True) -> bool:

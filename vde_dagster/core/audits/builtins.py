@@ -34,11 +34,6 @@ class Builtin:
     parameters: tuple[Parameter, ...]
     check: Callable[[Given], Check] | None
 
-    @property
-    def reads_source(self) -> bool:
-        """Whether it compares the staged rows with those of a table that the model reads."""
-        return self.check is None
-
 
 def base_name(name: str) -> str:
     """The name of an audit without what makes it only warn."""

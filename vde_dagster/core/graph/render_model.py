@@ -25,10 +25,9 @@ from vde_dagster.core.graph.session_reads import (
 )
 from vde_dagster.core.model.model import PythonFunction, Query
 from vde_dagster.core.names import ModelName, TableName
-from vde_dagster.core.sql.canonical import CanonicalQuery
-from vde_dagster.core.sql.macros import MICROSECOND, TimeRange, resolve_time_macros
+from vde_dagster.core.sql.macros import MICROSECOND, TimeRange
 from vde_dagster.core.sql.reads.input_ranges import Reads, declared_reads, reads
-from vde_dagster.core.sql.rendering import inline, render_interval
+from vde_dagster.core.sql.rendering import inline
 from vde_dagster.core.sql.table_names import defined_tables
 from vde_dagster.core.sql.text import SqlText
 from vde_dagster.core.time.windows import Window
@@ -76,8 +75,12 @@ def render_model(
         Refused: The model has no query, or it cannot be written in Spark's SQL.
     """
     node = graph[name]
-    body, _ = _query_of(node)
-    whole = _whole(times)
+    body = node.model.body
+    if not isinstance(body, Query) or node.canonical is None:
+        what = f"of kind {node.model.kind.keyword}" if body is None else "no SQL model"
+        raise Refused(f"{name} is {what}, so it has no query to render.")
+    ends = times.last + MICROSECOND
+    whole = TimeRange(start=times.start, end=ends, execution_time=times.execution_time)
     bodies = inlined_texts(graph, node, whole, inline_views=inline_views)
     axis = node.time_axis
     query = query_text(graph, node) if axis is None else interval_text(graph, node, axis, whole)
@@ -92,39 +95,6 @@ def render_model(
         before=before,
         after=after,
     )
-
-
-def render_tree(graph: Graph, name: ModelName, times: TimeRange) -> exp.Query:
-    """What a model's query means for a range, as a syntax tree over the names of tables.
-
-    It is for looking at what is read, and never runs. VIEW and EMBEDDED models are sub-queries in
-    it.
-
-    Raises:
-        Refused: The model has no query, or it cannot be written in Spark's SQL.
-    """
-    node = graph[name]
-    _query_of(node)
-    whole = _whole(times)
-    bodies = _bodies(graph, node, whole)
-    axis = node.time_axis
-    if axis is None:
-        query = resolve_time_macros(_tree(node), whole)
-    else:
-        query = render_interval(
-            _tree(node),
-            columns=tuple(column.name for column in node.columns),
-            time_column=axis.column,
-            time_type=axis.type,
-            time_format=axis.format,
-            times=whole,
-        )
-    return inline(query, bodies)
-
-
-def _whole(times: TimeRange) -> TimeRange:
-    ends = times.last + MICROSECOND
-    return TimeRange(start=times.start, end=ends, execution_time=times.execution_time)
 
 
 def render_statements(
@@ -205,58 +175,35 @@ def query_over_tables(graph: Graph, name: ModelName) -> exp.Query | None:
     node = graph[name]
     if node.canonical is None:
         return None
-    bodies = _bodies(graph, node, None)
-    return inline(_tree(node), bodies) if bodies else _tree(node)
-
-
-def _query_of(node: Node) -> tuple[Query, CanonicalQuery]:
-    if not isinstance(node.model.body, Query) or node.canonical is None:
-        what = f"of kind {node.model.kind.keyword}" if node.model.body is None else "no SQL model"
-        raise Refused(f"{node.name} is {what}, so it has no query to render.")
-    return node.model.body, node.canonical
-
-
-def _tree(node: Node) -> exp.Query:
-    """What a model's query means, as Spark's dialect has it."""
-    _, canonical = _query_of(node)
-    return canonical.expression
-
-
-def _bodies(graph: Graph, node: Node, times: TimeRange | None) -> Mapping[ModelName, exp.Query]:
-    """The queries that replace upstream models, each with its own ones inlined already."""
-    bodies = {
+    sources = {
         source: interval_query(source, column)
         for source, column in restricted_sources(graph, node).items()
     }
-    if times is not None:
-        bodies = {source: resolve_time_macros(each, times) for source, each in bodies.items()}
-    return _inlined_bodies(graph, node, times, bodies)
+    bodies = _inlined_bodies(graph, node, sources)
+    return inline(node.canonical.expression, bodies) if bodies else node.canonical.expression
 
 
 def restricted_sources(graph: Graph, node: Node) -> Mapping[ModelName, str]:
     """The tracked sources that are read for the interval alone, with their time columns."""
     if node.model.stateful is None or node.canonical is None:
         return {}
-    return graph.once("restricted sources", node.name, lambda: _restricted(graph, node))
 
+    def found() -> Mapping[ModelName, str]:
+        assert node.canonical is not None, "only queries read sources for an interval"
+        query = inline(node.canonical.expression, _inlined_bodies(graph, node, {}))
+        return tracked_columns(graph, node, query)
 
-def _restricted(graph: Graph, node: Node) -> Mapping[ModelName, str]:
-    return tracked_columns(graph, node, inline(_tree(node), _inlined_bodies(graph, node, None, {})))
+    return graph.once("restricted sources", node.name, found)
 
 
 def _inlined_bodies(
-    graph: Graph,
-    node: Node,
-    times: TimeRange | None,
-    sources: Mapping[ModelName, exp.Query],
+    graph: Graph, node: Node, sources: Mapping[ModelName, exp.Query]
 ) -> Mapping[ModelName, exp.Query]:
     """The queries of views and embedded models, over these queries in place of some sources."""
     bodies = dict(sources)
     for upstream in inlined_models(graph, node, views=True):
         assert upstream.canonical is not None, "what is inlined has a query"
-        query = _tree(upstream)
-        resolved = query if times is None else resolve_time_macros(query, times)
-        bodies[upstream.name] = inline(resolved, bodies)
+        bodies[upstream.name] = inline(upstream.canonical.expression, bodies)
     return bodies
 
 

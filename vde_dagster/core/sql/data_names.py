@@ -28,6 +28,7 @@ _WRITTEN: Final = "written"
 _FIELDS: Final = "fields"
 _COLUMNS: Final = "columns"
 _SHOWN: Final = "shown"
+_STRUCTS: Final = (exp.DataType.Type.STRUCT, exp.DataType.Type.OBJECT)
 _GENERATED: Final = "_col_"
 """The start of the name that the optimizer gives a column without one."""
 _LENDING: Final = (exp.Struct, exp.Tuple, exp.ArraysZip)
@@ -118,7 +119,7 @@ def restore_data_names(
     if dots:
         typed = with_types(query.copy(), schema=schema, dialect=dialect)
         for node, known in zip(dots, typed.find_all(exp.Dot), strict=True):
-            if isinstance(node.expression, exp.Identifier) and not _is_struct(known.this):
+            if isinstance(node.expression, exp.Identifier) and not known.this.is_type(*_STRUCTS):
                 _restore(node.expression)
     for pivot in query.find_all(exp.Pivot):
         for each in _in_pivot(pivot):
@@ -182,10 +183,6 @@ def _last_name(node: exp.Expr) -> str:
             return _last_name(value)
         case _:
             return ""
-
-
-def _is_struct(node: exp.Expr) -> bool:
-    return node.is_type(exp.DataType.Type.STRUCT, exp.DataType.Type.OBJECT)
 
 
 def _in_pivot(pivot: exp.Pivot) -> Iterator[exp.Identifier]:

@@ -18,7 +18,7 @@ from sqlglot.optimizer.scope import Scope, traverse_scope
 from sqlglot.schema import MappingSchema
 
 from vde_dagster.core.errors import Refused
-from vde_dagster.core.sql.select_clauses import FromClause, SelectClauses, clauses_of, from_of
+from vde_dagster.core.sql.select_clauses import SelectClauses, clauses_of, from_of
 from vde_dagster.core.sql.unresolved import columns_called
 
 
@@ -96,10 +96,6 @@ class _Reads:
         """Whether a source here or in an outer query has this name."""
         return any(alias in each.columns for each in (self, *self.outer))
 
-    def may_be_outside(self, name: str) -> bool:
-        """Whether a column may also be one of an outer query."""
-        return any(each.open_tables or each.knows(name) for each in self.outer)
-
 
 def _columns(scope: Scope, schema: MappingSchema) -> dict[str, Sequence[str]]:
     resolver = Resolver(scope, schema)
@@ -128,7 +124,8 @@ class _Binding:
         own = list(self.scope.find_all(exp.Column))
         from_ = from_of(query)
         self.merged |= {name for join in from_.joins for name in join.using}
-        if self.reads.open_tables and (self.scope.pivots or _joins_naturally(from_)):
+        is_natural = any(join.node.method == "NATURAL" for join in from_.joins)
+        if self.reads.open_tables and (self.scope.pivots or is_natural):
             raise ColumnsUnclear("PIVOT and NATURAL JOIN depend on columns that are not known")
         if isinstance(query, exp.Select):
             self._note_aliases(query, own)
@@ -192,7 +189,8 @@ class _Binding:
         return place in _ORDERING and column.name in _names(self.scope.expression)
 
     def _owner(self, name: str, place: str) -> str:
-        several = len(self.reads.open_tables) > 1 or self.reads.may_be_outside(name)
+        outside = any(each.open_tables or each.knows(name) for each in self.reads.outer)
+        several = len(self.reads.open_tables) > 1 or outside
         half_seen = place == "joins" and self.scope.semi_or_anti_join_tables
         if several or half_seen:
             raise ColumnsUnclear(f"{name!r} may come from several places")
@@ -244,10 +242,6 @@ def _place(column: exp.Column, query: exp.Expr) -> str:
 
 def _names(query: exp.Expr) -> Collection[str]:
     return query.named_selects if isinstance(query, exp.Select) else ()
-
-
-def _joins_naturally(from_: FromClause) -> bool:
-    return any(join.node.method == "NATURAL" for join in from_.joins)
 
 
 def _counts_columns(select: SelectClauses) -> bool:

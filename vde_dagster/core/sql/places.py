@@ -167,7 +167,8 @@ class _NamedTable:
     def is_without_alias(self) -> bool:
         """Whether columns name it by its own name, which it will not have when it runs."""
         can_have = isinstance(self.node.parent, _CAN_HAVE_ALIAS)
-        return can_have and not self.node.alias and not _is_as_of(self.node)
+        is_as_of = self.node.args.get("version") or self.node.args.get("when")
+        return can_have and not self.node.alias and not is_as_of
 
 
 def _named_tables(
@@ -196,10 +197,6 @@ def _named_tables(
 def _is_in_hint(node: exp.Expr) -> bool:
     """Whether a name is in a hint, which is kept; such names have no positions."""
     return node.find_ancestor(exp.Hint) is not None
-
-
-def _is_as_of(table: exp.Table) -> bool:
-    return any(table.args.get(key) for key in ("version", "when"))
 
 
 def _table_places(
@@ -390,9 +387,5 @@ def _may_bind_otherwise(
     if not bare or first is None:
         return False
     name = model_name_of(first) if isinstance(first, exp.Table) else None
-    return not from_.is_single or (name is not None and not _are_among(bare, columns.get(name, ())))
-
-
-def _are_among(names: Collection[str], known: Collection[str]) -> bool:
-    """Whether all names are among the known ones, whatever their case."""
-    return {each.lower() for each in known}.issuperset(names)
+    known = {each.lower() for each in columns.get(name, ())} if name is not None else bare
+    return not from_.is_single or not set(known).issuperset(bare)

@@ -11,9 +11,7 @@ from vde_dagster.core.errors import Refused
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.errors import SQL_ERRORS, first_line
 from vde_dagster.core.sql.macros import (
-    TimeRange,
     date_literal,
-    resolve_time_macros,
     timestamp_literal,
     timestamp_ntz_literal,
 )
@@ -21,43 +19,6 @@ from vde_dagster.core.sql.table_names import model_name_of
 from vde_dagster.core.time.formats import ISO_DATE, first_written
 from vde_dagster.core.time.grains import Grain
 from vde_dagster.core.time.intervals import Interval
-
-
-def render_interval(
-    query: exp.Query,
-    *,
-    columns: tuple[str, ...],
-    time_column: str,
-    time_type: str,
-    times: TimeRange,
-    time_format: str = "",
-) -> exp.Select:
-    """The rows of an interval: macros as literals, and no row outside the interval.
-
-    The output filter is appended around the query, since the filter that a user writes bounds what
-    is read, not what is returned (seed 001, *Time column*).
-
-    Args:
-        query: The canonical query.
-        columns: Its columns in order.
-        time_column: The one by which rows belong to intervals.
-        time_type: Its type, see `vde_dagster.core.time.formats.axis_type`.
-        times: The interval.
-        time_format: How a text or a number writes an instant; empty for ISO dates.
-    """
-    if times.end is None:
-        raise ValueError("an interval has an end")
-    interval = Interval(times.start, times.end)
-    inner = resolve_time_macros(query, times).subquery("_rows", copy=False)
-    names = [exp.column(_quoted(name), table="_rows").as_(_quoted(name)) for name in columns]
-    axis = exp.column(_quoted(time_column), table="_rows")
-    inside = within(axis, interval, time_type=time_type, time_format=time_format)
-    return exp.select(*names).from_(inner).where(inside)
-
-
-def _quoted(name: str) -> exp.Identifier:
-    """A column's name in quotes, since it may be a reserved word."""
-    return exp.to_identifier(name, quoted=True)
 
 
 def within(

@@ -17,7 +17,7 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from vde_dagster.core.sql.dialects import is_spark, reads_parameters
+from vde_dagster.core.sql.dialects import is_spark, reads_parameters, with_macros
 from vde_dagster.core.sql.macros import TIME_MACROS
 from vde_dagster.core.sql.spark.reading import (
     bind_lambdas,
@@ -25,7 +25,7 @@ from vde_dagster.core.sql.spark.reading import (
     with_closed_sums,
     with_spark_precedence,
 )
-from vde_dagster.project.macros.tokens import in_place_of
+from vde_dagster.project.macros.tokens import MacroError, in_place_of
 
 _STATEMENT: Final = None
 _KINDS: Final[tuple[type[exp.Expr] | None, ...]] = (exp.Expr, _STATEMENT, exp.Ordered)

@@ -13,7 +13,7 @@ from vde_dagster.core.columns import Column
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.canonical import canonicalize
 from vde_dagster.core.sql.dialects import read_sql
-from vde_dagster.core.sql.reads.input_ranges import WHOLE, InputRange, TimeAxis, input_ranges
+from vde_dagster.core.sql.reads.input_ranges import WHOLE, InputRange, TimeAxis, reads
 from vde_dagster.core.time.intervals import EPOCH, Interval, IntervalUnit
 
 P, Q = ModelName("s", "p"), ModelName("s", "q")
@@ -29,7 +29,7 @@ def qualified(sql: str, dialect: str = "spark") -> exp.Query:
 
 
 def ranges(sql: str, dialect: str = "spark") -> Mapping[ModelName, InputRange]:
-    return input_ranges(qualified(sql, dialect), axes={P: HOUR, Q: HOUR})
+    return reads(qualified(sql, dialect), axes={P: HOUR, Q: HOUR}).ranges()
 
 
 def span(start: str, end: str) -> tuple[Interval, ...]:
@@ -117,9 +117,9 @@ def test_symmetric_bounds_hold_in_either_order(bounds: tuple[str, str]) -> None:
 def test_a_range_is_widened_to_the_units_of_the_parent() -> None:
     query = qualified(f"SELECT k FROM s.p WHERE {IN_DAY}")
     axis = TimeAxis(column="ts", unit=IntervalUnit.MONTH)
-    assert input_ranges(query, axes={P: axis}) == {P: span("2024-01-01", "2024-02-01")}
-    assert input_ranges(query, axes={P: None}) == {P: WHOLE}
-    assert input_ranges(query, axes={Q: axis}) == {}
+    assert reads(query, axes={P: axis}).ranges() == {P: span("2024-01-01", "2024-02-01")}
+    assert reads(query, axes={P: None}).ranges() == {P: WHOLE}
+    assert reads(query, axes={Q: axis}).ranges() == {}
 
 
 def test_epoch_is_a_bound_like_any_other() -> None:

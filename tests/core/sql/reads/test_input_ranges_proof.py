@@ -30,7 +30,7 @@ from vde_dagster.core.sql.reads.input_ranges import (
     InputRange,
     TimeAxis,
     WholeTable,
-    input_ranges,
+    reads,
 )
 from vde_dagster.core.time.intervals import Interval, IntervalUnit
 
@@ -459,7 +459,7 @@ def test_rows_outside_of_the_derived_ranges_never_change_the_result(
     others: Data,
 ) -> None:
     query = understood(chosen.draw(shape))
-    found = input_ranges(query, axes={each.model: each.axis for each in TABLES.values()})
+    found = reads(query, axes={each.model: each.axis for each in TABLES.values()}).ranges()
     try:
         assert not is_narrow(database, query, found, data, others)
     except duckdb.Error:
@@ -497,7 +497,7 @@ def test_a_range_that_is_one_unit_too_narrow_is_caught(
     database: duckdb.DuckDBPyConnection, sql: str
 ) -> None:
     query = understood(sql)
-    found = input_ranges(query, axes={each.model: each.axis for each in TABLES.values()})
+    found = reads(query, axes={each.model: each.axis for each in TABLES.values()}).ranges()
     assert not is_narrow(database, query, found, DENSE, DENSE)
     planted = 0
     for table in TABLES.values():
@@ -546,6 +546,6 @@ def test_bounds_that_only_seem_to_be_some_are_not_taken(
 ) -> None:
     query = understood(sql)
     axes = {each.model: each.axis for each in TABLES.values()}
-    assert input_ranges(query, axes=axes)[TABLES[table].model] == WHOLE
+    assert reads(query, axes=axes).ranges()[TABLES[table].model] == WHOLE
     defect = {TABLES[table].model: (WINDOW,)}
     assert is_narrow(database, query, defect, DENSE, DENSE)

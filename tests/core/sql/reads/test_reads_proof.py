@@ -10,23 +10,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
+import duckdb
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.core.conftest import build
+from tests.core.graph.rendered import read_query
+from tests.core.sql.reads.test_input_ranges_proof import on_duckdb
 from tests.depth import examples
-from vde_dagster.core.graph.render_model import reads_of, render_tree
-from vde_dagster.core.graph.session_reads import input_axis
+from vde_dagster.core.graph.render_model import reads_of, render_model
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.macros import TimeRange
 from vde_dagster.core.sql.reads.bounds import instants_meeting
 from vde_dagster.core.sql.reads.constants import Moments
 from vde_dagster.core.sql.reads.input_ranges import (
+    WHOLE,
     InputRange,
     Reads,
     WholeTable,
     affected,
-    input_ranges,
     window,
     windows,
 )
@@ -132,6 +135,8 @@ def models(draw: st.DrawFn) -> dict[str, str]:
     return texts
 
 
+Rows = list[tuple[int | None, int]]
+ROWS = st.lists(st.tuples(st.integers(0, HOURS) | st.none(), st.integers(0, 2)), max_size=40)
 INTERVALS = st.integers(2, 36)
 
 
@@ -152,17 +157,53 @@ PROOF = settings(
 )
 
 
+@pytest.fixture(scope="module")
+def database() -> duckdb.DuckDBPyConnection:
+    connection = duckdb.connect(config={"threads": 1})
+    connection.execute("SET TimeZone = 'UTC'; CREATE SCHEMA m")
+    return connection
+
+
+def fill(
+    connection: duckdb.DuckDBPyConnection, name: ModelName, rows: Rows, kept: InputRange
+) -> None:
+    """The rows of a parent in a range, in its own type."""
+    daily = name == D
+    kind = "DATE" if daily else "TIMESTAMPTZ"
+    connection.execute(f"CREATE OR REPLACE TABLE {name} (ts {kind}, k INT)")
+    for hour, key in rows:
+        at = None if hour is None else FIRST + timedelta(hours=hour)
+        at = IntervalUnit.DAY.floor(at) if at is not None and daily else at
+        whole = isinstance(kept, WholeTable)
+        ranges = () if isinstance(kept, WholeTable) else kept
+        if not whole and (at is None or not any(each.start <= at < each.end for each in ranges)):
+            continue
+        value = at.date() if at is not None and daily else at
+        connection.execute(f"INSERT INTO {name} VALUES (?, ?)", [value, key])
+
+
 @PROOF
-@given(texts=models(), day=INTERVALS)
-def test_what_is_derived_without_rendering_is_what_the_rendered_query_reads(
-    texts: dict[str, str], day: int
+@given(texts=models(), day=INTERVALS, hourly=ROWS, daily=ROWS)
+def test_rows_outside_of_the_range_of_a_rendered_model_never_change_its_result(
+    database: duckdb.DuckDBPyConnection,
+    texts: dict[str, str],
+    day: int,
+    hourly: Rows,
+    daily: Rows,
 ) -> None:
     graph = build(texts)
     interval = interval_of(day, graph[C].model.unit)
     times = TimeRange.of(interval, execution_time=interval.end)
-    query = render_tree(graph, C, times)
-    axes = {node.name: input_axis(node) for node in graph}
-    assert ranges_for(reads_of(graph, C), interval) == input_ranges(query, axes=axes)
+    query = read_query(render_model(graph, C, times, target=lambda _: None).query)
+    results = []
+    for found in (
+        {},
+        ranges_for(reads_of(graph, C), interval),
+    ):
+        fill(database, H, hourly, found.get(H, WHOLE))
+        fill(database, D, daily, found.get(D, WHOLE))
+        results.append(sorted(map(repr, database.execute(on_duckdb(query)).fetchall())))
+    assert results[0] == results[1]
 
 
 @PROOF

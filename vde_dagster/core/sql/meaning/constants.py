@@ -123,13 +123,16 @@ def _is_read_text(node: exp.Expr) -> bool:
     if around is None or isinstance(around, exp.Alias | exp.Select) or _makes_text(around):
         return False
     nameless = isinstance(node, exp.Anonymous) and node.name.lower() not in SCALARS
-    if nameless or not _is_folded(node) or not any(map(_is_text_leaf, node.walk())):
+    if (
+        nameless
+        or not _is_folded(node)
+        or not any(
+            isinstance(each, exp.HexString | exp.RawString) or each.is_string
+            for each in node.walk()
+        )
+    ):
         return False
     return annotate_types(node.copy(), dialect="spark").is_type(*_TEXTS)
-
-
-def _is_text_leaf(node: exp.Expr) -> bool:
-    return isinstance(node, exp.HexString | exp.RawString) or node.is_string
 
 
 def _is_folded(node: exp.Expr) -> bool:

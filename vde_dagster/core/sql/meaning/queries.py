@@ -255,18 +255,13 @@ def _after_grouping(select: SelectClauses) -> Iterator[exp.Expr]:
 
 def _unfolded(select: SelectClauses, rows: RowSet, columns: NamedParts) -> RowSet:
     """The rows after functions in a SELECT that make several rows of one."""
-    making = list(map(_makes_rows, select.projections))
+    making = [any(map(unfolds, calls_in(each))) for each in select.projections]
     if not any(making):
         return rows
     if len(columns) != len(select.projections):
         return rows.then("unfold", [part for _, part in columns])
     unfolding = [part for makes, (_, part) in zip(making, columns, strict=True) if makes]
     return rows.then("unfold", unfolding)
-
-
-def _makes_rows(projection: exp.Expr) -> bool:
-    """Whether an expression in a SELECT decides on which rows there are, or may do so."""
-    return any(map(unfolds, calls_in(projection)))
 
 
 def _aggregates(node: exp.Expr) -> bool:

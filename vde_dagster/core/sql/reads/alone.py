@@ -194,13 +194,11 @@ class _Reader:
         if not is_plain(source):
             return f"{described(source.node)} is not looked into"
         spans = [(key[1], span) for key, span in rows.spans.items() if key[0] == source.alias]
-        reasons = [self._rows_of(source, name, span) for name, span in spans]
+        node = query_of(source.node) or source.node
+        reasons = [self.rows(node, name, span) for name, span in spans]
         if not reasons:
             return self._why_apart(rows, source)
         return "" if "" in reasons else reasons[0]
-
-    def _rows_of(self, source: Source, name: str, span: Span) -> str:
-        return self.rows(query_of(source.node) or source.node, name, span)
 
     def _why_apart(self, rows: _FromRows, source: Source) -> str:
         """The message that nothing ties a source to the others."""

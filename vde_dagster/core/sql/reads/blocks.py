@@ -174,7 +174,7 @@ class _Reader:
         cte = common_table_of(node)
         if cte is not None:
             body, is_whole = _unwrapped(cte.this)
-            plain &= is_whole and not _is_recursive(cte)
+            plain &= is_whole and not (isinstance(cte.parent, exp.With) and cte.parent.recursive)
             columns = source.columns or listed_columns(cte)
             use = Use(block=block, alias=source.alias, columns=columns) if plain else OPAQUE
             self.found.uses.setdefault(id(body), []).append(use)
@@ -195,10 +195,6 @@ def _unwrapped(node: exp.Expr) -> tuple[Body | None, bool]:
         plain &= is_only_around(node)
         node = node.this
     return (node if isinstance(node, exp.Select | exp.SetOperation) else None), plain
-
-
-def _is_recursive(cte: exp.Expr) -> bool:
-    return isinstance(cte.parent, exp.With) and bool(cte.parent.recursive)
 
 
 def _sources(from_: FromClause) -> Iterator[FromItem | JoinClause]:

@@ -135,18 +135,6 @@ def reads(
     return Reads({name: (axes[name], demand) for name, demand in bounds.items()})
 
 
-def input_ranges(
-    rendered: exp.Query, *, axes: Mapping[ModelName, TimeAxis | None]
-) -> Mapping[ModelName, InputRange]:
-    """The range that a rendered query reads of each table in ``axes`` that it names.
-
-    Args:
-        rendered: A qualified query in Spark's dialect, with literals in place of macros.
-        axes: Each parent with its time axis; None for a parent without intervals.
-    """
-    return reads(rendered, axes=axes).ranges()
-
-
 def kept_of(axis: TimeAxis | None) -> Kept | None:
     """What is kept of a result with a time axis; all of it without one."""
     output = time_column_of(axis)
