@@ -27,6 +27,7 @@ _REFUSES: Final = (
     "`blocking := false`."
 )
 """How the message of a blocking audit ends whose rows are refused."""
+_WARNS: Final = "It only warns, so it keeps no rows from being published. Look at them."
 
 
 def passed(audit: Audit) -> AuditResult:
@@ -127,13 +128,7 @@ def _message(
         first = "; ".join(_row(columns, each) for each in sample[:_SHOWN_ROWS])
         shown = f", {'such as' if failing > _SHOWN_ROWS else 'which is'} {first}" if first else ""
         message = f"the audit {audit} failed: {rows}{shown}"
-    return f"{message}. {_advice(audit)}"
-
-
-def _advice(audit: Audit) -> str:
-    if not audit.blocking:
-        return "It only warns, so it keeps no rows from being published. Look at them."
-    return _REFUSES
+    return f"{message}. {_REFUSES if audit.blocking else _WARNS}"
 
 
 def _row(columns: Sequence[str], row: Sequence[Scalar]) -> str:

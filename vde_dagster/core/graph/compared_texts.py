@@ -210,10 +210,10 @@ def looked_at(compared: ComparedText, table: exp.Table, first: date, last: date)
         last: The last one.
     """
     text, year = compared.written, str(last.year)
-    behind = exp.and_(_is(exp.GT, text, str(first)), _is(exp.LT, text, str(last + _DAY)))
-    elsewhere = exp.and_(_is(exp.GTE, text, f"{year}."), _is(exp.LT, text, str(last.year + 1)))
-    shorter = exp.In(this=text.copy(), expressions=[_literal(year), _literal(str(last)[:7])])
-    is_day = exp.RegexpLike(this=text.copy(), expression=_literal(_WRITTEN))
+    behind = exp.and_(text > str(first), text < str(last + _DAY))
+    elsewhere = exp.and_(text >= f"{year}.", text < str(last.year + 1))
+    shorter = text.isin(year, str(last)[:7])
+    is_day = exp.RegexpLike(this=text.copy(), expression=exp.convert(_WRITTEN))
     return (
         exp.select(exp.cast(text.copy(), "string").as_("text"))
         .from_(table)
@@ -223,11 +223,3 @@ def looked_at(compared: ComparedText, table: exp.Table, first: date, last: date)
 
 _WRITTEN: Final = f"^{TimeFormat(ISO_DATE).expression}$"
 _DAY: Final = timedelta(days=1)
-
-
-def _is(comparison: type[exp.Binary], text: exp.Expr, other: str) -> exp.Expr:
-    return comparison(this=text.copy(), expression=_literal(other))
-
-
-def _literal(text: str) -> exp.Literal:
-    return exp.Literal.string(text)

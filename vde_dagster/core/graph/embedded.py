@@ -12,18 +12,15 @@ from vde_dagster.core.names import ModelName
 
 def embedded_upstream(graph: Graph, name: ModelName) -> tuple[ModelName, ...]:
     """The EMBEDDED models that are inlined in a model's query, directly or in one another."""
-    found: set[ModelName] = set()
-    waiting = [*graph[name].model.parents]
-    while waiting:
-        parent = waiting.pop()
-        if graph[parent].model.kind.is_embedded and parent not in found:
-            found.add(parent)
-            waiting += graph[parent].model.parents
-    return tuple(sorted(found))
+    return _named(graph, name, embedded=True)
 
 
 def stored_parents(graph: Graph, name: ModelName) -> tuple[ModelName, ...]:
     """What a model's query names once EMBEDDED models are inlined: tables, views and sources."""
-    readers = (name, *embedded_upstream(graph, name))
-    every = {parent for reader in readers for parent in graph[reader].model.parents}
-    return tuple(sorted(each for each in every if not graph[each].model.kind.is_embedded))
+    return _named(graph, name, embedded=False)
+
+
+def _named(graph: Graph, name: ModelName, *, embedded: bool) -> tuple[ModelName, ...]:
+    parents = graph[name].model.parents
+    near = graph.upstream(parents, through=lambda each: each.model.kind.is_embedded)
+    return tuple(sorted(each.name for each in near if each.model.kind.is_embedded is embedded))

@@ -6,13 +6,14 @@ An interval that becomes due for the first time waits for neither, nor does what
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import Graph, Node
+from vde_dagster.core.graph.render_model import tables_read
 from vde_dagster.core.model.model import Model, UpdatesOn
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.cron import Cron
@@ -126,17 +127,8 @@ def awaited_parents(graph: Graph, name: ModelName, now: datetime) -> tuple[Model
     changes by a plan alone, nobody knows when a source is due, and a model that has ended gets no
     further rows: none of them is waited for.
     """
-    return tuple(sorted({each.name for each in _behind(graph, name) if _is_loaded_on(each, now)}))
-
-
-def _behind(graph: Graph, name: ModelName) -> Iterator[Node]:
-    """The nearest models upstream that have rows."""
-    inlined = graph.upstream([name], through=lambda each: each.name == name or _is_inlined(each))
-    return (each for each in inlined if each.name != name and not _is_inlined(each))
-
-
-def _is_inlined(node: Node) -> bool:
-    return node.model.kind.is_inlined
+    read = tables_read(graph, graph[name])
+    return tuple(sorted(each for each in read if _is_loaded_on(graph[each], now)))
 
 
 def _is_loaded_on(node: Node, now: datetime) -> bool:

@@ -57,17 +57,18 @@ class Lineage:
 
     def upstream(self) -> dict[Point, list[Point]]:
         """What each point reads directly; a point that reads nothing is not in it."""
-        found: dict[Point, list[Point]] = {}
-        for parent, child in self.edges:
-            found.setdefault(child, []).append(parent)
-        return found
+        return _grouped((child, parent) for parent, child in self.edges)
 
     def downstream(self) -> dict[Point, list[Point]]:
         """What reads each point directly; a point that nothing reads is not in it."""
-        found: dict[Point, list[Point]] = {}
-        for parent, child in self.edges:
-            found.setdefault(parent, []).append(child)
-        return found
+        return _grouped(self.edges)
+
+
+def _grouped(edges: Iterable[tuple[T, T]]) -> dict[T, list[T]]:
+    found: dict[T, list[T]] = {}
+    for one, other in edges:
+        found.setdefault(one, []).append(other)
+    return found
 
 
 def project_lineage(graph: Graph) -> Lineage:
@@ -84,7 +85,7 @@ def model_lineage(graph: Graph, name: ModelName) -> Lineage:
         graph,
         (name, None),
         upstream=lambda point: [(each, None) for each in graph[point[0]].model.parents],
-        downstream=lambda point: [(each, None) for each in children[point[0]]],
+        downstream=lambda point: [(each, None) for each in children.get(point[0], ())],
     )
 
 
@@ -114,7 +115,7 @@ def lineage_of_column(graph: Graph, name: ModelName, column: str) -> Lineage:
     def downstream(point: Point) -> Iterator[Point]:
         if point[1] is None:
             return
-        for child in children[point[0]]:
+        for child in children.get(point[0], ()):
             if isinstance(graph[child].model.body, PythonFunction):
                 yield child, None
             yield from ((child, own) for own, made_of in behind(child).items() if point in made_of)
@@ -202,11 +203,7 @@ def _positions(graph: Graph) -> Callable[[Point], tuple[int, int, str]]:
 
 
 def _children(graph: Graph) -> dict[ModelName, list[ModelName]]:
-    children: dict[ModelName, list[ModelName]] = {node.name: [] for node in graph}
-    for node in graph:
-        for parent in node.model.parents:
-            children[parent].append(node.name)
-    return children
+    return _grouped((parent, node.name) for node in graph for parent in node.model.parents)
 
 
 def column_lineage(query: exp.Query) -> dict[str, tuple[ColumnOf, ...]]:
@@ -248,7 +245,7 @@ class _Origins:
         expression: exp.Expr,
         read: Sequence[frozenset[ColumnOf]],
     ) -> frozenset[ColumnOf]:
-        return frozenset[ColumnOf]().union(*read)
+        return self.united(read)
 
     def united(self, branches: Sequence[frozenset[ColumnOf]]) -> frozenset[ColumnOf]:
         return frozenset[ColumnOf]().union(*branches)

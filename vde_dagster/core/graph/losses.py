@@ -18,7 +18,7 @@ from vde_dagster.core.sql.canonical import canonicalize
 from vde_dagster.core.sql.interval_ends import Reader, cut_off
 from vde_dagster.core.sql.macros import borders_in
 from vde_dagster.core.sql.reads.input_ranges import TimeAxis
-from vde_dagster.core.sql.reads.tiling import Cutting, lost_between, takes_rows
+from vde_dagster.core.sql.reads.tiling import lost_between, takes_rows
 from vde_dagster.core.time.formats import axis_type
 from vde_dagster.core.time.grains import Grain
 from vde_dagster.core.time.intervals import IntervalUnit
@@ -39,14 +39,13 @@ def _losses(graph: Graph, node: Node) -> Iterator[Finding]:
     spec = node.time_axis
     alone = any(each.name == "batch_size" for each in fields(model.kind))
     appended = model.kind.loading is Loading.APPENDED
-    repeats = appended and takes_rows(query)
     reader = Reader(
         unit=model.unit,
         start=_start(node),
         in_batches=in_batches,
         may_be_alone=alone,
         is_appended=appended,
-        repeats=repeats,
+        repeats=appended and takes_rows(query),
         time_column=None if spec is None else spec.column,
         formats=_formats(upstream),
     )
@@ -54,18 +53,9 @@ def _losses(graph: Graph, node: Node) -> Iterator[Finding]:
     yield from found
     if found or model.kind.is_whole:
         return  # a FULL table is computed at once, from the start on
-    yield from lost_between(
-        query,
-        {each.name: list(_axes(each, model.unit)) for each in upstream},
-        Cutting(
-            unit=model.unit,
-            in_batches=in_batches,
-            may_be_alone=alone,
-            is_appended=repeats,
-            replaced=tuple(_replaced(node)),
-        ),
-        kept=_kept(node),
-    )
+    tables = {each.name: list(_axes(each, model.unit)) for each in upstream}
+    parts = tuple(_replaced(node))
+    yield from lost_between(query, tables, reader, kept=_kept(node), replaced=parts)
 
 
 def losses_of_audit(node: Node, query: exp.Query, tables: Iterable[Node]) -> Iterator[Finding]:

@@ -33,10 +33,7 @@ def within(
         _border(each, time_type.lower(), time_format or ISO_DATE)
         for each in (interval.start, interval.end)
     )
-    return exp.and_(
-        exp.GTE(this=column.copy(), expression=low),
-        exp.LT(this=column.copy(), expression=high),
-    )
+    return exp.and_(column >= low, column < high)
 
 
 def _border(instant: datetime, time_type: str, time_format: str) -> exp.Expr:

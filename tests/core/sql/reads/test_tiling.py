@@ -12,8 +12,9 @@ from tests.counting import calls_of
 from vde_dagster.core.columns import Column
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.canonical import canonicalize
+from vde_dagster.core.sql.interval_ends import Reader
 from vde_dagster.core.sql.reads.input_ranges import TimeAxis
-from vde_dagster.core.sql.reads.tiling import Cutting, lost_between
+from vde_dagster.core.sql.reads.tiling import lost_between
 from vde_dagster.core.time.intervals import IntervalUnit
 
 RAW = ModelName("raw", "t")
@@ -65,8 +66,8 @@ def test_four_times_the_query_takes_about_four_times_the_work(
         query = canonicalize(parsed, schemas={RAW: columns}).expression
         day = IntervalUnit.DAY
         axes = [TimeAxis(column=each.name, unit=day, type=each.type) for each in columns]
-        cutting = Cutting(unit=day, in_batches=True)
-        return calls_of(lambda: list(lost_between(query, {RAW: axes}, cutting)))
+        reader = Reader(unit=day, in_batches=True)
+        return calls_of(lambda: list(lost_between(query, {RAW: axes}, reader)))
 
     look(2)  # what is computed once for all queries
     small, large = look(size), look(4 * size)

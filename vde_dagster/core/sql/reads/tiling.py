@@ -9,7 +9,7 @@ and in none of the other is a row that is lost.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache, lru_cache
@@ -19,6 +19,7 @@ from sqlglot import exp
 
 from vde_dagster.core.errors import Finding
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.sql.interval_ends import Reader
 from vde_dagster.core.sql.macros import borders_in
 from vde_dagster.core.sql.reads.blocks import Block
 from vde_dagster.core.sql.reads.bounds import (
@@ -38,7 +39,7 @@ from vde_dagster.core.sql.reads.bounds import (
 )
 from vde_dagster.core.sql.reads.constants import Moments
 from vde_dagster.core.sql.reads.input_ranges import TimeAxis, kept_of, time_column_of
-from vde_dagster.core.sql.reads.scans import Kept, tracer_of
+from vde_dagster.core.sql.reads.scans import Kept, TimeColumn, tracer_of
 from vde_dagster.core.sql.row_local import merges_rows
 from vde_dagster.core.sql.table_names import model_name_of
 from vde_dagster.core.sql.unresolved import line_of
@@ -46,36 +47,23 @@ from vde_dagster.core.time.grains import BEGINNING, FOREVER, Grain
 from vde_dagster.core.time.intervals import Interval, IntervalUnit, common, merge, subtract
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cutting:
-    """How the time of a model is cut: into units, or into batches of several of them.
-
-    ``may_be_alone`` says that its kind has an option to take one unit at a time, ``is_appended``
-    that what is read for one is added to what was there, and ``replaced`` that it replaces whole
-    partitions: a column of the result, with the time that a partition of it covers.
-    """
-
-    unit: IntervalUnit
-    in_batches: bool
-    may_be_alone: bool = False
-    is_appended: bool = False
-    replaced: tuple[tuple[str, Grain], ...] = ()
-
-
 def lost_between(
     query: exp.Query,
     tables: Mapping[ModelName, Sequence[TimeAxis]],
-    cutting: Cutting,
+    reader: Reader,
     *,
     kept: TimeAxis | None = None,
+    replaced: Sequence[tuple[str, Grain]] = (),
 ) -> Iterator[Finding]:
     """The columns by which a query bounds what it reads so that rows between units are lost.
 
     Args:
         query: As Spark's dialect reads it, every column bound to its table; with time macros.
         tables: What it reads, each with its columns that may hold a time.
-        cutting: The units of the model, and whether several may be evaluated at once.
+        reader: The units of the model, and whether several may be evaluated at once.
         kept: The axis of the result, if only the interval's rows of it are kept.
+        replaced: Of a model that replaces whole partitions, columns of the result with the time
+            that a partition of them covers.
     """
     borders = [macro for _, macro in borders_in(query)]
     if not borders:
@@ -84,42 +72,50 @@ def lost_between(
         name: [(axis, time) for axis in axes if (time := time_column_of(axis)) is not None]
         for name, axes in tables.items()
     }
-    tracer = tracer_of(query, kept=kept_of(kept))
-    parts = [
-        (replace(tracer, kept=Kept(name=column), known={}), grain)
-        for column, grain in cutting.replaced
-    ]
-    appended = cutting.is_appended
-    if appended and len({each.name.lower().partition("_")[0] for each in borders}) == 1:
-        beside = borders[0].find_ancestor(exp.Predicate) or borders[0]
-        names = {each.name.lower() for each in beside.find_all(exp.Column)}
-        known = (axis for axes in times.values() for axis, time in axes if time.name in names)
-        axis = next(known, None)
-        form = borders[0].name.lower().partition("_")[2]
-        both = f"Bound it by @start_{form} and @end_{form}."
-        advice = both if axis is None else _advice(axis, cutting)
-        yield Finding(message=_twice(cutting), advice=advice, line=line_of(borders[0]))
+    if reader.repeats and len({each.name.lower().partition("_")[0] for each in borders}) == 1:
+        yield _of_one_border(borders[0], times.values(), reader)
         return
+    tracer, unit = tracer_of(query, kept=kept_of(kept)), reader.unit
+    parts = [(replace(tracer, kept=Kept(name=name), known={}), grain) for name, grain in replaced]
     for block in tracer.blocks.blocks:
         for alias, table in block.tables.items():
             axes = times.get(model_name_of(table) or _NOWHERE, ())
             formulas = [(tracer.scan(block, alias, time), axis) for axis, time in axes]
             bounds = [(formula, axis) for formula, axis in formulas if formula != ANYTHING]
-            whys = [(_why_lost(formula, cutting), formula, axis) for formula, axis in bounds]
-            if appended and bounds and all(_overlap(formula, cutting) for formula, _ in bounds):
-                whys.append((_twice(cutting), *bounds[0]))
+            whys = [
+                (_why_lost(formula, unit, reader.in_batches), formula, axis)
+                for formula, axis in bounds
+            ]
+            if reader.repeats and bounds and all(_overlap(formula, unit) for formula, _ in bounds):
+                whys.append((_twice(unit), *bounds[0]))
             for why, formula, axis in whys:
                 if why:
                     line = _line(block, axis) or line_of(table)
-                    made = kept and _of_another_time(kept, axis, formula, cutting.unit)
-                    yield Finding(message=why, advice=made or _advice(axis, cutting), line=line)
+                    made = kept and _of_another_time(kept, axis, formula, unit)
+                    yield Finding(message=why, advice=made or _advice(axis, reader), line=line)
             for (formula, axis), (_, time) in zip(formulas, axes, strict=True):
                 insides = [(_only_kept(by.scan(block, alias, time)), each) for by, each in parts]
-                taken = [_takes_parts(formula, inside, each, cutting) for inside, each in insides]
+                taken = [_takes_parts(formula, inside, each, unit) for inside, each in insides]
                 if formula != ANYTHING and taken and all(taken):
                     line = _line(block, axis) or line_of(table)
                     moved = any(_is_moved(inside) for inside, _ in insides)
-                    yield _of_partitions(axis, cutting, line, moved=moved)
+                    column, grain = min(replaced, key=lambda each: each[1])
+                    yield _of_partitions(axis, unit, column, grain, line=line, moved=moved)
+
+
+def _of_one_border(
+    border: exp.Expr,
+    times: Iterable[Sequence[tuple[TimeAxis, TimeColumn]]],
+    reader: Reader,
+) -> Finding:
+    """What is appended again by a query that has no other bound."""
+    beside = border.find_ancestor(exp.Predicate) or border
+    names = {each.name.lower() for each in beside.find_all(exp.Column)}
+    axis = next((axis for axes in times for axis, time in axes if time.name in names), None)
+    form = border.name.lower().partition("_")[2]
+    both = f"Bound it by @start_{form} and @end_{form}."
+    advice = both if axis is None else _advice(axis, reader)
+    return Finding(message=_twice(reader.unit), advice=advice, line=line_of(border))
 
 
 _NOWHERE: Final = ModelName("", "")
@@ -148,30 +144,32 @@ def _line(block: Block, axis: TimeAxis) -> int | None:
 
 
 @lru_cache(maxsize=1024)
-def _why_lost(formula: Formula, cutting: Cutting) -> str:
+def _why_lost(formula: Formula, unit: IntervalUnit, in_batches: bool) -> str:
     """How rows are lost for certain; empty if none are."""
-    unit = _named(cutting)
-    alone, together = f"each {unit} is evaluated alone", f"several {unit}s are evaluated at once"
+    name = _named(unit)
+    alone, together = f"each {name} is evaluated alone", f"several {name}s are evaluated at once"
     scan = _Scan(formula)
-    groups, many = _groups(cutting.unit)
+    groups, many = _groups(unit)
     if any(scan.met(group[0]) == () for group in groups):
         groups = (*groups, many)  # one unit alone reads nothing
     if any(scan.lost(group, alone=True) for group in groups):
         return f"the bounds leave out rows if {alone}, which are read if {together}"
-    if cutting.in_batches and any(scan.lost(group, alone=False) for group in groups):
+    if in_batches and any(scan.lost(group, alone=False) for group in groups):
         return f"the bounds leave out rows if {together}, which are read if {alone}"
     return ""
 
 
 @lru_cache(maxsize=1024)
-def _overlap(formula: Formula, cutting: Cutting) -> bool:
+def _overlap(formula: Formula, unit: IntervalUnit) -> bool:
     """Whether the bounds of neighbouring units have rows in common for certain."""
-    pairs, _ = _groups(cutting.unit)
+    pairs, _ = _groups(unit)
     scan = _Scan(formula)
-    return any(common(*(scan.certain(unit) for unit in pair)) for pair in pairs)
+    return any(common(*map(scan.certain, pair)) for pair in pairs)
 
 
-def _takes_parts(formula: Formula, inside: Formula, grain: Grain, cutting: Cutting) -> bool | None:
+def _takes_parts(
+    formula: Formula, inside: Formula, grain: Grain, unit: IntervalUnit
+) -> bool | None:
     """Whether a unit takes a part of a partition whose other rows a unit before it had taken.
 
     None if partitions are not made of what the formula is about.
@@ -180,18 +178,18 @@ def _takes_parts(formula: Formula, inside: Formula, grain: Grain, cutting: Cutti
         formula: What is read of a scan.
         inside: What it is to be read for a partition, as an interval.
         grain: The time that a partition covers.
-        cutting: The units.
+        unit: That of the intervals.
     """
     scan, partition = _Scan(formula), _Scan(inside)
-    for before, unit in _groups(cutting.unit)[0]:
+    for before, after in _groups(unit)[0]:
         first = grain.floor(before.start - _AROUND)
-        while first < unit.end + _AROUND:
+        while first < after.end + _AROUND:
             each = Interval(first, grain.following(first))
             rows, first = partition.met(each), each.end
             if rows is None:
                 return None
-            replaced = common(rows, scan.certain(unit))
-            if replaced and common(_without(rows, [scan.met(unit)]), scan.certain(before)):
+            replaced = common(rows, scan.certain(after))
+            if replaced and common(_without(rows, [scan.met(after)]), scan.certain(before)):
                 return True
     return False
 
@@ -269,41 +267,43 @@ def _floored(grain: Grain, form: str) -> str:
     return f"DATE_TRUNC('{grain.name}', @start_{form})"
 
 
-def _of_partitions(axis: TimeAxis, cutting: Cutting, line: int | None, *, moved: bool) -> Finding:
-    unit, form = _named(cutting), _form(axis)
-    column, grain = min(cutting.replaced, key=lambda each: each[1])
+def _of_partitions(
+    axis: TimeAxis, unit: IntervalUnit, column: str, grain: Grain, *, line: int | None, moved: bool
+) -> Finding:
     advice = _compared(axis, column, grain)
     if not moved:
+        form = _form(axis)
         advice = (
             f"Take partitions from their start on, as in `{axis.column} BETWEEN "
             f"{_floored(grain, form)} AND @end_{form}`, or load this model by "
             "INCREMENTAL_BY_TIME_RANGE."
         )
     return Finding(
-        message=f"the bounds of one {unit} take a part of a partition, which is a "
+        message=f"the bounds of one {_named(unit)} take a part of a partition, which is a "
         f"{grain.name.lower()} of {column} and is replaced whole, so its other rows would be lost",
         advice=advice,
         line=line,
     )
 
 
-def _twice(cutting: Cutting) -> str:
-    unit = _named(cutting)
-    return f"the bounds of one {unit} take rows of another, which are appended again there"
+def _twice(unit: IntervalUnit) -> str:
+    return f"the bounds of one {_named(unit)} take rows of another, which are appended again there"
 
 
-def _named(cutting: Cutting) -> str:
-    return cutting.unit.value.replace("_", " ")
+def _named(unit: IntervalUnit) -> str:
+    return unit.value.replace("_", " ")
 
 
-def _advice(axis: TimeAxis, cutting: Cutting) -> str:
-    column, form = axis.column, _form(axis)
-    whole = (
-        f"Write `{column} BETWEEN @start_{form} AND @end_{form}`: both ends belong to the interval."
+def _advice(axis: TimeAxis, reader: Reader) -> str:
+    form = _form(axis)
+    advice = (
+        f"Write `{axis.column} BETWEEN @start_{form} AND @end_{form}`: both ends belong to the "
+        "interval. If the range is another one, move both ends by the same time"
     )
-    moved = " If the range is another one, move both ends by the same time"
-    batches = f", or set `batch_size 1` if each {_named(cutting)} is to be evaluated alone."
-    return f"{whole}{moved}{batches if cutting.in_batches and cutting.may_be_alone else '.'}"
+    if not (reader.in_batches and reader.may_be_alone):
+        return f"{advice}."
+    one = _named(reader.unit)
+    return f"{advice}, or set `batch_size 1` if each {one} is to be evaluated alone."
 
 
 def _form(axis: TimeAxis) -> str:
