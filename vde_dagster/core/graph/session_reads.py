@@ -1,4 +1,4 @@
-"""What a stateful session reads of the sources that it tracks (seed 003, *stateful*).
+"""By which columns rows belong to time, and what a stateful session reads of what it tracks.
 
 A query that bounds the time that it reads of a tracked source, or reads its rows into the interval
 that they belong to by the model's time column, is run as it is. Every other tracked source is read
@@ -81,11 +81,8 @@ def interval_query(name: ModelName, column: str) -> exp.Query:
     """The rows of a source whose time is in the interval that the macros stand for."""
     start, end = (exp.Parameter(this=exp.Var(this=each)) for each in _BORDERS)
     table = exp.table_(name.name, db=name.schema, catalog=name.catalog or None, quoted=True)
-    inside = exp.Between(
-        this=exp.column(exp.to_identifier(column, quoted=True), table=table.name),
-        low=start,
-        high=end,
-    )
+    time = exp.column(exp.to_identifier(column, quoted=True), table=table.name)
+    inside = time.between(start, end)
     return exp.select("*").from_(table, copy=False).where(inside, copy=False)
 
 

@@ -1,4 +1,9 @@
-"""A syntax tree as a text that does not depend on how it was written."""
+"""A syntax tree as a text that does not depend on how it was written.
+
+A tree reflects the precedence that its parser assumes. Parsers differ from Spark when bit
+operators, shifts, ``||``, comparisons or casts by ``::`` meet other operators: there, an expression
+without parentheses is never the same as one with some.
+"""
 
 from __future__ import annotations
 

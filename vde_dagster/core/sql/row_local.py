@@ -1,4 +1,4 @@
-"""Whether a query makes each of its rows from one row of one table (rule R7).
+"""Whether a query makes each of its rows from one row of one table (rule R7), and takes it once.
 
 Only then do appended source rows give exactly the rows to append to the model.
 """

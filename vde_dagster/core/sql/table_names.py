@@ -2,7 +2,8 @@
 
 In the project whose catalog is ``lake``, ``lake.raw.orders`` and ``raw.orders`` are one table, and
 ``orders`` alone is ``default.orders``. Queries are brought to the one form ``schema.name`` before
-anything else looks at them, so that the way in which a name is written never counts.
+anything else looks at them, so that the way in which a name is written never counts. Here is, too,
+which tables a pre- or post-statement writes, and which names in it are only its own.
 """
 
 from __future__ import annotations

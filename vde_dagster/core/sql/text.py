@@ -1,6 +1,7 @@
 """SQL as text with places in it: what runs is what the author wrote (rule R13).
 
-The places are the tables that the text reads and its time macros; only these are replaced.
+The places are the tables that the text reads and its time macros; only these are replaced. Keys of
+rows, and the rows of a common table expression, are asked for by the author's text, too.
 """
 
 from __future__ import annotations

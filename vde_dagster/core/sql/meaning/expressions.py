@@ -211,7 +211,8 @@ class ExpressionReader:
         if alias:
             found = scope.column(alias, name)
             if found is None:
-                return combined("unbound", _everything(scope), alias, name)
+                every = [part for around in scope.outward() for part in around.every()]
+                return combined("unbound", every, alias, name)
             source = scope.sources.get(alias)
             if source is not None and source.column(name).digest in self.fixed:
                 self.fixed.add(found.digest)
@@ -219,7 +220,12 @@ class ExpressionReader:
         if name in scope.outputs:
             return scope.outputs[name]
         # A source without declared columns may have it, whichever of them it is.
-        return combined("unbound", _columns_everywhere(scope, name), name)
+        possible = [
+            around.placed(each, source.column(name))
+            for around in scope.outward()
+            for each, source in around.sources.items()
+        ]
+        return combined("unbound", possible, name)
 
     def _star(self, node: exp.Column | exp.Star, scope: Scope) -> MeaningPart:
         """All columns, such as in a call; COUNT(*) counts rows only."""
@@ -324,32 +330,11 @@ def _without_limit(query: exp.Expr) -> exp.Expr:
     return bare
 
 
-def _everything(scope: Scope) -> list[MeaningPart]:
-    """All columns of all sources, here and in the queries around."""
-    found: list[MeaningPart] = []
-    around: Scope | None = scope
-    while around is not None:
-        found += around.every()
-        around = around.outer
-    return found
-
-
 def _seen_rows(node: exp.Expr, scope: Scope) -> MeaningPart | None:
     """The rows that a call sees besides its own."""
     if isinstance(node, exp.Window):
         return scope.stage
     return scope.grouped if is_aggregate(node) or is_unknown(node) else None
-
-
-def _columns_everywhere(scope: Scope, name: str) -> list[MeaningPart]:
-    found: list[MeaningPart] = []
-    around: Scope | None = scope
-    while around is not None:
-        found += [
-            around.placed(alias, source.column(name)) for alias, source in around.sources.items()
-        ]
-        around = around.outer
-    return found
 
 
 def _is_ambiguous(node: exp.Expr) -> bool:

@@ -1,8 +1,8 @@
-"""The sources in FROM: rows with named columns."""
+"""The sources in FROM: rows with named columns, and parts that are not analysed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
@@ -93,14 +93,18 @@ class Scope:
 
         A column of one source among several, or of an outer query, is marked with that source.
         """
-        scope: Scope | None = self
-        level = 0
-        while scope is not None:
+        for level, scope in enumerate(self.outward()):
             source = scope.sources.get(alias)
             if source is not None:
                 return scope.placed(alias, source.column(name), level)
-            scope, level = scope.outer, level + 1
         return None
+
+    def outward(self) -> Iterator[Scope]:
+        """This scope, and those of the queries around it."""
+        scope: Scope | None = self
+        while scope is not None:
+            yield scope
+            scope = scope.outer
 
     def placed(self, alias: str, part: MeaningPart, level: int = 0) -> MeaningPart:
         """A part of a source, as seen from ``level`` queries further inside."""

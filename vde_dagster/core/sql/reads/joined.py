@@ -1,4 +1,9 @@
-"""The sources of a SELECT, what each join does to their rows, and its conditions."""
+"""The sources of a SELECT, what each join does to their rows, and what ties these to each other.
+
+Columns are axes: the time column that each is computed from, and the steps. Conditions give the
+spans of columns in joined rows once that of one is known: ``b.hour = DATE_TRUNC('HOUR', a.ts)``
+ties b to a, so if `a.ts` is in an hour, `b.hour` is, too.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 The optimizer reads ``t.x`` as a column of a table ``t`` of an outer query where Spark reads it as
 a field of a column ``t`` of the inner one. It does not distinguish tables of one name by their
-schemas, and does not expand the stars of structs.
+schemas, and does not expand the stars of structs. Words such as ``current_date`` are a column if a
+source has one of that name, and else a function.
 """
 
 from __future__ import annotations
