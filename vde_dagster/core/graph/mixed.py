@@ -50,7 +50,8 @@ def mixed_graph(
     left_out = _left_out(project, shown, selected)
     if not left_out:
         return MixedGraph(graph=project, left_out=())
-    models = _models(project, shown, selected)
+    kept = {node.name: node.model for node in shown if node.name not in selected}
+    models = kept | {node.name: node.model for node in project if node.name in selected}
     problems = list(_unselected_parents(models, project, environment))
     if problems:
         raise ProjectInvalid(problems)
@@ -90,14 +91,6 @@ def _own(model: Model) -> tuple[object, ...]:
     if model.body is None:  # the text of a source has the line on which it is declared
         return (model.columns,)
     return (model.source.text, model.source.defaults, model.source.attachments)
-
-
-def _models(
-    project: Graph, shown: Graph, selected: Collection[ModelName]
-) -> dict[ModelName, Model]:
-    files = {node.name: node.model for node in project if node.name in selected}
-    kept = {node.name: node.model for node in shown if node.name not in selected}
-    return kept | files
 
 
 def _unselected_parents(

@@ -85,16 +85,9 @@ def render_model(
     axis = node.time_axis
     query = query_text(graph, node) if axis is None else interval_text(graph, node, axis, whole)
     before, after = _statements(graph, node, body, whole, bodies=bodies, target=target)
-    filters = {
-        source: interval_condition(column).with_times(whole)
-        for source, column in restricted_sources(graph, node).items()
-    }
+    filters = interval_conditions(graph, node, whole)
     filled = query.with_times(whole).with_queries(bodies).with_conditions(filters)
-    return RenderedModel(
-        query=filled.with_tables(target),
-        before=before,
-        after=after,
-    )
+    return RenderedModel(query=filled.with_tables(target), before=before, after=after)
 
 
 def render_statements(
@@ -194,6 +187,14 @@ def restricted_sources(graph: Graph, node: Node) -> Mapping[ModelName, str]:
         return tracked_columns(graph, node, query)
 
     return graph.once("restricted sources", node.name, found)
+
+
+def interval_conditions(graph: Graph, node: Node, times: TimeRange) -> dict[ModelName, SqlText]:
+    """The conditions on the rows of these sources."""
+    return {
+        source: interval_condition(column).with_times(times)
+        for source, column in restricted_sources(graph, node).items()
+    }
 
 
 def _inlined_bodies(

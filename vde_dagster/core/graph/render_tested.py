@@ -9,10 +9,9 @@ from vde_dagster.core.graph.render_model import (
     Target,
     inlined_models,
     inlined_texts,
-    restricted_sources,
+    interval_conditions,
 )
 from vde_dagster.core.graph.run_text import authors_query, interval_text, query_text
-from vde_dagster.core.graph.session_reads import interval_condition
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.macros import TimeRange, macros_in
 from vde_dagster.core.sql.text import SqlText, query_of_cte
@@ -55,10 +54,7 @@ def render_tested(
     else:
         query = interval_text(graph, node, axis, times)
     inlined = inlined_texts(graph, node, times, inline_views=True, given=given)
-    tracked = restricted_sources(graph, node) if by_interval else {}
-    filters = {
-        source: interval_condition(column).with_times(times) for source, column in tracked.items()
-    }
+    filters = interval_conditions(graph, node, times) if by_interval else {}
     filled = query.with_times(times).with_queries(inlined).with_conditions(filters)
     text = filled.with_queries(queries).with_tables(target).text
     return text if cte is None else query_of_cte(text, cte)

@@ -109,7 +109,8 @@ def _written_names(query: exp.Expr, schemas: Mapping[ModelName, Sequence[Column]
     for each in query.selects if isinstance(query, exp.Query) else ():
         match each:
             case exp.Star() if not any(each.args.values()):
-                yield from (column.name for column in _columns_of(_only_table(query), schemas))
+                known = schemas.get(table, ()) if (table := _only_table(query)) is not None else ()
+                yield from (column.name for column in known)
             case exp.Aliases():
                 yield from (name.name for name in each.expressions)
             case exp.Alias():
@@ -118,12 +119,6 @@ def _written_names(query: exp.Expr, schemas: Mapping[ModelName, Sequence[Column]
                 yield each.name
             case _:
                 yield ""
-
-
-def _columns_of(
-    name: ModelName | None, schemas: Mapping[ModelName, Sequence[Column]]
-) -> Sequence[Column]:
-    return schemas.get(name, ()) if name is not None else ()
 
 
 def _only_table(query: exp.Expr) -> ModelName | None:
