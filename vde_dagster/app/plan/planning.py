@@ -216,7 +216,7 @@ def _findings(
     every = both(both(restated, lag.restated), again.restated)
     work = with_restated(graph, due, every)
     follows = followed(planned, direct, work, options, pace=pace, back=back)
-    behind = downstream(planned, follows, back)
+    behind = downstream(services, planned, work, follows, back=back)
     lag, work = with_lag(lag, behind), with_restated(graph, work, behind.restated)
     returning = {each.name for each in planned.returning}
     staleness = {name: each for name, each in follows.items() if name not in returning}

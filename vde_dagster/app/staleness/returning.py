@@ -7,8 +7,9 @@ compared with those that it was computed from, before any view moves.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 
 from vde_dagster.app.inputs.input_moves import InputStates
 from vde_dagster.app.services import Services
@@ -17,10 +18,10 @@ from vde_dagster.app.staleness.upstream_changes import computed_first, kept_read
 from vde_dagster.app.staleness.version_behind import FORBIDDEN, UNCOVERED, Planned, listed, look_at
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.options import PlanOptions
-from vde_dagster.core.planning.plan import Behind, Staleness
+from vde_dagster.core.planning.plan import Behind, Staleness, Workload
 from vde_dagster.core.planning.restatement import Restatement, both
 from vde_dagster.core.planning.workload import left_out_by, within_bounds
-from vde_dagster.core.time.intervals import Interval, common, merge
+from vde_dagster.core.time.intervals import Interval, common, merge, subtract
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,26 +69,48 @@ def with_lag(one: Lag, other: Lag) -> Lag:
     return Lag(restated=both(one.restated, other.restated), found={**one.found, **found})
 
 
-def downstream(planned: Planned, follows: Mapping[ModelName, Staleness], back: ComingBack) -> Lag:
+def downstream(
+    services: Services,
+    planned: Planned,
+    work: Mapping[ModelName, Workload],
+    follows: Mapping[ModelName, Staleness],
+    *,
+    back: ComingBack,
+) -> Lag:
     """What is stale in versions that come back, and what they read of what a plan evaluates.
 
-    It is evaluated again. What cannot be is lost if it is stale by itself, or if it follows from
-    another version than the shown one: the version that is shown may have seen that.
+    It is evaluated again. What cannot be is lost if it is stale by itself, or if the version that
+    is shown was computed from what the plan evaluates.
 
     Args:
+        services: The ports.
         planned: The plan's models.
+        work: What is evaluated in any case.
         follows: The outcome of `followed`.
         back: What is known of versions that come back.
     """
     comes_back = {each.name for each in planned.returning} & follows.keys()
     if not comes_back:
         return Lag()
+    before = planned.before
+    shown = InputStates(services=services, graph=before.graph, snapshots=before.snapshots)
+    evaluated = {
+        name: merge(
+            (
+                *each.missing,
+                *each.restated,
+                *(follows[name].intervals if name in follows else ()),
+                *back.first.get(name, ()),
+            )
+        )
+        for name, each in work.items()
+    }
     found: dict[ModelName, Behind] = {}
     for name in comes_back:
         each = follows[name]
         own = common(each.kept, back.stale[name].times) if name in back.stale else ()
-        moves = any(not planned.stays(parent) for parent in each.inputs)
-        lost = merge(each.kept) if moves else own
+        following = replace(each, kept=subtract(each.kept, own))
+        lost = merge((*own, *_seen_by_shown(planned, shown, name, following, evaluated)))
         behind = merge((*each.intervals, *lost))
         if behind:
             found[name] = Behind(
@@ -103,6 +126,45 @@ def downstream(planned: Planned, follows: Mapping[ModelName, Staleness], back: C
         if follows[name].intervals and not each.session
     }
     return Lag(restated=Restatement(ranges=ranges), found=found)
+
+
+def _seen_by_shown(
+    planned: Planned,
+    shown: InputStates,
+    name: ModelName,
+    found: Staleness,
+    evaluated: Mapping[ModelName, tuple[Interval, ...]],
+) -> Iterator[Interval]:
+    """The times that are kept, and that the shown version computed from what is evaluated now.
+
+    A table that stays has no such rows yet. Of one that is not shown nothing is known, so that all
+    of it may have been read.
+    """
+    others = [each for each in found.inputs if not planned.stays(each)]
+    for entry in planned.shown(name) if others and found.kept else ():
+        kept = common(found.kept, [entry.interval])
+        if kept and entry.rows.rows:
+            work = shown.work(entry, planned.shown(name))
+            if work is None or any(
+                _was_there(planned, shown, parent, evaluated[parent], work.started_at)
+                for parent in others
+            ):
+                yield from kept
+
+
+def _was_there(
+    planned: Planned,
+    shown: InputStates,
+    parent: ModelName,
+    times: Sequence[Interval],
+    at: datetime,
+) -> bool:
+    """Whether the shown version of a model may have had rows of some times by then."""
+    if parent not in shown.snapshots:
+        return True
+    there = [each for each in planned.shown(parent) if common([each.interval], times)]
+    works = [shown.work(each, there) for each in there]
+    return any(e is None or e.finished_at is None or e.finished_at <= at for e in works)
 
 
 def lag_of_readers(
