@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 from pyiceberg.schema import Schema
@@ -21,7 +23,7 @@ from vde_dagster.core.ledger.dsha import RowSum
 from vde_dagster.core.ledger.entries import LedgerChange, LedgerOperation
 from vde_dagster.core.ledger.unit_of_work import Intent, Publication
 from vde_dagster.core.model.model import Model
-from vde_dagster.core.model.snapshot import ModelSnapshot
+from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.core.names import ModelName, environment_view
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.time.intervals import Interval
@@ -49,7 +51,7 @@ def promote(
     lease = services.state.acquire_lease("test", holder="test", ttl=timedelta(minutes=1))
     if loaded:
         stand(project, plan.graph, plan.snapshots, environment)
-        _hold(project, plan, lease, row)
+        _hold(project, plan, row)
     services.state.begin_promotion(
         environment,
         expected_revision=plan.base_revision,
@@ -73,33 +75,43 @@ def _look(services: Services, plan: Plan) -> None:
     )
 
 
-def _hold(project: VdeProject, plan: Plan, lease: Lease, row: int | None) -> None:
+def _hold(project: VdeProject, plan: Plan, row: int | None) -> None:
     """Record all that a plan would compute, as empty rows of one commit to each table."""
     services = project.services
     for change in plan.backfills:
         cells = _cells(plan.graph[change.name].model, change.missing)
-        work_id = services.ids.new()
-        intent = Intent(
-            work_id=work_id,
-            key=plan.snapshots[change.name].key,
-            environment=plan.environment,
-            intervals=cells,
-            inputs={},
-            base=None,
-            execution_time=services.clock.now(),
-        )
-        recorded = [
-            LedgerChange(operation=LedgerOperation.REPLACE, interval=each, rows=RowSum())
-            for each in cells
-        ]
+        snapshot = plan.snapshots[change.name]
         publication = Publication(
-            iceberg_snapshot_id=_committed(project, plan.snapshots[change.name], row),
-            changes=tuple(recorded),
+            iceberg_snapshot_id=_committed(project, snapshot, row),
+            changes=tuple(
+                LedgerChange(operation=LedgerOperation.REPLACE, interval=each, rows=RowSum())
+                for each in cells
+            ),
             columns=(),
         )
-        services.state.record_intent(intent, lease=lease)
-        services.state.record_staged(work_id, publication, lease=lease)
-        services.state.finalize(work_id, lease=lease)
+        with begun(services, snapshot.key, cells, environment=plan.environment) as (work_id, lease):
+            services.state.record_staged(work_id, publication, lease=lease)
+            services.state.finalize(work_id, lease=lease)
+
+
+@contextmanager
+def begun(
+    services: Services, key: VersionKey, intervals: tuple[Interval, ...] = (), **more: Any
+) -> Iterator[tuple[str, Lease]]:
+    """A unit of work whose intent is recorded, with the lease that it is done under."""
+    lease = services.state.acquire_lease("work", holder="test", ttl=timedelta(minutes=1))
+    intent = Intent(
+        work_id=services.ids.new(),
+        key=key,
+        environment="prod",
+        intervals=intervals,
+        inputs={},
+        base=None,
+        execution_time=services.clock.now(),
+    )
+    services.state.record_intent(replace(intent, **more), lease=lease)
+    yield intent.work_id, lease
+    services.state.release_lease(lease)
 
 
 def _committed(project: VdeProject, snapshot: ModelSnapshot, row: int | None) -> int | None:

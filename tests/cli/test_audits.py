@@ -5,17 +5,16 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from tests.app.memory_world import bound
 from tests.cli.calling import call
-from tests.cli.promoted import promote
-from vde_dagster.app.binding import bind_environment
+from tests.cli.promoted import begun, promote
 from vde_dagster.composition import VdeProject
 from vde_dagster.core.audits.values import AuditResult
-from vde_dagster.core.ledger.unit_of_work import Intent
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import Interval
 
@@ -35,23 +34,9 @@ FAILED = AuditResult(
 def record(folder: Path, *results: AuditResult) -> str:
     """A unit of work of the shown version whose rows a blocking audit refused."""
     services = VdeProject.load(folder).services
-    binding = bind_environment(services, "prod")
-    assert binding is not None
-    lease = services.state.acquire_lease("test", holder="test", ttl=timedelta(minutes=1))
-    work_id = services.ids.new()
-    intent = Intent(
-        work_id=work_id,
-        key=binding.key(REVENUE),
-        environment="prod",
-        intervals=(DAY,),
-        inputs={},
-        base=None,
-        execution_time=services.clock.now(),
-    )
-    services.state.record_intent(intent, lease=lease)
-    services.state.record_audits(work_id, results, lease=lease)
-    services.state.abandon(work_id, reason="its audits found bad rows", lease=lease)
-    services.state.release_lease(lease)
+    with begun(services, bound(services).key(REVENUE), (DAY,)) as (work_id, lease):
+        services.state.record_audits(work_id, results, lease=lease)
+        services.state.abandon(work_id, reason="its audits found bad rows", lease=lease)
     return work_id
 
 

@@ -9,17 +9,16 @@ from typing import Any
 
 import pytest
 
+from tests.app.memory_world import bound
 from tests.cli.calling import call
 from tests.cli.calling import facts as document
-from tests.cli.promoted import promote
+from tests.cli.promoted import begun, promote
 from tests.orchestration.lifecycle_landing import EXAMPLE, landing
-from vde_dagster.app.binding import bind_environment
 from vde_dagster.app.catch_up.detecting import detect
 from vde_dagster.composition import VdeProject
 from vde_dagster.core.ledger.late.decision import Load
 from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.ledger.late.pending import Pending, PendingReason
-from vde_dagster.core.ledger.unit_of_work import Intent
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import Interval
 
@@ -45,9 +44,7 @@ def life(tmp_path: Path) -> Path:
     landing.land(project.iceberg_catalog(), "first")
     promote(folder)
     services = project.services
-    binding = bind_environment(services, "prod")
-    assert binding is not None
-    key = binding.key(STATE)
+    key = bound(services).key(STATE)
     resource = f"version:{key.model}:{key.version}"
     lease = services.state.acquire_lease(resource, holder="test", ttl=timedelta(minutes=1))
     hour = Interval(SEVEN, SEVEN + timedelta(hours=1))
@@ -105,27 +102,12 @@ def test_a_model_without_late_data_is_refused_with_those_that_have_it(
 def recorded_session(folder: Path) -> str:
     """A session of signups as it was decided."""
     services = VdeProject.load(folder).services
-    binding = bind_environment(services, "prod")
-    assert binding is not None
-    key = binding.key(SIGNUPS)
-    decision = detect(services, binding, SIGNUPS)
+    decision = detect(services, bound(services), SIGNUPS)
     assert isinstance(decision, Load)
-    resource = f"version:{key.model}:{key.version}"
-    lease = services.state.acquire_lease(resource, holder="test", ttl=timedelta(minutes=1))
-    intent = Intent(
-        work_id="w1",
-        key=key,
-        environment="prod",
-        intervals=decision.fill,
-        inputs={},
-        base=None,
-        execution_time=SEVEN,
-        session=decision,
-    )
-    services.state.record_intent(intent, lease=lease)
-    services.state.abandon("w1", reason="it was interrupted", lease=lease)
-    services.state.release_lease(lease)
-    return "w1"
+    key = bound(services).key(SIGNUPS)
+    with begun(services, key, decision.fill, session=decision) as (work_id, lease):
+        services.state.abandon(work_id, reason="it was interrupted", lease=lease)
+    return work_id
 
 
 def test_the_next_decision_is_explained_with_its_evidence(life: Path) -> None:
@@ -152,6 +134,6 @@ def test_a_stateful_decision_is_explained_with_the_limit_of_each_source(life: Pa
 def test_a_past_session_is_explained_from_the_store(life: Path) -> None:
     session = recorded_session(life)
     found = asked("explain", "lifecycle.signups", "--session", session, "--project", life)
-    assert (found["decision"]["is"], found["work"]["intent"]["work_id"]) == ("Load", "w1")
-    done = call("late", "explain", "lifecycle.signups", "--session", "w1", "--project", life)
-    assert "session w1, begun" in done.stdout
+    assert (found["decision"]["is"], found["work"]["intent"]["work_id"]) == ("Load", session)
+    done = call("late", "explain", "lifecycle.signups", "--session", session, "--project", life)
+    assert f"session {session}, begun" in done.stdout

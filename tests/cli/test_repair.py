@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.app.memory_world import MemoryWorld
+from tests.app.memory_world import MemoryWorld, bound
 from tests.cli.calling import call
 from tests.cli.changing import serve
-from vde_dagster.app.binding import bind_environment
 from vde_dagster.composition import VdeProject
 from vde_dagster.core.names import ModelName, TableName
 
@@ -44,9 +43,7 @@ def days(tmp_path: Path, world: MemoryWorld) -> Path:
 
 
 def table_of(folder: Path) -> TableName:
-    binding = bind_environment(VdeProject.load(folder).services, "prod")
-    assert binding is not None
-    return binding.key(ModelName("staging", "days")).table
+    return bound(VdeProject.load(folder).services).key(ModelName("staging", "days")).table
 
 
 def test_a_sound_model_is_left_as_it_is(days: Path) -> None:

@@ -5,21 +5,19 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 from click.testing import Result
 
-from tests.app.memory_world import MemoryWorld
+from tests.app.memory_world import MemoryWorld, bound
 from tests.cli.calling import call
 from tests.cli.changing import serve
 from tests.cli.conftest import WithoutJava
-from tests.cli.promoted import promote
-from vde_dagster.app.binding import bind_environment
+from tests.cli.promoted import begun, promote
 from vde_dagster.composition import VdeProject
-from vde_dagster.core.ledger.unit_of_work import Intent, Publication
+from vde_dagster.core.ledger.unit_of_work import Publication
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName
 
@@ -55,9 +53,7 @@ def facts(folder: Path) -> dict[str, Any]:
 
 
 def key_of(folder: Path) -> VersionKey:
-    binding = bind_environment(VdeProject.load(folder).services, "prod")
-    assert binding is not None
-    return binding.key(DAYS_NAME)
+    return bound(VdeProject.load(folder).services).key(DAYS_NAME)
 
 
 @dataclass(frozen=True)
@@ -90,21 +86,11 @@ def tables(monkeypatch: pytest.MonkeyPatch) -> Tables:
 def record(folder: Path, snapshot: int) -> None:
     """Let the state say that the table is as it was recorded at this Iceberg snapshot."""
     services, key = VdeProject.load(folder).services, key_of(folder)
-    lease = services.state.acquire_lease("test", holder="test", ttl=timedelta(minutes=1))
-    intent = Intent(
-        work_id=services.ids.new(),
-        key=key,
-        environment="prod",
-        intervals=(),
-        inputs={},
-        base=services.state.heads([key])[key],
-        execution_time=services.clock.now(),
-    )
-    services.state.record_intent(intent, lease=lease)
     publication = Publication(iceberg_snapshot_id=snapshot, changes=(), columns=())
-    services.state.record_staged(intent.work_id, publication, lease=lease)
-    services.state.finalize(intent.work_id, lease=lease)
-    services.state.release_lease(lease)
+    base = services.state.heads([key])[key]
+    with begun(services, key, base=base) as (work_id, lease):
+        services.state.record_staged(work_id, publication, lease=lease)
+        services.state.finalize(work_id, lease=lease)
 
 
 def follow(folder: Path, found: Result) -> None:
