@@ -11,6 +11,7 @@ from pyiceberg.types import LongType, NestedField, StringType, TimestamptzType
 
 from tests.app.memory_world import RAW, START, MemoryWorld, build
 from tests.cli.promoted import stand
+from tests.kept_folder import KeptFolder
 from vde_dagster.composition import VdeProject
 
 MODELS = {
@@ -83,3 +84,12 @@ def build_project(folder: Path, *, until: float, environment: str = "prod") -> N
     shown = services.state.environment(environment)
     assert shown is not None
     stand(project, project.files.graph, shown.snapshots, environment)
+
+
+def kept_project(folder: Path, *, until: float = 48) -> KeptFolder:
+    """A project that is built to the end of its second day; each test finds it so again."""
+    write_project(folder)
+    make_source(folder)
+    build_project(folder, until=48)
+    complete_until(folder, until)
+    return KeptFolder.of(folder)

@@ -23,6 +23,7 @@ import pytest
 from tests.app.memory_world import RAW, bound, hour_of, plan
 from tests.cli.calling import call
 from tests.cli.changing import serve
+from tests.cli.promoted import edit as edit_file
 from tests.cli.test_status import Night, advised
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.visitor import applying
@@ -263,10 +264,7 @@ def follow(night: Night, text: str, number: int = 0) -> str:
 
 
 def edit(night: Night, name: str, before: str, after: str) -> None:
-    file = night.folder / "models" / f"{name}.sql"
-    text = file.read_text("utf-8")
-    assert before in text
-    file.write_text(text.replace(before, after), encoding="utf-8")
+    edit_file(night.folder / "models" / f"{name}.sql", before, after)
 
 
 def keep(night: Night, *amounts: int) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from tests.app.memory_world import bound
 from tests.cli.conftest import WithoutJava
 from tests.cli.promoted import promote
 from vde_dagster.composition import VdeProject
@@ -31,9 +32,7 @@ def checked(project: Path) -> Path:
     )
     promote(project, loaded=True)
     loaded = VdeProject.load(project)
-    shown = loaded.services.state.environment("prod")
-    assert shown is not None
-    table = shown.snapshots[NAME].key.table
+    table = bound(loaded.services).key(NAME).table
     catalog = loaded.iceberg_catalog()
     name = (table.namespace, table.name)
     if catalog.table_exists(name):

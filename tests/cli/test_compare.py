@@ -12,6 +12,7 @@ import pytest
 
 from tests.cli.calling import call
 from tests.cli.calling import facts as document
+from tests.cli.promoted import edit
 from tests.project.repositories import AS_SOMEBODY, commit, new_repository, write
 
 REVENUE = "models/mart/revenue.sql"
@@ -35,12 +36,6 @@ def _plain_git(monkeypatch: pytest.MonkeyPatch) -> None:
 def changed(project: Path, tmp_path: Path) -> Path:
     """The project of the template again, to be changed."""
     return Path(shutil.copytree(project, tmp_path / "changed"))
-
-
-def replaced(folder: Path, path: str, old: str, new: str) -> None:
-    text = (folder / path).read_text()
-    assert old in text
-    (folder / path).write_text(text.replace(old, new))
 
 
 def facts(*arguments: str | Path) -> dict[str, Any]:
@@ -70,7 +65,7 @@ def fingerprints(project: Path) -> dict[str, dict[str, Any]]:
 
 
 def test_the_contract_of_the_json_document(project: Path, changed: Path) -> None:
-    replaced(changed, REVENUE, "SUM(amount)", "MAX(amount)")
+    edit(changed / REVENUE, "SUM(amount)", "MAX(amount)")
     write(changed, {"models/mart/few.sql": "SELECT customer FROM mart.revenue"})
     write(changed, {BEST: None})
     found = facts(project, changed)
@@ -123,7 +118,7 @@ def test_the_project_of_the_present_folder_is_meant_by_default(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commit(new_repository(project))
-    replaced(project, REVENUE, "SUM(amount)", "MAX(amount)")
+    edit(project / REVENUE, "SUM(amount)", "MAX(amount)")
     monkeypatch.chdir(project)
     found = facts("HEAD")
     assert found["after"] == {"name": "the work tree", "commit": None}
@@ -131,7 +126,7 @@ def test_the_project_of_the_present_folder_is_meant_by_default(
 
 
 def test_what_a_person_sees(project: Path, changed: Path) -> None:
-    replaced(changed, REVENUE, "SUM(amount)", "MAX(amount)")
+    edit(changed / REVENUE, "SUM(amount)", "MAX(amount)")
     for each in (project, changed):
         write(each, {"models/mart/days.sql": "MODEL (name mart.days, kind FULL);\n" + DAYS})
     write(changed, {"models/mart/new.sql": "SELECT customer FROM mart.revenue"})
@@ -194,7 +189,7 @@ def test_columns_that_nobody_reads_are_strict_where_the_later_side_says_so(
     for folder, setting in ((project, before), (changed, after)):
         with (folder / "vde.yaml").open("a") as file:
             file.write(setting)
-    replaced(changed, BEST, "SUM(orders) AS orders", "MAX(orders) AS orders")
+    edit(changed / BEST, "SUM(orders) AS orders", "MAX(orders) AS orders")
     found = facts(*arguments, project, changed)
     assert found["strict_columns"] is (category == "breaking")
     best = {each["difference"]["name"]: _flat(each) for each in found["models"]}[

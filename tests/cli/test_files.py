@@ -19,11 +19,12 @@ import pytest
 
 from tests.app.faults.arrow_engine import ArrowEngine
 from tests.app.faults.clean_up_driver import planned
+from tests.app.memory_world import bound
 from tests.cli.calling import call
 from tests.cli.test_status import advised
 from tests.kept_folder import KeptFolder
 from vde_dagster.composition import VdeProject
-from vde_dagster.core.names import TableName
+from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.lakehouse.folders import Folder
 
 if TYPE_CHECKING:
@@ -90,11 +91,7 @@ def told(folder: Path, query: str) -> list[str]:
 
 
 def table_of(folder: Path, model: str) -> TableName:
-    project = VdeProject.load(folder)
-    environment = project.services.state.environment("prod")
-    assert environment is not None
-    found = {str(name): each for name, each in environment.snapshots.items()}
-    return found[model].key.table
+    return bound(VdeProject.load(folder).services).key(ModelName.parse(model)).table
 
 
 def opened(folder: Path, model: str) -> Table:

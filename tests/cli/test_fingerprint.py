@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.cli.calling import call
+from tests.cli.promoted import edit
 from vde_dagster.core.model.fingerprint import Fingerprint
 
 REVENUE = Path("models", "mart", "revenue.sql")
@@ -18,12 +19,6 @@ def shown(project: Path, *arguments: str) -> dict[str, dict[str, Any]]:
     done = call("fingerprint", *arguments, "--project", project, "--format", "json")
     assert done.exit_code == 0, done.stderr
     return {each["name"]: each for each in json.loads(done.stdout)["models"]}
-
-
-def edit(project: Path, old: str, new: str) -> None:
-    text = (project / REVENUE).read_text()
-    assert old in text
-    (project / REVENUE).write_text(text.replace(old, new))
 
 
 def test_the_contract_of_the_json_document(project: Path) -> None:
@@ -68,8 +63,8 @@ def test_the_contract_of_the_parts(project: Path) -> None:
 
 def test_the_parts_show_why_two_fingerprints_differ(project: Path) -> None:
     before = shown(project, "mart.revenue", "--parts")["mart.revenue"]
-    edit(project, "SUM(amount)", "MAX(amount)")
-    edit(project, "'@daily'", "'@hourly'")
+    edit(project / REVENUE, "SUM(amount)", "MAX(amount)")
+    edit(project / REVENUE, "'@daily'", "'@hourly'")
     after = shown(project, "mart.revenue", "--parts")["mart.revenue"]
     for kind, expected in (("data", {"body"}), ("metadata", {"cron", "unit"})):
         old, new = (
@@ -93,7 +88,7 @@ def test_what_a_person_sees(project: Path) -> None:
 
 def test_long_parts_are_shortened_for_people_only(project: Path) -> None:
     words = " ".join(f"word{number}" for number in range(100))
-    edit(project, "Revenue by day and customer", words)
+    edit(project / REVENUE, "Revenue by day and customer", words)
     text = call("fingerprint", "mart.revenue", "--parts", "--project", project).stdout
     assert "word1 " in text
     assert "word99" not in text

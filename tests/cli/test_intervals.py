@@ -9,7 +9,8 @@ import pytest
 
 from tests.cli.calling import call
 from tests.cli.calling import facts as document
-from tests.cli.landed import build_project, complete_until, make_source, write_project
+from tests.cli.landed import complete_until, kept_project, make_source, write_project
+from tests.cli.promoted import edit
 from tests.kept_folder import KeptFolder
 
 ALWAYS = {"start": "1970-01-01T00:00:00+00:00", "end": "9999-01-01T00:00:00+00:00"}
@@ -18,11 +19,7 @@ EVENTS = Path("models", "staging", "events.sql")
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> KeptFolder:
-    folder = write_project(tmp_path_factory.mktemp("intervals") / "landed")
-    make_source(folder)
-    build_project(folder, until=48)
-    complete_until(folder, 78)
-    return KeptFolder.of(folder)
+    return kept_project(tmp_path_factory.mktemp("intervals") / "landed", until=78)
 
 
 @pytest.fixture
@@ -113,8 +110,7 @@ def test_a_range_shows_the_intervals_that_overlap_it(
 def test_an_edited_file_holds_nothing_yet_and_what_the_environment_shows_still_does(
     landed: Path,
 ) -> None:
-    text = (landed / EVENTS).read_text()
-    (landed / EVENTS).write_text(text.replace("amount AS amount", "amount * 2 AS amount"))
+    edit(landed / EVENTS, "amount AS amount", "amount * 2 AS amount")
     edited, promoted = models(landed)["staging.events"], models(landed, "--env", "prod")
     assert edited["loaded"] == []
     assert edited["missing"] == spans("01T00 04T06")

@@ -11,6 +11,7 @@ import pytest
 from tests.app.memory_world import MemoryWorld
 from tests.cli.calling import call
 from tests.cli.changing import leave_dagster_out, write_files
+from tests.cli.promoted import edit
 from tests.worlds.catalog import MemoryCatalog
 from tests.worlds.engine import MemoryEngine
 from vde_dagster.app.services import Services
@@ -72,9 +73,8 @@ def test_a_plan_says_every_few_looks_what_the_engine_does_and_what_it_waits_for(
 
 
 def test_what_an_audit_only_warns_of_is_said(engine: AtWork, tmp_path: Path) -> None:
-    (total,) = tmp_path.glob("models/**/total.sql")
     audit = "audits (number_of_rows (threshold := 5, blocking := false))"
-    total.write_text(total.read_text().replace("cron '@daily'", f"cron '@daily', {audit}"))
+    edit(tmp_path / "models" / "total.sql", "cron '@daily'", f"cron '@daily', {audit}")
     done = call("plan", "prod", "--auto-apply", "--project", tmp_path)
     assert done.exit_code == 0, done.stderr
     assert "the audit number_of_rows (blocking := false, threshold := 5) failed: " in done.stderr

@@ -16,7 +16,7 @@ from tests.app.memory_world import MemoryWorld
 from tests.cli.calling import call, facts
 from tests.cli.changing import InMemory, write_files
 from tests.cli.conftest import WithoutJava
-from tests.cli.promoted import promote
+from tests.cli.promoted import edit, promote
 from tests.worlds.engine import MemoryEngine
 from vde_dagster.app.inspect import local_answers
 from vde_dagster.cli.commands import vde
@@ -174,8 +174,7 @@ def test_spark_reads_the_versions_of_one_promotion_although_another_one_comes_be
     promote = ("plan", "--auto-apply", "--project", changing.folder)
     assert call(*promote).exit_code == 0
     for model, old, new in (("total", "COUNT(*)", "1 + COUNT(*)"), ("best", "MAX(", "2 * MAX(")):
-        file = changing.folder / "models" / f"{model}.sql"
-        file.write_text(file.read_text().replace(old, new))
+        edit(changing.folder / "models" / f"{model}.sql", old, new)
     fetch, sql = MemoryEngine.fetch, "SELECT events, best FROM mart.total CROSS JOIN mart.best"
     asked = ("query", sql, "--engine", "spark", "--project", changing.folder)
     before = facts(*asked)["rows"]

@@ -13,7 +13,8 @@ from sqlglot import exp
 
 from tests.cli.calling import call
 from tests.cli.calling import facts as document
-from tests.cli.landed import build_project, make_source, write_project
+from tests.cli.landed import kept_project
+from tests.cli.promoted import edit
 from tests.kept_folder import KeptFolder
 
 EVENTS = Path("models", "staging", "events.sql")
@@ -35,10 +36,7 @@ def scores(context):
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> KeptFolder:
-    folder = write_project(tmp_path_factory.mktemp("render") / "landed")
-    make_source(folder)
-    build_project(folder, until=48)
-    return KeptFolder.of(folder)
+    return kept_project(tmp_path_factory.mktemp("render") / "landed")
 
 
 @pytest.fixture
@@ -197,8 +195,7 @@ def test_an_environment_that_does_not_exist_has_the_versions_of_a_plan(landed: P
     made = versions(landed)
     shared = rendered(landed, "mart.daily", "--env", "dev")
     assert (shared["environment"], shared["table_version"]) == ("dev", made["mart.daily"])
-    text = (landed / EVENTS).read_text()
-    (landed / EVENTS).write_text(text.replace("amount AS amount", "amount * 2 AS amount"))
+    edit(landed / EVENTS, "amount AS amount", "amount * 2 AS amount")
     planned = call("plan", "dev", "--project", landed, "--format", "json", "--no-apply")
     changes = {each["name"]: each["version"] for each in json.loads(planned.stdout)["changes"]}
     edited = rendered(landed, "mart.daily", "--env", "dev")

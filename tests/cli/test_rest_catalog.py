@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.app.memory_world import bound
 from tests.cli.calling import call
 from tests.cli.conftest import WithoutJava
 from tests.cli.promoted import edit, promote
 from tests.worlds.rest_server import LoseRequest, RestServer, rest_server
 from vde_dagster.composition import VdeProject
-from vde_dagster.core.names import TableName
+from vde_dagster.core.names import ModelName, TableName
 
 VIEW = TableName("mart", "first")
 FIRST = "MODEL (name mart.first, kind FULL);\nSELECT CAST(1 AS INT) AS x\n"
@@ -50,10 +51,7 @@ def shown(folder: Path) -> TableName:
 
 def promoted(folder: Path) -> TableName:
     """The table of the version that dev shows."""
-    services = VdeProject.load(folder).services
-    environment = services.state.environment("dev")
-    assert environment is not None
-    return next(e.key.table for n, e in environment.snapshots.items() if n.name == VIEW.name)
+    return bound(VdeProject.load(folder).services, "dev").key(ModelName("mart", "first")).table
 
 
 def test_a_plan_is_made_and_says_what_it_would_compute(

@@ -12,7 +12,7 @@ import pytest
 from tests.app.memory_world import MemoryWorld
 from tests.cli.calling import call, facts, new_project
 from tests.cli.changing import InMemory, write_files
-from tests.cli.promoted import promote
+from tests.cli.promoted import edit, promote
 from tests.kept_folder import KeptFolder
 from vde_dagster.app.apply import running
 from vde_dagster.app.services import Services
@@ -224,8 +224,7 @@ def test_a_run_whose_environment_has_changed_since_it_was_planned_does_nothing_a
 
     def late(services: Services, environment: str, *arguments: Any) -> Plan:
         made = plan_run(services, environment, *arguments)
-        edited = changing.folder / "models" / "total.sql"
-        edited.write_text(edited.read_text().replace("COUNT(*)", "COUNT(*) + 0"))
+        edit(changing.folder / "models" / "total.sql", "COUNT(*)", "COUNT(*) + 0")
         planned = call("plan", "prod", "--auto-apply", "--project", changing.folder)
         assert planned.exit_code == 0, planned.stderr
         return made

@@ -11,7 +11,7 @@ import pytest
 
 from tests.cli.calling import call
 from tests.cli.calling import facts as document
-from tests.cli.landed import build_project, make_source, write_project
+from tests.cli.landed import kept_project
 from tests.cli.promoted import promote
 from tests.cli.test_docs import CLI
 from tests.kept_folder import KeptFolder
@@ -19,10 +19,7 @@ from tests.kept_folder import KeptFolder
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> KeptFolder:
-    folder = write_project(tmp_path_factory.mktemp("savings") / "landed")
-    make_source(folder)
-    build_project(folder, until=48)
-    return KeptFolder.of(folder)
+    return kept_project(tmp_path_factory.mktemp("savings") / "landed")
 
 
 @pytest.fixture

@@ -8,8 +8,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from tests.app.memory_world import bound
 from tests.cli.conftest import WithoutJava
-from tests.cli.promoted import promote
+from tests.cli.promoted import edit, promote
 from vde_dagster.composition import VdeProject
 from vde_dagster.core.names import ModelName, environment_view
 from vde_dagster.ports.catalog import ViewDefinition
@@ -21,17 +22,13 @@ REVENUE = ModelName("mart", "revenue")
 def two(project: Path) -> Path:
     """The project with another version of a model in dev; both views show rows."""
     promote(project)
-    model = next(each for each in project.rglob("*.sql") if "mart.revenue" in each.read_text())
-    text = model.read_text()
-    model.write_text(text.replace("SELECT", "SELECT DISTINCT", 1))
+    edit(project / "models" / "mart" / "revenue.sql", "SELECT", "SELECT DISTINCT")
     promote(project, "dev")
     loaded = VdeProject.load(project)
     services = loaded.services
     before, after = [(1, "a"), (2, "b")], [(1, "a"), (2, "c"), (3, None)]
     for environment, rows in (("prod", before), ("dev", after)):
-        shown = services.state.environment(environment)
-        assert shown is not None
-        table = shown.snapshots[REVENUE].key.table
+        table = bound(services, environment).key(REVENUE).table
         data = pa.table(
             {"id": [each[0] for each in rows], "name": pa.array([each[1] for each in rows])}
         )
