@@ -27,8 +27,6 @@ from tests.depth import is_full
 from tests.lakehouse.interpreted import interpreted_in_short_form
 from vde_dagster.cli.copying import copy_project
 from vde_dagster.cli.printing import as_json
-from vde_dagster.composition import VdeProject
-from vde_dagster.core.names import physical_table
 
 pytestmark = pytest.mark.spark
 
@@ -171,54 +169,6 @@ def computed(facts: dict[str, Any], chapter: int) -> dict[str, Any]:
     return {each["model"]: each["rows"] for each in facts["chapters"][chapter - 1]["computed"]}
 
 
-@pytest.mark.full  # that late rows reach what reads them: tests/orchestration/test_automation.py
-def test_late_flights_reach_the_last_mart(demo: Demo, story: dict[str, Any]) -> None:
-    late = {each["model"]: each["intervals"] for each in story["late"]}
-    assert late["mart.carrier_delays"] == late["mart.airport_delays"] == 1
-    assert late["core.flights"] < demo.hours
-    assert story["late"] == story["chapters"][3]["computed"]
-    until = demo.until + timedelta(hours=3)
-    wanted = expected.model_rows(until)
-    shown = rows_shown(demo)
-    assert set(shown) == set(wanted) - {"mart.delays_by_airline"}
-    means = {(day, carrier): mean for day, carrier, mean in expected_means(until)}
-    for name, (columns, rows) in shown.items():
-        assert columns == list(wanted[name].columns)
-        others = list(wanted[name].rows)
-        if name == "mart.carrier_delays":  # its mean is the edit of the second chapter
-            at = columns.index("mean_departure_delay_minutes")
-            others = [(*row[:at], means[row[0], row[1]], *row[at + 1 :]) for row in others]
-        assert unordered(rows) == unordered(others), name
-    again = run_vde("run", "prod", "--project", demo.folder, **NO_JAVA)
-    assert (again.returncode, again.stdout) == (0, "prod is up to date.\n")
-
-
-def rows_shown(demo: Demo) -> dict[str, tuple[list[str], list[tuple[object, ...]]]]:
-    """Columns and rows of each table that prod shows."""
-    project = VdeProject.load(demo.folder)
-    environment = project.services.state.environment("prod")
-    assert environment is not None
-    catalog = project.iceberg_catalog()
-    found = {}
-    for name, snapshot in environment.snapshots.items():
-        if project.files.graph[name].model.kind.stores_rows:
-            table = physical_table(name, snapshot.version)
-            rows = catalog.load_table((table.namespace, table.name)).scan().to_arrow()
-            columns = [column.to_pylist() for column in rows.columns]
-            found[str(name)] = (rows.column_names, list(zip(*columns, strict=True)))
-    return found
-
-
-def expected_means(until: datetime) -> list[tuple[object, ...]]:
-    """The edited column: flights that leave early have no delay."""
-    with expected.expectation(until) as connection:
-        return connection.execute("""
-            SELECT flight_date, carrier,
-              CASE WHEN count(dep_delay) > 0
-                THEN sum(greatest(dep_delay, 0)) / count(dep_delay) END
-            FROM daily GROUP BY ALL""").fetchall()
-
-
 @pytest.mark.full  # the same with an engine in memory: tests/app/apply
 def test_each_chapter_computes_what_it_says(demo: Demo, story: dict[str, Any]) -> None:
     assert [each["skipped"] for each in story["chapters"]] == [False] * 6
@@ -227,6 +177,10 @@ def test_each_chapter_computes_what_it_says(demo: Demo, story: dict[str, Any]) -
     assert {each["model"] for each in edited} == {"mart.carrier_delays", "mart.delays_by_airline"}
     assert sum(each["intervals"] or 0 for each in edited) == demo.days
     assert computed(story, 3) == {}
+    late = {each["model"]: each["intervals"] for each in story["late"]}
+    assert late["mart.carrier_delays"] == late["mart.airport_delays"] == 1
+    assert late["core.flights"] < demo.hours
+    assert story["late"] == story["chapters"][3]["computed"]
     assert {name for name, rows in computed(story, 5).items() if rows} == {"core.flights"}
     assert computed(story, 6) == {}
 

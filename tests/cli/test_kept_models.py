@@ -11,7 +11,6 @@ import pytest
 from sqlglot import exp
 
 from tests.cli.calling import call
-from tests.project.cache.test_entries import DAMAGE
 from tests.project.cache.test_models import BASE, EVERY, both, found_again
 from tests.project.repositories import AS_SOMEBODY, commit, new_repository, write
 from vde_dagster.composition import VdeProject
@@ -19,11 +18,9 @@ from vde_dagster.core.graph import deriving
 from vde_dagster.core.model.model import Model, ModelSource
 from vde_dagster.core.sql.canonical import CanonicalQuery, canonicalize
 from vde_dagster.project import loading
-from vde_dagster.project.cache.models import FILE_NAME
 from vde_dagster.project.model_files import read_model
 
 TOP, UNUSED = "models/m/top.sql", "macros/unused.py"
-KEPT = Path(".vde", FILE_NAME)
 COMMANDS = {
     "fingerprint": ("fingerprint",),
     "fingerprint --parts": ("fingerprint", "--parts"),
@@ -92,18 +89,6 @@ def test_the_second_time_no_model_is_read_or_resolved(
     with noting_what_is_read() as noted:
         assert call(*arguments, "--project", shop).exit_code == 0
     assert noted == []
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("arguments", COMMANDS.values(), ids=COMMANDS)
-def test_a_command_says_the_same_whatever_is_kept(shop: Path, arguments: tuple[str, ...]) -> None:
-    plain = without_kept(shop, *arguments)
-    assert not (shop / ".vde").exists()
-    for damage in (None, None, *DAMAGE):
-        if damage is not None:
-            damage(shop / KEPT)
-        assert shown(shop, *arguments) == plain
-        assert (shop / KEPT).is_file()
 
 
 def test_what_one_command_has_read_no_other_reads_again(shop: Path) -> None:

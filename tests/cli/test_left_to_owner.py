@@ -119,19 +119,3 @@ def test_nothing_is_up_to_date_that_waits(changing: InMemory, command: str) -> N
     found = document(changing, command, "pr_7")
     assert found["waits"].keys() == {"mart.daily", "mart.best"}
     assert not found.get("up_to_date", False)
-
-
-@pytest.mark.full
-def test_a_request_waits_for_another_one_that_came_first(changing: InMemory) -> None:
-    edit(changing.folder / DAILY, "ELSE '200'", "ELSE '300'")
-    document(changing, "ci", "plan", "8")
-    changing.land((50.5, 10), until=72)
-    assert document(changing, "ci", "plan", "7")["waits"] == [], "production is behind, no more"
-    assert vde(changing, "run", "prod").exit_code == 0
-    done = vde(changing, "ci", "plan", "7")
-    assert done.exit_code == 1
-    assert "the environment pr_8 fills this version, with `vde run pr_8`" in done.stderr
-    assert "stamp" not in done.stderr
-    carried_out(changing, done.stderr, ["run", "pr_8"])
-    assert document(changing, "ci", "plan", "7")["waits"] == []
-    assert shares(changing, "mart__pr_7") == [90, 180, 30]

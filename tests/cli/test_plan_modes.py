@@ -13,7 +13,6 @@ from tests.cli.calling import facts as document
 from tests.cli.promoted import edit, promote
 from tests.cli.terminal import Said, on_terminal
 from tests.kept_folder import KeptFolder
-from vde_dagster.composition import VdeProject
 
 PYTHON = '''"""A table in Python."""
 
@@ -134,25 +133,6 @@ def test_what_cannot_be_decided_is_refused(shop: Path, written: str, reported: s
     assert done.exit_code == 1
     assert reported in done.stderr
     assert done.stdout == ""
-
-
-# Nobody can be asked
-@pytest.mark.full
-def test_open_questions_are_refused_with_the_options_that_answer_them(shop: Path) -> None:
-    both_edited(shop)
-    saved = ["--save", str(shop / "p.json")]
-    for arguments in (["--auto-apply"], [], saved, [*saved, "--no-apply"]):
-        done = call("plan", "--categorize", "ask", *arguments, "--project", shop)
-        assert done.exit_code == 1
-        assert "one model needs a decision" in done.stderr
-        assert "--decide mart.scores=breaking|non_breaking|forward_only" in done.stderr
-        assert "Nothing was written." in done.stderr
-        assert "mart.revenue=" not in done.stderr
-    assert not (shop / "p.json").exists()
-    state = VdeProject.load(shop).services.state
-    shown = state.environment("prod")
-    assert shown is not None
-    assert shown.revision == 1
 
 
 def test_always_asks_for_each_edited_model(shop: Path) -> None:

@@ -13,9 +13,7 @@ from vde_dagster.cli.printing import (
     as_text,
     commands_in,
     console,
-    glued,
     print_commands,
-    unglued,
 )
 
 NEW_YORK = timezone(timedelta(hours=-5))
@@ -69,14 +67,3 @@ def test_the_commands_of_a_table_are_printed_once_each_on_a_line_of_its_own(
     ]
     print_commands(["none", "`day`"])
     assert capsys.readouterr().out == ""
-
-
-def test_a_line_does_not_end_within_a_command() -> None:
-    text = TEXTS[0]
-    assert [unglued(each) for each in glued(text).split(" ")] == [
-        "lost.",
-        "Run",
-        f"`{LONG}`:",
-        *("it", "helps;", "`day`", "is", "a", "column"),
-    ]
-    assert unglued(glued(text)) == text

@@ -99,16 +99,6 @@ def test_csv_has_nulls_texts_and_times_that_programs_tell_apart(
     assert done.stderr == "The first 2 rows; --limit shows more.\nAnswered by DuckDB.\n"
 
 
-def test_a_value_that_engines_take_for_another_goes_to_spark(
-    plain: Path, without_java: WithoutJava
-) -> None:
-    sql = "SELECT 1 / (id - 1) AS q FROM raw.plain"
-    done = without_java("query", sql, "--project", plain)
-    assert done.returncode == 1
-    assert "asks for a Spark session" in done.stderr
-
-
-@pytest.mark.full
 @pytest.mark.parametrize(
     "sql, why",
     [

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.app.memory_world import bound
-from tests.cli.calling import call
 from tests.cli.conftest import WithoutJava
 from tests.cli.promoted import edit, promote
-from tests.worlds.rest_server import LoseRequest, RestServer, rest_server
+from tests.worlds.rest_server import RestServer, rest_server
 from vde_dagster.composition import VdeProject
 from vde_dagster.core.names import ModelName, TableName
 
@@ -73,24 +72,3 @@ def test_an_environment_is_promoted_and_rolled_back(
     done = without_java("rollback", "prod", "--auto-apply", "--project", edited)
     assert done.returncode == 0, done.stderr
     assert shown(edited) == before
-
-
-@pytest.mark.full
-def test_the_next_command_finishes_a_promotion_that_was_cut(
-    edited: Path, server: RestServer
-) -> None:
-    before = shown(edited)
-
-    def lose(method: str, path: str) -> None:
-        if method == "POST" and "/views" in path:
-            raise LoseRequest
-
-    server.before = lose
-    done = call("promote", "dev", "--auto-apply", "--project", edited)
-    assert done.exit_code == 1
-    assert "doing it again is safe" in done.stderr
-    server.before = lambda _method, _path: None
-    assert shown(edited) == before
-    done = call("plan", "--no-apply", "--project", edited)
-    assert done.exit_code == 0, done.stderr
-    assert shown(edited) == promoted(edited)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import getpass
 import re
-import socket
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +12,6 @@ from tests.cli.calling import call
 from tests.cli.calling import facts as document
 from tests.cli.promoted import edit, promote
 from vde_dagster.composition import VdeProject
-from vde_dagster.project.machine import author
 
 REVENUE = Path("models", "mart", "revenue.sql")
 
@@ -89,14 +86,6 @@ def test_two_environments_are_compared(edited: Path) -> None:
         "mart.revenue": "rows not compared",
         "mart.best_customers": "rows not compared",
     }
-
-
-@pytest.mark.parametrize("given", ["ann@ci", ""])
-def test_who_promotes_is_the_user_on_this_machine_or_given(
-    given: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("VDE_AUTHOR", given)
-    assert author() == (given or f"{getpass.getuser()}@{socket.gethostname()}")
 
 
 def test_a_begun_promotion_is_given_up(project: Path) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
-from decimal import Decimal
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -104,22 +103,3 @@ def test_times_are_written_as_people_write_them() -> None:
         )
         times = [line.strip() for line in text.partition("vars:\n")[2].splitlines()]
         assert times == [*lines, "execution_time: 2024-01-03"]
-
-
-def test_numbers_and_times_need_no_quotes() -> None:
-    columns = tuple(each for each in COLUMNS if each.name in ("c", "t", "d", "s"))
-    values = {
-        "c": Decimal("-1.500"),
-        "s": "7",
-        "d": date(2024, 1, 1),
-        "t": datetime(2024, 1, 1, 10, 0, 0, 5, tzinfo=UTC),
-    }
-    answer = Answer(columns=columns, rows=(tuple(values[each.name] for each in columns),))
-    text = text_of_test("it", MODEL, inputs={}, answer=answer)
-    lines = [line.strip().removeprefix("- ") for line in text.splitlines()]
-    assert lines[-4:] == [
-        "c: -1.500",
-        "s: '7'",
-        "d: 2024-01-01",
-        "t: 2024-01-01 10:00:00.000005",
-    ]
