@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
-from typing import Any
 
 import dagster as dg
 import pytest
@@ -148,19 +146,6 @@ def test_a_second_one_says_that_another_is_at_work_and_ends_well(
     assert "vde/cleaned" in shown(shop.start(job))
 
 
-class Undeletable:
-    """A catalog whose tables are dropped, and whose files stay."""
-
-    def __init__(self, catalog: object) -> None:
-        self._catalog = catalog
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._catalog, name)
-
-    def drop_physical(self, name: TableName, **_: str) -> bool:
-        raise Refused(f"files of {name}, which is dropped, cannot be deleted")
-
-
 @pytest.mark.full
 def test_files_that_cannot_be_deleted_fail_the_run_after_all_else_was_done(
     shop: Launchpad, monkeypatch: pytest.MonkeyPatch
@@ -169,17 +154,17 @@ def test_files_that_cannot_be_deleted_fail_the_run_after_all_else_was_done(
         shop.world.clock.advance(days * DAY)
         shop.start("vde_janitor")
     shop.world.clock.advance(1.1 * DAY)
-    services = shop.world.services()
-    stuck: Any = Undeletable(services.catalog)
-    monkeypatch.setattr(shop.world, "services", lambda: replace(services, catalog=stuck))
-    shop._locations.clear()
+
+    def stay(name: TableName, **_: str) -> bool:
+        raise Refused(f"files of {name}, which is dropped, cannot be deleted")
+
+    monkeypatch.setattr(shop.world.catalog, "drop_physical", stay)
     result = shop.start("vde_janitor", fails=True)
     lines = failure(result).splitlines()
     assert len(lines) == 3
     assert all("which is dropped, cannot be deleted" in line for line in lines)
     assert "| failed | " in shown(result)["vde/cleaned"]
     monkeypatch.undo()
-    shop._locations.clear()
     assert shown(shop.start("vde_janitor"))["vde/versions_dropped"] == 3
 
 

@@ -5,16 +5,13 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Iterator
-from dataclasses import replace
 
 import dagster as dg
 import pytest
 
 from tests.app.memory_world import PROJECT
 from tests.orchestration.launchpad import Launchpad, Make, materialize
-from tests.worlds.catalog import MemoryCatalog
 from tests.worlds.engine import MemoryEngine
-from vde_dagster.composition import VdeProject
 from vde_dagster.core.ledger.unit_of_work import Staged, Staging
 from vde_dagster.orchestration import step_log
 from vde_dagster.orchestration.metadata import FORCE
@@ -146,43 +143,29 @@ def test_an_engine_that_was_not_started_says_nothing(
     assert threading.active_count() == before
 
 
-class AtWork(MemoryEngine):
-    """An engine that computes nothing before it was asked often enough what it is doing."""
-
-    def __init__(self, catalog: MemoryCatalog) -> None:
-        super().__init__(catalog)
-        self._asked = threading.Semaphore(0)
-
-    def progress(self) -> EngineProgress | None:
-        self._asked.release()
-        return AT_WORK
-
-    def stage(self, staging: Staging) -> Staged:
-        for _ in range(step_log.LINE_LOOKS + 1):  # at the next look the line is there
-            assert self._asked.acquire(timeout=30)
-        return super().stage(staging)
-
-
-class Working(Launchpad):
-    """A project whose engine shows what it is doing."""
-
-    def project(self) -> VdeProject:
-        found = super().project()
-        vars(found)["services"] = replace(found.services, engine=AtWork(self.world.catalog))
-        return found
-
-
 @pytest.mark.full
 @pytest.mark.usefixtures("quick")
-def test_lines_about_the_engine_are_in_the_log_of_runs(shop: Launchpad) -> None:
-    working = Working(shop.folder, shop.instance, shop.world)
-    working.edit("totals", "SUM(amount)", "SUM(amount) + 1")
-    planned = said(working, working.start("vde_plan", {"apply": True}))
+def test_lines_about_the_engine_are_in_the_log_of_runs(
+    shop: Launchpad, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, stage = threading.Semaphore(0), MemoryEngine.stage
+
+    def progress(_engine: MemoryEngine) -> EngineProgress | None:
+        asked.release()
+        return AT_WORK
+
+    def patient(engine: MemoryEngine, staging: Staging) -> Staged:
+        for _ in range(step_log.LINE_LOOKS + 1):  # at the next look the line is there
+            assert asked.acquire(timeout=30)
+        return stage(engine, staging)
+
+    monkeypatch.setattr(MemoryEngine, "progress", progress)
+    monkeypatch.setattr(MemoryEngine, "stage", patient)
+    shop.edit("totals", "SUM(amount)", "SUM(amount) + 1")
+    planned = said(shop, shop.start("vde_plan", {"apply": True}))
     assert "Spark's UI: http://driver:4040" in planned
-    assert any(line.startswith("Spark: stage 7 has done 15 of 200 tasks") for line in planned)
-    loaded_again = Working(shop.folder, shop.instance, shop.world)
-    by_force = {FORCE: "true"}
-    definitions = loaded_again.definitions()
-    done = materialize(definitions, shop.instance, "mart/totals", tags=by_force)
-    lines = said(shop, done)
-    assert any(line.startswith("Spark: stage 7 has done 15 of 200 tasks") for line in lines)
+    shop._locations.clear()
+    definitions, by_force = shop.definitions(), {FORCE: "true"}
+    again = said(shop, materialize(definitions, shop.instance, "mart/totals", tags=by_force))
+    for lines in (planned, again):
+        assert any(line.startswith("Spark: stage 7 has done 15 of 200 tasks") for line in lines)
