@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
@@ -75,10 +74,6 @@ def utc(rows: list[dict[str, object]]) -> list[dict[str, object]]:
 def assert_holds(catalog: Catalog, wanted: Landed) -> None:
     for name, rows in wanted.items():
         assert loaded(catalog, name, rows.columns) == rows, name
-
-
-def valid_to(catalog: Catalog, name: str) -> datetime:
-    return datetime.fromisoformat(catalog.load_table(name).properties["vde.valid-to"])
 
 
 @pytest.mark.full
@@ -214,36 +209,6 @@ def test_a_lost_race_or_a_lost_answer_is_read_again_and_landing_goes_on(
 
 
 @pytest.mark.full
-def test_a_landing_that_never_wins_says_who_to_end(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def always_lost(*_: object, **__: object) -> CommitTableResponse:
-        raise CommitFailedException("lost")
-
-    monkeypatch.setattr(landing, "MAX_ATTEMPTS_WITHOUT_PROGRESS", 3)
-    catalog = open_lake(tmp_path)
-    landing.land(catalog, until=landing.FIRST_HOUR)
-    monkeypatch.setattr(catalog, "commit_table", always_lost)
-    with pytest.raises(landing.LandingBlockedError, match="end other writers"):
-        landing.land(catalog, until=MORNING)
-
-
-@pytest.mark.full
-def test_a_slower_lander_never_moves_valid_to_back(tmp_path: Path) -> None:
-    catalog = open_lake(tmp_path)
-    landing.land(catalog, until=landing.FIRST_HOUR)
-    feed = landing._feeds(landing.data_folder())[0]
-    slow, fast = landing.Lander(catalog, feed), landing.Lander(catalog, feed)
-    fast.declare(landing.FIRST_HOUR + timedelta(hours=6))
-    slow.declare(landing.FIRST_HOUR + timedelta(hours=3))
-    assert valid_to(catalog, "raw.departures") == landing.FIRST_HOUR + timedelta(hours=6)
-    fast.land_before(MORNING)
-    slow.declare(MORNING)
-    assert slow.rows == 0
-    assert slow.outcome().rows == fast.rows
-
-
-@pytest.mark.full
 def test_a_table_of_another_maker_is_refused(tmp_path: Path) -> None:
     catalog = open_lake(tmp_path)
     catalog.create_namespace("raw")
@@ -251,27 +216,3 @@ def test_a_table_of_another_maker_is_refused(tmp_path: Path) -> None:
     catalog.create_table("raw.departures", schema=schema)
     with pytest.raises(landing.LandingBlockedError, match="not made by this landing"):
         landing.land(catalog, until=MORNING)
-
-
-@pytest.mark.full
-def test_two_threads_that_land_at_once_never_double_or_lose_a_row(
-    tmp_path: Path, morning: Landed
-) -> None:
-    open_lake(tmp_path)
-    failures: list[Exception] = []
-
-    def run(until: datetime) -> None:
-        try:
-            landing.land(open_lake(tmp_path), until=until)
-        except Exception as error:
-            failures.append(error)
-
-    untils = (MORNING, MORNING, MORNING - timedelta(hours=4))
-    threads = [threading.Thread(target=run, args=(until,)) for until in untils]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert failures == []
-    assert_holds(open_lake(tmp_path), morning)
-    assert {valid_to(open_lake(tmp_path), name) for name in STREAMS} == {MORNING}

@@ -126,16 +126,6 @@ def test_every_model_holds_the_rows_of_the_independent_computation(
 
 
 @pytest.mark.full
-def test_flights_of_an_hour_are_the_same_where_all_hours_are_evaluated_at_once(
-    built: tuple[datetime, duckdb.DuckDBPyConnection],
-) -> None:
-    until, connection = built
-    at_once = connection.sql(rendered(query_of("core.flights"), expected.START, until)).fetchall()
-    by_hour = connection.sql("SELECT * FROM core.flights").fetchall()
-    assert sorted(map(repr, at_once)) == sorted(map(repr, by_hour))
-
-
-@pytest.mark.full
 def test_every_query_answers_with_the_rows_of_the_independent_computation(
     built: tuple[datetime, duckdb.DuckDBPyConnection],
 ) -> None:
