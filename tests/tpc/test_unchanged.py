@@ -14,7 +14,7 @@ import sqlglot
 from tests.core.conftest import external, read
 from tests.core.graph.rendered import full
 from tests.tpc.mutants import EDITS, mutant, places
-from tests.tpc.texts import SETS, Benchmarks
+from tests.tpc.texts import NAMELESS, SETS, Benchmarks
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import Graph, build_graph
 from vde_dagster.core.model.snapshot import Category
@@ -128,6 +128,21 @@ def test_queries_in_another_form_are_unchanged(benchmarks: Benchmarks, database:
         other = {form: database.data_hash(text) for form, text in forms.items()}
         wrong += [(name, form) for form, found in other.items() if found != first]
     assert not wrong
+
+
+def test_only_queries_whose_columns_have_no_name_cannot_be_models(
+    benchmarks: Benchmarks, database: Database
+) -> None:
+    refused = {}
+    for name, text in benchmarks.written.items():
+        try:
+            database.data_hash(text)
+        except Refused as refusal:
+            refused[name] = str(refusal)
+    assert sorted(refused) == sorted(
+        f"{name}_models.q{number}" for name, numbers in NAMELESS.items() for number in numbers
+    )
+    assert all(" has no name\n" in reason for reason in refused.values())
 
 
 def _rounded(value: object) -> object:

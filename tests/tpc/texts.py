@@ -30,11 +30,12 @@ class Benchmarks:
 
     Attributes:
         tables: The Parquet file of each source, by schema.name.
-        queries: Spark's text of each query, by schema.name of its model; tables have their schema,
-            and columns without a name get one (`NAMELESS`).
+        written: Spark's text of each query, by schema.name of its model; tables have their schema.
+        queries: The same as models, with names for columns that have none (`NAMELESS`).
     """
 
     tables: Mapping[str, Path]
+    written: Mapping[str, str]
     queries: Mapping[str, str]
 
     def columns(self) -> dict[str, dict[str, str]]:
@@ -52,17 +53,18 @@ def generate(folder: Path) -> Benchmarks:
     install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes"]
     subprocess.run([python, *install, "-r", HERE / "requirements.txt"], check=True)
     subprocess.run([python, HERE / "in_own_duckdb.py", folder / "made"], check=True)
-    queries = {}
+    written, queries = {}, {}
     for name in SETS:
         for number, text in json.loads((folder / "made" / f"{name}.json").read_text("utf-8")):
             query = _over_schema(text, name)
+            written[model := f"{name}_models.q{number}"] = query.sql("spark", pretty=True)
             if number in NAMELESS[name]:
                 _name_columns(query)
-            queries[f"{name}_models.q{number}"] = query.sql("spark", pretty=True)
+            queries[model] = query.sql("spark", pretty=True)
     tables = {
         f"{path.parent.name}.{path.stem}": path for path in (folder / "made").rglob("*.parquet")
     }
-    return Benchmarks(tables=tables, queries=queries)
+    return Benchmarks(tables=tables, written=written, queries=queries)
 
 
 def _over_schema(text: str, schema: str) -> exp.Query:
