@@ -22,6 +22,7 @@ from vde_dagster.composition import VdeProject
 from vde_dagster.core.errors import EvaluationFailed, VdeError
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.planning.scheduling import Concurrency
 from vde_dagster.orchestration import plan_events
 from vde_dagster.orchestration.checks import AuditWatch
@@ -103,19 +104,27 @@ FAILED = ["models/bad.sql:2: mart.bad", "models/worse.sql:2: mart.worse"]
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("at_once", [1, 3])
+@pytest.mark.parametrize("at_once", [0, 1, 3], ids=["without Dagster", "one by one", "at once"])
 def test_what_does_not_wait_for_a_failure_is_done_and_all_are_reported(
     project: VdeProject, world: MemoryWorld, at_once: int
 ) -> None:
     reported: list[Evaluated] = []
-    concurrency = Concurrency(models=at_once)
+
+    def apply(asked: Plan) -> None:
+        if at_once:
+            models = Concurrency(models=at_once)
+            run_plan(project, asked, reported.append, concurrency=models)
+        else:
+            apply_plan(world.services(), asked, reported.append)
+
     with pytest.raises(EvaluationFailed) as caught:
-        run_plan(project, plan(world.services(), BROKEN), reported.append, concurrency=concurrency)
-    assert sorted(steps(project)) == [
-        ("mart__bad", "STEP_FAILURE"),
-        ("mart__good", "STEP_SUCCESS"),
-        ("mart__worse", "STEP_FAILURE"),
-    ]
+        apply(plan(world.services(), BROKEN))
+    if at_once:
+        assert sorted(steps(project)) == [
+            ("mart__bad", "STEP_FAILURE"),
+            ("mart__good", "STEP_SUCCESS"),
+            ("mart__worse", "STEP_FAILURE"),
+        ]
     lines = str(caught.value).splitlines()
     assert [line.partition("@")[0] for line in lines[:2]] == FAILED
     assert lines[2:] == [

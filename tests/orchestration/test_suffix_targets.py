@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import dagster as dg
 import pytest
 
-from tests.orchestration.conftest import applied_on_spark
+from tests.orchestration.conftest import applied_on_spark, sample_on_spark
 from vde_dagster.cli.query import ask
 
 if TYPE_CHECKING:
@@ -38,6 +38,8 @@ def assets(definitions: dg.Definitions) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("target", ["schema", "table", "catalog"])
+@pytest.mark.full  # a catalog is read below; in memory: tests/app/promote/test_suffix_targets.py
+@sample_on_spark
 def test_keys_and_groups_are_those_of_the_views_of_the_environment(
     sample: "Sample", target: str
 ) -> None:
