@@ -17,11 +17,9 @@ from tests.core.audits.audit_cases import (
     TOTAL_CASES,
     audits,
     every_audit,
-    failing_in_duckdb,
     ids,
 )
 from tests.lakehouse.interpreted import interpreted
-from vde_dagster.core.audits.results import failed
 from vde_dagster.core.audits.values import Audit, AuditResult
 
 if TYPE_CHECKING:
@@ -98,7 +96,6 @@ def test_each_audit_counts_the_rows_that_fail_by_definition(counts: dict[str, in
     assert counts == {call: expected[call] for call in ASKED}
 
 
-@pytest.mark.full
 def test_the_rows_that_fail_are_kept(sampled: dict[str, AuditResult]) -> None:
     by_row = {call: expected for call, expected in ROW_CASES if call in SAMPLED}
     assert {call: ids(sampled[call].columns, sampled[call].sample) for call in by_row} == {
@@ -108,15 +105,6 @@ def test_the_rows_that_fail_are_kept(sampled: dict[str, AuditResult]) -> None:
     for call, expected in figures.items():
         (row,) = sampled[call].sample
         assert dict(zip(sampled[call].columns, row, strict=True)) == expected
-
-
-def test_duckdb_and_spark_find_the_same(sampled: dict[str, AuditResult]) -> None:
-    for call, there in sampled.items():
-        audit = every_audit()[call]
-        columns, rows = failing_in_duckdb(audit)
-        here = failed(audit, len(rows), columns, rows)
-        assert here.columns == there.columns, call
-        assert sorted(here.sample, key=str) == sorted(there.sample, key=str), call
 
 
 def counted(rows: DataFrame, read: Accumulator[int]) -> DataFrame:
@@ -170,20 +158,10 @@ APART = [
     ([*PASSING, ONE], 2, 5),
 ]
 """Audits that pass, how often they read the staged rows, and how many jobs that takes at most."""
-IN_SHORT_FORM = (APART[1], APART[2], APART[-1])
-"""One grouping of several audits, two groupings, and one beside what needs none."""
 
 
 @pytest.mark.full
-@pytest.mark.parametrize(
-    "asked, passes, most",
-    [
-        pytest.param(
-            *each, id=str(each[0]), marks=[] if each in IN_SHORT_FORM else pytest.mark.full
-        )
-        for each in APART
-    ],
-)
+@pytest.mark.parametrize("asked, passes, most", APART, ids=str)
 def test_each_grouping_costs_a_pass_of_its_own(
     spark: SparkSession, rows: DataFrame, asked: list[str], passes: int, most: int
 ) -> None:

@@ -134,17 +134,12 @@ def together(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("vde_dagster.lakehouse.jars._run_ivy", resolved)
 
 
-@pytest.mark.parametrize(
-    "prepare",
-    [together, pytest.param(lambda _: None, id="in Java", marks=pytest.mark.full)],
-)
 def test_two_that_resolve_at_once_end_with_the_same_whole_jar(
     monkeypatch: pytest.MonkeyPatch,
     repository: dict[str, str],
     tmp_path: Path,
-    prepare: Callable[[pytest.MonkeyPatch], None],
 ) -> None:
-    prepare(monkeypatch)
+    together(monkeypatch)
 
     def resolve(_: int) -> tuple[Path, ...]:
         return resolve_jars([THING], cache=tmp_path / "cache", conf=repository)

@@ -229,26 +229,3 @@ def test_a_kept_table_downstream_gets_the_field_of_a_struct_that_it_reads(lake: 
     ]
     fresh = lake.services()
     assert not any(each.mismatches for each in verify(fresh, bound(fresh), [key.model]))
-
-
-PANDAS: Final = """from vde_dagster import model
-import pandas as pd
-
-@model("{s}.kept", start="2024-01-01",
-       columns={"id": "int", "at": "timestamp", "s": "struct<a:int>"},
-       kind={"name": "INCREMENTAL_BY_TIME_RANGE", "time_column": "at", "forward_only": True})
-def kept(context):
-    return pd.DataFrame({"id": [1], "at": [context.start], "s": [{"a": 1}]})
-"""
-
-
-@pytest.mark.full
-def test_a_struct_of_a_pandas_model_gets_fields(lake: Lake) -> None:
-    build(lake.services(), lake.graph({}, kept=PANDAS))
-    lake.clock.advance(timedelta(days=1))
-    wider = PANDAS.replace("<a:int>", "<b:array<struct<`x y`:int>>,a:bigint>").replace(
-        '{"a": 1}', '{"b": [{"x y": 2}], "a": 5_000_000_000}'
-    )
-    build(lake.services(), lake.graph({}, kept=wider))
-    found = lake.rows(f"SELECT s.a, s.b[0].`x y` FROM {lake.schema}.kept ORDER BY s.a")
-    assert found == [(1, None), (5_000_000_000, 2)]

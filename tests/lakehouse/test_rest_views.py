@@ -295,20 +295,6 @@ def test_the_number_of_a_view_on_a_server_that_counts_is_the_highest_in_whatever
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("error", [LoseRequest, LoseAnswer])
-def test_a_lost_answer_of_a_server_that_counts_is_looked_up(
-    counting: RestWorld, error: type[Exception]
-) -> None:
-    catalog = counting.catalog
-    catalog.swap_views([view()], [])
-    catalog.swap_views([view(ID)], [], number=80)
-    lose(counting, error, times=1)
-    catalog.swap_views([moved()], [], number=90)
-    assert catalog.view(NAME) == moved()
-    assert versions(counting) == [3, 1, 2]
-
-
-@pytest.mark.full
 def test_what_is_asked_of_a_server_that_counts_is_refused_by_others(world: RestWorld) -> None:
     """So nothing late gets through by trying it."""
     world.catalog.swap_views([view()], [])

@@ -59,11 +59,11 @@ class Source:
     "partition, reported",
     [
         ("hours(at)", '{"at_hour": "2013-01-02-05"}'),
-        pytest.param("days(at)", '{"at_day": "2013-01-02"}', marks=pytest.mark.full),
-        pytest.param("months(day)", '{"day_month": "2013-01"}', marks=pytest.mark.full),
-        pytest.param("years(day)", '{"day_year": "2013"}', marks=pytest.mark.full),
+        ("days(at)", '{"at_day": "2013-01-02"}'),
+        ("months(day)", '{"day_month": "2013-01"}'),
+        ("years(day)", '{"day_year": "2013"}'),
         ("day, kind", '{"day": "2013-01-02", "kind": null}'),
-        pytest.param("id", '{"id": 2}', marks=pytest.mark.full),
+        ("id", '{"id": 2}'),
         ("bucket(4, id)", '{"id_bucket": 0}'),
     ],
 )

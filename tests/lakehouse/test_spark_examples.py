@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 LEAST = 1_000
 """So many examples at least are run in both texts: others need files or settings."""
-EVERY, SHORT, LONG = 80, 50, 7_000
-"""In the short form each 80th function; and so many edits at least have a verdict."""
+LEAST_JUDGED = 7_000
+"""So many edits at least have a verdict."""
 LEAST_RUN = 0.15
 """The least part of them that is called unchanged and run."""
 TIMES = TimeRange.of(
@@ -62,16 +62,13 @@ def test_each_example_of_sparks_documentation_runs_as_it_is_written(spark: Spark
 
 @pytest.mark.full
 @pytest.mark.timeout(3000)
-@pytest.mark.parametrize(
-    "every,least", [(EVERY, SHORT), pytest.param(1, LONG, marks=pytest.mark.full)]
-)
 def test_edits_of_the_examples_that_are_called_unchanged_give_the_same_rows(
-    spark: SparkSession, every: int, least: int
+    spark: SparkSession,
 ) -> None:
     pairs = Documented(spark)
-    wrong = list(pairs.wrong(examples_of(spark, every=every)))
+    wrong = list(pairs.wrong(examples_of(spark)))
     assert not wrong, f"{len(wrong)} of {pairs.ran}:\n" + "\n\n".join(shortest(wrong))
-    assert pairs.judged >= least
+    assert pairs.judged >= LEAST_JUDGED
     assert pairs.ran >= pairs.judged * LEAST_RUN
 
 

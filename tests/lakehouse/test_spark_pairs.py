@@ -6,12 +6,11 @@ run, over rows that would show a difference.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import count, islice
 from typing import TYPE_CHECKING
 
 import pytest
-from _pytest.mark import ParameterSet
 
 from tests.core.planning.changes import pairs_spark
 from tests.lakehouse.spark_pairs.both_texts import result_of
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 PAIRS, LONG = 160, 14_000
 """How many pairs of grammar-generated expressions are judged."""
 PLANTED, AT_ONCE = 1_500, 75
-TEXTS, LONG_TEXTS = 80, 3_000
+TEXTS = 3_000
 """How many expressions are judged whose values may depend on the order of rows."""
 LEAST_RUN = 0.2
 """The least part of all pairs that is called equal and run."""
@@ -48,33 +47,22 @@ def generated() -> Iterator[Pair]:
         yield from pairs(seed)
 
 
-def mostly_full(found: Sequence[tuple[str, str, str]]) -> list[ParameterSet]:
-    """Each eighth in the short form, which has the verdicts of all in `test_fingerprint_pairs`."""
-    return [
-        pytest.param(one, other, id=name, marks=pytest.mark.full if number % 8 else ())
-        for number, (name, one, other) in enumerate(found)
-    ]
-
-
 @pytest.mark.full
 @pytest.mark.timeout(3000)
-@pytest.mark.parametrize("most", [PAIRS, pytest.param(LONG, marks=pytest.mark.full)])
-def test_expressions_that_are_called_unchanged_give_the_same_rows(
-    on_spark: Runner, most: int
-) -> None:
-    found = judged(islice(generated(), most + most // 3))
+def test_expressions_that_are_called_unchanged_give_the_same_rows(on_spark: Runner) -> None:
+    found = judged(islice(generated(), LONG + LONG // 3))
     before = on_spark.ran
     wrong = list(on_spark.differences(found.equal))
     ran = on_spark.ran - before
     assert not wrong, f"{len(wrong)} of {ran}:\n" + "\n\n".join(shortest(wrong))
-    assert found.count >= most
+    assert found.count >= LONG
     assert ran >= found.count * LEAST_RUN, f"{ran} of {found.count} pairs were called equal and run"
 
 
 @pytest.mark.full
 @pytest.mark.parametrize(
     "one,other",
-    mostly_full(pairs_spark.SAME),
+    [pytest.param(*pair, id=name) for name, *pair in pairs_spark.SAME],
 )
 def test_what_spark_reads_alike_gives_the_same_rows(
     spark: SparkSession, one: str, other: str
@@ -87,7 +75,7 @@ def test_what_spark_reads_alike_gives_the_same_rows(
 @pytest.mark.full
 @pytest.mark.parametrize(
     "one,other",
-    mostly_full(pairs_spark.OTHER),
+    [pytest.param(*pair, id=name) for name, *pair in pairs_spark.OTHER],
 )
 def test_what_only_looks_alike_to_spark_gives_other_rows_or_types(
     spark: SparkSession, one: str, other: str
@@ -107,13 +95,8 @@ def test_many_of_the_pairs_that_are_called_different_are(on_spark: Runner) -> No
 
 
 @pytest.mark.full
-@pytest.mark.parametrize(
-    "most", [TEXTS, pytest.param(LONG_TEXTS, marks=pytest.mark.full)], ids=["some", "many"]
-)
-def test_what_is_called_deterministic_is_the_same_however_rows_lie(
-    on_spark: Runner, most: int
-) -> None:
-    texts = {loose(seed) for seed in range(most)}
+def test_what_is_called_deterministic_is_the_same_however_rows_lie(on_spark: Runner) -> None:
+    texts = {loose(seed) for seed in range(TEXTS)}
     settled = [each for each in sorted(texts, key=str) if is_deterministic(query_of(*each))]
     wrong = list(on_spark.unsettled(settled))
     assert not wrong, f"{len(wrong)} of {len(settled)}:\n" + "\n".join(shortest(wrong))
@@ -128,13 +111,7 @@ def test_that_ties_make_rows_nondeterministic_is_found_where_a_verdict_does_not_
 
 
 @pytest.mark.full
-@pytest.mark.parametrize(
-    "defect",
-    [
-        pytest.param(each, marks=[pytest.mark.full] if number else [])
-        for number, each in enumerate(DEFECTS)
-    ],
-)
+@pytest.mark.parametrize("defect", DEFECTS)
 def test_a_verdict_with_a_planted_defect_is_found_wrong(on_spark: Runner, defect: str) -> None:
     every = islice(generated(), PLANTED)
     while some := list(islice(every, AT_ONCE)):

@@ -72,14 +72,6 @@ def test_the_hash_gives_the_published_digests(text: str) -> None:
     assert digest(text.encode()).hex() == PUBLISHED[text]
 
 
-@pytest.mark.full
-def test_the_hash_has_the_verification_value_of_its_authors_test_suite() -> None:
-    # SMHasher, VerificationTest: keys {}, {0}, {0,1}, ... with seeds 256, 255, ...; then the hash
-    # of all their hashes, of which the first four bytes count.
-    hashes = [digest(bytes(range(length)), 256 - length) for length in range(256)]
-    assert int.from_bytes(digest(b"".join(hashes))[:4], "little") == 0x6384BA69
-
-
 def test_the_hash_is_that_of_the_library_in_c() -> None:
     rng = Random("hash")
     for length in range(100):

@@ -64,7 +64,7 @@ class Case:
 DAY_1, HALF = days(1), hours(24, 24.5)
 BY_DAY, BY_REGION, BY_BUCKET = field("at", "days"), field("region"), field("id", "bucket", 3)
 YEARS = (field("at", "truncate", 4),)
-OFTEN: Final = [
+ALL: Final = [
     Case(name="hours"),
     Case(name="five minutes", unit=FIVE, replaced=hours(24, 24 + 1 / 12), whole=False),
     Case(name="half an hour", type="timestamp_ntz", unit=FIVE, replaced=HALF, whole=False),
@@ -76,8 +76,6 @@ OFTEN: Final = [
     Case(name="time and bucket", partitioned_by=(field("at", "hours"), BY_BUCKET)),
     Case(name="column alone", partitioned_by=(BY_REGION,), whole=False),
     Case(name="no partitions", partitioned_by=(), whole=False),
-]
-RARE: Final = [
     Case(name="several hours", replaced=hours(24, 27)),
     Case(name="an hour of five minutes", unit=FIVE),
     Case(name="quarter hours", unit=QUARTER, replaced=hours(24.25, 24.75), whole=False),
@@ -93,9 +91,8 @@ RARE: Final = [
     Case(name="years", type="string", unit=DAY, replaced=DAY_1, whole=False, partitioned_by=YEARS),
 ]
 CASES: Final = both_worlds(
-    {each.name: each for each in (*OFTEN, *RARE)},
+    {each.name: each for each in ALL},
     short=("half an hour",),
-    long=[each.name for each in RARE],
 )
 BEFORE: Final = [0.0, 0.5, 23.99, 24.0, 24.1, 24.3, 24.5, 24.9, 25.0, 26.5, 47.75, 48.0, 24 * 40]
 NEW: Final = [-1.0, 23.9, 24.0, 24.02, 24.4, 24.5, 24.98, 25.0, 26.0, 40.0, 48.0, 24 * 31]
@@ -193,13 +190,7 @@ def test_a_text_inside_the_interval_that_is_no_time_is_refused(worlds: Worlds, t
 
 @pytest.mark.full
 @pytest.mark.spark
-@pytest.mark.parametrize(
-    "layout",
-    [
-        pytest.param((), id="no partitions"),
-        pytest.param((BY_REGION,), id="another column", marks=pytest.mark.full),
-    ],
-)
+@pytest.mark.parametrize("layout", [(), (BY_REGION,)], ids=["none", "another column"])
 def test_files_of_other_times_are_not_touched_where_time_is_no_partition(
     on_spark: Worlds, layout: tuple[PartitionField, ...]
 ) -> None:

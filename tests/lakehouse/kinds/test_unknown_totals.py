@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
 from typing import Final
 
 import pytest
-from _pytest.mark import ParameterSet
 
 from tests.lakehouse.catalog_worlds import compact
 from tests.lakehouse.kinds.models import write_of
@@ -29,17 +27,6 @@ REPLACED: Final = {
     "by time": ("INCREMENTAL_BY_TIME_RANGE (time_column at)", NEW),
     "whole": ("FULL", NEW),
 }
-SHORT: Final = ("by key",)
-"""The short form tries this one: it looks for what is there by its rows."""
-
-
-def cases(
-    found: Mapping[str, tuple[str, list[Values]]], short: Collection[str]
-) -> list[ParameterSet]:
-    return [
-        pytest.param(case, id=name, marks=[] if name in short else pytest.mark.full)
-        for name, case in found.items()
-    ]
 
 
 def write(kind: str, day: int) -> Write:
@@ -59,7 +46,7 @@ def forget_totals(table: World) -> None:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("case", cases({**BUILT, **REPLACED}, SHORT))
+@pytest.mark.parametrize("case", [*BUILT.values(), *REPLACED.values()], ids=[*BUILT, *REPLACED])
 def test_no_row_is_doubled_where_others_left_out_how_many_there_are(
     on_spark: Worlds, case: tuple[str, list[Values]]
 ) -> None:

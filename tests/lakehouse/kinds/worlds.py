@@ -230,15 +230,12 @@ class Worlds:
         )
 
 
-def both_worlds(
-    cases: Mapping[str, object], *, short: Collection[str], long: Collection[str] = ()
-) -> list[ParameterSet]:
+def both_worlds(cases: Mapping[str, object], *, short: Collection[str]) -> list[ParameterSet]:
     """Parameters `worlds` (a fixture) and `case`: each case in memory and on Spark.
 
     Args:
         cases: The cases by their names.
         short: Those that the short form tries on Spark, too.
-        long: Those that it does not even try in memory.
     """
     assert set(short) <= set(cases)
     spark, full = pytest.mark.spark, pytest.mark.full
@@ -246,7 +243,7 @@ def both_worlds(
         pytest.param(world, case, id=f"{world}-{name}", marks=marks)
         for name, case in cases.items()
         for world, marks in (
-            ("memory", [full] if name in long else []),
+            ("memory", []),
             ("spark", [spark] if name in short else [spark, full]),
         )
     ]

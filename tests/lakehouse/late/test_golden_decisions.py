@@ -96,7 +96,6 @@ class Case:
     stateful: str
     partitioned: bool = True
     refused: tuple[ModelName, ...] = ()
-    full: bool = True
 
 
 def delete_of_row(spark: SparkSession, catalog: str) -> None:
@@ -139,7 +138,6 @@ CASES: Final = {
         does=[insert(1.5, 4.5)],
         stateless="adds to 1, 4",
         stateful="overwrites 1, 4",
-        full=False,
     ),
     "a compaction": Case(does=[COMPACT], stateless="moves the mark", stateful="moves the mark"),
     "a compaction of position deletes": Case(
@@ -172,7 +170,6 @@ CASES: Final = {
         does=[THIRD, BY_ROW, f"DELETE FROM SOURCE WHERE id = {ROW}"],
         stateless="overwrites 0-5",
         stateful="overwrites 0-5",
-        full=False,
         refused=(LOG,),
     ),
     "a row deleted by its key": Case(
@@ -212,13 +209,7 @@ def folder(tmp_path: Path, spark: SparkSession) -> Folder:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize(
-    "case",
-    [
-        pytest.param(case, id=name, marks=[pytest.mark.full] if case.full else [])
-        for name, case in CASES.items()
-    ],
-)
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_what_a_writer_does_to_a_source_is_decided_and_loaded_as_written(
     folder: Folder, spark: SparkSession, case: Case
 ) -> None:

@@ -19,10 +19,10 @@ class Example:
     query: str
 
 
-def examples_of(spark: SparkSession, *, every: int = 1) -> list[Example]:
-    """The examples of the Spark that is installed, each query once; of each n-th function."""
+def examples_of(spark: SparkSession) -> list[Example]:
+    """The examples of the Spark that is installed, each query once."""
     found: dict[str, Example] = {}
-    for (name,) in spark.sql("SHOW FUNCTIONS").collect()[::every]:
+    for (name,) in spark.sql("SHOW FUNCTIONS").collect():
         described = spark.sql(f"DESCRIBE FUNCTION EXTENDED `{name}`").collect()
         for query in queries_in("\n".join(row[0] for row in described)):
             found.setdefault(query, Example(name, query))
