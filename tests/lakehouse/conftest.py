@@ -14,7 +14,7 @@ import pytest
 
 from tests.app.memory_world import DEFAULTS
 from tests.lakehouse.interpreted import interpreted_in_short_form
-from tests.lakehouse.kinds.worlds import Worlds, worlds_in_memory, worlds_on_spark
+from tests.lakehouse.kinds.worlds import World, Worlds, worlds_in_memory, worlds_on_spark
 from tests.worlds.clock import ManualClock
 from tests.worlds.ids import CountingIds
 from tests.worlds.state import memory_state
@@ -22,7 +22,6 @@ from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Place
 from vde_dagster.core.graph.graph import Graph, build_graph
 from vde_dagster.core.ledger.unit_of_work import (
-    PlannedWrite,
     PythonRows,
     RowSource,
     SqlRows,
@@ -31,6 +30,7 @@ from vde_dagster.core.ledger.unit_of_work import (
 )
 from vde_dagster.core.model.model import ModelSource
 from vde_dagster.core.model.snapshot import VersionKey
+from vde_dagster.core.model.storage import Storage
 from vde_dagster.core.model.writes import ReplaceTable, Write
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.time.intervals import EPOCH, Interval
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine
 
     from tests.conftest import SparkLake
-    from tests.lakehouse.catalog_worlds import IcebergWorld, RestWorld, World
+    from tests.lakehouse.catalog_worlds import IcebergWorld, MemoryWorld, RestWorld
     from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog
     from vde_dagster.lakehouse.spark_engine import SparkEngine
 
@@ -102,31 +102,28 @@ class Lake:
         """A version of a model that is written without a project."""
         return VersionKey(ModelName(self.schema, "alone"), "0" * 32)
 
+    @property
+    def _world(self) -> World:
+        return World(
+            catalog=self.catalog,
+            engine=self.engine,
+            types={},
+            storage=Storage(),
+            key=self.key,
+            iceberg=self.iceberg,
+        )
+
     def staging(self, *rows: RowSource | str, write: Write = WHOLE, **more: Any) -> Staging:
         """A unit of work on that version's table as it is now; a text is a query."""
-        state = self.catalog.table(self.key.table)
-        parts = tuple(
-            PlannedWrite(
-                rows=SqlRows(sql=each) if isinstance(each, str) else each, inputs={}, write=write
-            )
+        parts = [
+            self._world.part(SqlRows(sql=each) if isinstance(each, str) else each, write)
             for each in rows
-        )
-        return Staging(
-            work_id=uuid.uuid4().hex,
-            target=self.key,
-            base=state.iceberg_snapshot_id if state is not None else None,
-            parts=parts,
-            **more,
-        )
+        ]
+        return self._world.staging(*parts, **more)
 
     def publish(self, *rows: RowSource | str, **more: Any) -> Staged:
         """Stage one unit of work, and publish it."""
-        staging = self.staging(*rows, **more)
-        staged = self.engine.stage(staging)
-        assert staged.iceberg_snapshot_id is not None
-        self.catalog.publish(self.key.table, base=staging.base, staged=staged.iceberg_snapshot_id)
-        self.catalog.drop_branch(self.key.table, staging.work_id)
-        return staged
+        return self._world.publish(self.staging(*rows, **more))
 
     def table(self, name: TableName | None = None) -> Table:
         """A table's metadata as it is now; that of the version that is written alone."""
@@ -253,7 +250,7 @@ def rest(tmp_path: Path) -> Iterator[RestWorld]:
 
 
 @pytest.fixture(params=["memory", "iceberg"])
-def world(request: pytest.FixtureRequest) -> World:
+def world(request: pytest.FixtureRequest) -> IcebergWorld | MemoryWorld:
     """The same, and one in memory."""
     from tests.lakehouse.catalog_worlds import ONE, MemoryWorld
 

@@ -59,53 +59,13 @@ def test_another_java_spark_or_class_path_has_its_own(tmp_path: Path, spark_fold
     assert len(names) == 4
 
 
-WRITES_AN_ARCHIVE = """\
-#!/bin/sh
-echo "$*" >>"$0.log"
-for each do
-  case $each in -XX:SharedArchiveFile=*) echo classes >"${each#*=}" ;; esac
-done
-"""
-
-
-@pytest.fixture
-def packaged(tmp_path: Path) -> Java:
-    """A Java that comes without an archive of its own classes, and writes one."""
-    program = tmp_path / "a package" / "bin" / "java"
-    program.parent.mkdir(parents=True)
-    program.write_text(WRITES_AN_ARCHIVE)
-    program.chmod(0o755)
-    return replace(JAVA, executable=program, origin=Origin.PACKAGE)
-
-
-def test_a_packaged_java_gets_an_archive_of_its_own_classes_first_and_once(
-    packaged: Java, tmp_path: Path, spark_folder: Path
-) -> None:
-    cache = tmp_path / "cache"
-    first, second, *_ = archive_options(cache, packaged, spark_folder, [])
-    assert first.startswith("-XX:ArchiveClassesAtExit=")
-    name, _, below = second.partition("=")
-    assert (name, Path(below).read_text("utf-8")) == ("-XX:SharedArchiveFile", "classes\n")
-    assert archive_options(cache, packaged, spark_folder, [])[:2] == (first, second)
-    log = packaged.executable.with_name("java.log").read_text("utf-8")
-    assert log.count("-Xshare:dump") == 1
-    Path(first.partition("=")[2]).write_bytes(b"\xa8\xab\x0b\xf0")
-    used = archive_options(cache, packaged, spark_folder, [])
-    assert used[0] == f"-XX:SharedArchiveFile={first.partition('=')[2]}"
-    assert second not in used  # an archive names the one below it
-    Path(below).unlink()  # what comes in its place may be another one
-    again = archive_options(cache, packaged, spark_folder, [])
-    assert again[0].startswith("-XX:ArchiveClassesAtExit=")
-    assert again[0] != first
-
-
 def test_it_is_left_out_when_unwanted_or_impossible(
-    packaged: Java, tmp_path: Path, spark_folder: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, spark_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").touch()
     assert archive_options(tmp_path / "file" / "cache", JAVA, spark_folder, []) == ()
-    packaged.executable.write_text("#!/bin/sh\nexit 1\n")
-    assert archive_options(tmp_path / "cache", packaged, spark_folder, []) == ()
+    cannot = replace(JAVA, executable=tmp_path / "file", origin=Origin.PACKAGE)
+    assert archive_options(tmp_path / "cache", cannot, spark_folder, []) == ()
     assert list((tmp_path / "cache").iterdir()) == []
     monkeypatch.setenv("VDE_CLASS_ARCHIVE", "off")
     assert archive_options(tmp_path / "cache", JAVA, spark_folder, []) == ()

@@ -16,13 +16,11 @@ from tests.lakehouse.test_views_of_models import ReadAroundChanges
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.evaluate.evolution import evolve_tables
 from vde_dagster.app.inspect.verify import verify
-from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.ledger.dsha import DEFAULT_ALGORITHM, total
 from vde_dagster.core.ledger.schema_changes import ColumnWidened
 from vde_dagster.core.model.writes import AppendRows, MergeRows, ReplacePartitions, Write
 from vde_dagster.core.names import ModelName, TableName
-from vde_dagster.core.planning.options import PlanOptions
 from vde_dagster.ports.catalog import ViewDefinition
 from vde_dagster.ports.engine import Sought
 
@@ -186,9 +184,7 @@ class PromotedMeanwhile:
 def test_a_view_that_was_made_just_before_a_field_is_added_is_read_after(lake: Lake) -> None:
     prepared(lake)
     build(lake.services(), lake.graph(SOURCE, kept=BEFORE))
-    services = lake.services()
-    other = plan_environment(services, lake.graph(SOURCE, kept=BEFORE), "dev", PlanOptions())
-    apply_plan(services, other, lambda _: None)
+    build(lake.services(), lake.graph(SOURCE, kept=BEFORE), "dev")
     view = lake.catalog.view(TableName(f"{lake.schema}__dev", "kept"))
     assert view is not None
     meanwhile = PromotedMeanwhile(lake=lake, made=view)

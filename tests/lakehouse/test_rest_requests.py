@@ -18,14 +18,9 @@ from vde_dagster.core.errors import OutcomeUnknown, Refused
 from vde_dagster.core.faults import Fault, fault_of
 from vde_dagster.core.ledger.damage import (
     LostMetadata,
-    MetadataGone,
     TableHead,
-    advice_for,
-    damage_of,
-    described,
 )
-from vde_dagster.core.model.snapshot import VersionKey
-from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.names import TableName
 from vde_dagster.lakehouse import rest_requests
 from vde_dagster.lakehouse.rest_requests import RestRequests, at_once
 from vde_dagster.lakehouse.table_heads import rest_table_heads
@@ -167,11 +162,6 @@ def test_a_table_that_the_catalog_lists_and_cannot_load_is_lost_in_its_words(
     table = found[lost]
     assert isinstance(table, LostMetadata)
     assert table.said.startswith(f"{status}: Failed to open input stream")
-    key = VersionKey(ModelName("mart", "sales"), "1")
-    damage = damage_of(key, 5, table, ())
-    assert damage == MetadataGone(file="", said=table.said)
-    assert f"cannot be read: the catalog answers {table.said}" in described(key, damage)
-    assert "`vde plan prod`" in advice_for(key, damage, owner="prod")
 
 
 def test_one_table_is_looked_up_without_its_namespace_being_listed(server: RestServer) -> None:

@@ -133,16 +133,16 @@ def reported(process: subprocess.Popen[str]) -> dict[str, object]:
 def main(path: str, name: str, first: str, last: str, how: str) -> None:
     """Evaluate an interval, once or until nobody else writes the version; report how it ended."""
     project = VdeProject.load(Path(path))
-    services, ended, text = project.services, "", ""
+    services, ended = project.services, ""
     for _ in range(600 if how == "patient" else 1):
         try:
             evaluate(services, bound(services), ModelName.parse(name), hours(int(first), int(last)))
             ended = "evaluated"
             break
         except Conflict as error:
-            ended, text = ending(error), str(error)
+            ended = ending(error)
             time.sleep(0.2)
-    print(json.dumps({"ended": ended, "text": text, "spark": project.engine.started}))
+    print(json.dumps({"ended": ended}))
     project.engine.stop()
 
 
