@@ -113,25 +113,17 @@ def test_what_a_swap_did_not_make_is_taken_and_stays(world: World) -> None:
     name, foreign = TableName("dev", "a"), TableName("dev", "theirs")
     world.catalog.swap_views([view("a")], [])
     world.create_view(foreign)
-    assert set(world.catalog.taken([name, foreign, TABLE, OTHER])) == {foreign, TABLE}
+    every = [name, foreign, TABLE, OTHER, TableName("no", "a")]
+    assert set(world.catalog.taken(every)) == {foreign, TABLE}
+    assert set(world.catalog.present(every)) == {name, foreign, TABLE}
+    assert world.catalog.views(every) == {name: view("a")}
+    assert (world.catalog.views([]), set(world.catalog.present([]))) == ({}, set())
     with pytest.raises(Refused, match="nothing was changed"):
         world.catalog.swap_views([view("a", TABLE, ID), view("theirs")], [])
     assert world.catalog.view(name) == view("a")
     world.catalog.swap_views([], [foreign, TABLE])
     assert set(world.catalog.taken([name, foreign, TABLE, OTHER])) == {foreign, TABLE}
     assert world.catalog.table(TABLE) is not None
-
-
-def test_views_are_found_together_and_nothing_else_is(world: World) -> None:
-    foreign = TableName("dev", "theirs")
-    world.create_view(foreign)
-    world.catalog.swap_views([view("a"), view("b", TABLE, ID)], [])
-    asked = [TableName("dev", name) for name in ("a", "b", "c")]
-    assert world.catalog.views([*asked, foreign, TABLE, TableName("no", "a")]) == {
-        asked[0]: view("a"),
-        asked[1]: view("b", TABLE, ID),
-    }
-    assert world.catalog.views([]) == {}
 
 
 def test_an_environments_catalog_has_views_of_its_own(world: World) -> None:
@@ -527,15 +519,6 @@ def test_a_table_has_the_words_that_it_was_given_last(world: World) -> None:
         assert table.columns == (replace(ID, description=reported), AT)
     with pytest.raises(Conflict):
         world.catalog.describe(OTHER, TableText())
-
-
-def test_what_stands_anywhere_is_present_whoever_made_it(world: World) -> None:
-    foreign, ours = TableName("dev", "theirs"), TableName("dev", "a")
-    world.create_view(foreign)
-    world.catalog.swap_views([view("a")], [])
-    names = [TABLE, OTHER, foreign, ours, TableName("nowhere", "x")]
-    assert set(world.catalog.present(names)) == {TABLE, foreign, ours}
-    assert not world.catalog.present([])
 
 
 def test_a_view_has_the_comment_that_it_is_given_or_else_its_target_s(world: World) -> None:

@@ -110,13 +110,6 @@ CASES: Final = {
         then="[1,null]",
         now="[1,null]",
     ),
-    "widened values": Case(
-        before="map<string,float>",
-        after="map<string,double>",
-        value="map('a', CAST(1.5 AS FLOAT))",
-        then='{"a":1.5}',
-        now='{"a":1.5}',
-    ),
     "digits": Case(
         before="struct<a:decimal(5,2)>",
         after="struct<c:array<struct<d:int>>,a:decimal(9,2)>",

@@ -170,14 +170,6 @@ def test_no_java_names_the_install_command(
     assert "JAVA_HOME" in message
 
 
-def test_too_old_a_java_is_named(nowhere: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    program = write_java(tmp_path / "old", JAVA_8)
-    nowhere.setenv("PATH", str(program.parent))
-    message = refusal()
-    needs = "Spark needs Java 17 or newer, and there is none"
-    assert f"{needs}: {program} is {JAVA_8}." in message
-
-
 def test_a_broken_java_home_is_not_passed_over(nowhere: pytest.MonkeyPatch, tmp_path: Path) -> None:
     good = write_java(tmp_path / "good", OPENJDK_17)
     nowhere.setenv("PATH", str(good.parent))
@@ -186,13 +178,21 @@ def test_a_broken_java_home_is_not_passed_over(nowhere: pytest.MonkeyPatch, tmp_
     assert f"JAVA_HOME is {tmp_path / 'gone'}, and there is no bin/java in it" in message
 
 
-def test_a_program_that_is_no_java_is_named_with_its_answer(
-    nowhere: pytest.MonkeyPatch, tmp_path: Path
+@pytest.mark.parametrize(
+    "says,status,reported",
+    [
+        (JAVA_8, 0, f"{{}} is {JAVA_8}."),
+        ("Unable to locate a Java Runtime.", 1, "{} does not run as a Java (Unable to locate"),
+    ],
+)
+def test_what_is_too_old_or_no_java_is_named_with_its_answer(
+    nowhere: pytest.MonkeyPatch, tmp_path: Path, says: str, status: int, reported: str
 ) -> None:
-    stub = tmp_path / "stub" / "bin" / "java"
-    stub.parent.mkdir(parents=True)
-    stub.write_text("#!/bin/sh\necho 'Unable to locate a Java Runtime.' >&2\nexit 1\n")
-    stub.chmod(0o755)
-    nowhere.setenv("PATH", str(stub.parent))
+    program = tmp_path / "bin" / "java"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\necho '{says}' >&2\nexit {status}\n")
+    program.chmod(0o755)
+    nowhere.setenv("PATH", str(program.parent))
     message = refusal()
-    assert f"{stub} does not run as a Java (Unable to locate a Java Runtime.)" in message
+    assert "Spark needs Java 17 or newer, and there is none: " in message
+    assert reported.format(program) in message

@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import not_run
-from vde_dagster.core.errors import SetupError
 from vde_dagster.lakehouse.java import Java, Origin
 from vde_dagster.lakehouse.java_home import environment_for
 
@@ -84,12 +83,6 @@ def test_a_script_that_is_not_as_it_was_written_is_written_again(
         assert script(packaged, tmp_path) == file
         assert file.read_text("utf-8") == whole
         assert stat.S_IMODE(file.stat().st_mode) == 0o700
-
-
-def test_homes_that_cannot_be_written_name_the_setting(packaged: Java, tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(SetupError, match="VDE_JARS_CACHE"):
-        environment_for(packaged, tmp_path / "file")
 
 
 def test_only_a_packaged_java_gets_a_home_of_its_own(

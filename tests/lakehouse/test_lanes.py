@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 PATIENCE: Final = 120
+THREADS: Final = ThreadPoolExecutor(4)
 MEETS: Final = """
 def run(context):
     own, spark = context.var("own"), context.spark
@@ -48,23 +49,7 @@ SLOW: Final = """SELECT COUNT(slept) AS n FROM (
 WRONG_CAST: Final = "SELECT CAST(text AS INT) AS id FROM VALUES ('x') AS t (text)"
 
 
-class Ended(threading.Thread):
-    """A thread, and how it has ended."""
-
-    def __init__(self, run: Callable[[], int]) -> None:
-        super().__init__(daemon=True)
-        self._work = run
-        self.rows: int | None = None
-        self.error: BaseException | None = None
-
-    def run(self) -> None:
-        try:
-            self.rows = self._work()
-        except BaseException as error:
-            self.error = error
-
-
-def sharing(lake: Lake, name: str, rows: RowSource | str) -> Ended:
+def sharing(lake: Lake, name: str, rows: RowSource | str) -> Future[int]:
     """Stage rows of a model in a thread that shares the engine; how many there are."""
     staging = replace(
         lake.staging(rows), target=VersionKey(ModelName(lake.schema, name), "0" * 32), base=None
@@ -75,15 +60,7 @@ def sharing(lake: Lake, name: str, rows: RowSource | str) -> Ended:
             staged = lake.engine.stage(staging)
         return total(each for sums in staged.sums for each in sums.values()).rows
 
-    thread = Ended(stage)
-    thread.start()
-    return thread
-
-
-def ended(thread: Ended) -> Ended:
-    thread.join(PATIENCE)
-    assert not thread.is_alive()
-    return thread
+    return THREADS.submit(stage)
 
 
 @pytest.mark.full
@@ -95,7 +72,7 @@ def test_models_are_computed_at_once_and_see_nothing_of_each_other(lake: Lake) -
         return python_rows(MEETS, variables=given)
 
     threads = [sharing(lake, name, meets(own)) for name, own in (("two", 2), ("five", 5))]
-    assert [(ended(each).error, each.rows) for each in threads] == [(None, 2), (None, 5)]
+    assert [each.result(PATIENCE) for each in threads] == [2, 5]
     assert sorted(told) == [(2, "2", "two"), (5, "5", "five")], "each is in a pool of its own"
     assert lake.spark.conf.get("spark.mine", "none") == "none"
     assert lake.spark.sparkContext.getLocalProperty("spark.scheduler.pool") is None
@@ -107,9 +84,8 @@ def test_what_others_do_to_the_main_session_reaches_no_thread_that_shares(lake: 
     lake.spark.conf.set("spark.sql.ansi.enabled", "false")
     try:
         for rows in (WRONG_CAST, by_function):
-            error = ended(sharing(lake, "cast", rows)).error
-            assert isinstance(error, EvaluationFailed)
-            assert "CAST_INVALID_INPUT" in str(error)
+            with pytest.raises(EvaluationFailed, match="CAST_INVALID_INPUT"):
+                sharing(lake, "cast", rows).result(PATIENCE)
         assert lake.spark.conf.get("spark.sql.ansi.enabled") == "false", "nobody has used it"
     finally:
         lake.spark.conf.set("spark.sql.ansi.enabled", "true")
@@ -119,14 +95,13 @@ def test_what_others_do_to_the_main_session_reaches_no_thread_that_shares(lake: 
 def test_a_thread_that_shares_waits_for_none_that_uses_the_main_session(lake: Lake) -> None:
     begun, ends = threading.Event(), threading.Event()
     waits = python_rows(WAITS, variables={"begun": begun, "ends": ends})
-    alone = Ended(lambda: len(lake.engine.stage(lake.staging(waits)).sums))
-    alone.start()
+    alone = THREADS.submit(lake.engine.stage, lake.staging(waits))
     try:
         assert begun.wait(PATIENCE)
-        assert ended(sharing(lake, "beside", "SELECT 1 AS id")).rows == 1
+        assert sharing(lake, "beside", "SELECT 1 AS id").result(PATIENCE) == 1
     finally:
         ends.set()
-    assert ended(alone).error is None
+    assert alone.exception(PATIENCE) is None
 
 
 def test_what_is_interrupted_before_it_computes_starts_no_spark() -> None:
@@ -148,13 +123,13 @@ def test_what_is_interrupted_before_it_computes_starts_no_spark() -> None:
 def test_what_is_interrupted_ends_as_by_ctrl_c_and_the_next_is_computed(lake: Lake) -> None:
     slow = sharing(lake, "slow", SLOW)
     seen = False
-    while slow.is_alive() and not seen:
+    while not slow.done() and not seen:
         found = lake.engine.progress()
         seen = found is not None and any(each.tasks == 16 for each in found.stages)
     assert seen
-    while slow.is_alive():
+    while not slow.done():
         lake.engine.interrupt()
-        slow.join(0.1)
-    assert isinstance(slow.error, KeyboardInterrupt)
-    assert ended(sharing(lake, "next", "SELECT 1 AS id")).rows == 1
+        wait([slow], 0.1)
+    assert isinstance(slow.exception(), KeyboardInterrupt)
+    assert sharing(lake, "next", "SELECT 1 AS id").result(PATIENCE) == 1
     assert lake.rows("SELECT 1 AS one") == [(1,)], "the main session was not concerned"

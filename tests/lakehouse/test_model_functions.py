@@ -174,19 +174,6 @@ KNOWN = {key: str(each) for key, each in typing.get_type_hints(Pair).items()}
 def shown(name):
     return f"{Pair(Name(name)).name} 1.5" if len(KNOWN) == 1 else "?"
 """,
-    "an enumeration and a protocol": """\
-import enum
-from typing import Protocol
-
-class Kind(enum.Enum):
-    A = 1.5
-
-class Named(Protocol):
-    name: str
-
-def shown(name):
-    return f"{name} {Kind.A.value}"
-""",
     "annotations are no texts": """\
 def typed(name: str) -> str: ...
 

@@ -28,20 +28,9 @@ def _never_yet() -> None:
     Opened.times = 0
 
 
-def test_it_is_what_was_opened_and_that_once() -> None:
-    late = opened_when_used(Opened)
-    assert Opened.times == 0
-    assert (late.name, late.called("a"), late.called("b")) == ("lake", "lake: a", "lake: b")
-    assert Opened.times == 1
-
-
-def test_what_it_does_not_have_is_an_attribute_error() -> None:
-    with pytest.raises(AttributeError, match="'Opened' object has no attribute 'other'"):
-        _ = opened_when_used(Opened).other  # type: ignore[attr-defined]
-
-
 def test_threads_share_what_one_of_them_opens() -> None:
     ready, late = Barrier(8), opened_when_used(Opened)
+    assert Opened.times == 0
 
     def use() -> None:
         ready.wait(timeout=60)
@@ -52,7 +41,9 @@ def test_threads_share_what_one_of_them_opens() -> None:
         each.start()
     for each in threads:
         each.join()
-    assert Opened.times == 1
+    assert (Opened.times, late.name) == (1, "lake")
+    with pytest.raises(AttributeError, match="'Opened' object has no attribute 'other'"):
+        _ = late.other  # type: ignore[attr-defined]
 
 
 def test_what_cannot_be_opened_is_reported_by_each_use_until_it_can() -> None:

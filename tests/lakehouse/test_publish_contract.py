@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pyiceberg.table import CommitTableResponse, Table
-    from sqlalchemy import Engine
 
 TABLE = TableName("raw", "t")
 
@@ -61,24 +60,19 @@ def catalog(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Interrupted]:
     monkeypatch.setattr(publish_module, "_PAUSE", 0.0)
-    if request.param == "sql":
-        yield filled(in_sqlite(tmp_path))
+    if request.param == "rest":
+        with rest_server(tmp_path) as server:
+            yield filled(InterruptedRest("lake", **server.properties))
         return
-    if request.param == "postgres":
-        there = in_postgres(request.getfixturevalue("postgres"), tmp_path)
-        yield filled(there)
-        there.engine.dispose()
-        return
-    with rest_server(tmp_path) as server:
-        yield filled(InterruptedRest("lake", **server.properties))
+    is_there = request.param == "postgres"
+    uri = emptied(request.getfixturevalue("postgres")) if is_there else sqlite(tmp_path)
+    opened = in_sql(uri, tmp_path)
+    yield filled(opened)
+    opened.engine.dispose()
 
 
-def in_sqlite(folder: Path) -> InterruptedSql:
-    return in_sql(f"sqlite:///{folder}/lake.db?timeout=0", folder)
-
-
-def in_postgres(database: Engine, folder: Path) -> InterruptedSql:
-    return in_sql(emptied(database), folder)
+def sqlite(folder: Path) -> str:
+    return f"sqlite:///{folder}/lake.db?timeout=0"
 
 
 def in_sql(uri: str, folder: Path) -> InterruptedSql:
@@ -305,7 +299,7 @@ def test_a_locked_file_is_an_unknown_outcome(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(publish_module, "_PAUSE", 0.0)
-    catalog = filled(in_sqlite(tmp_path))
+    catalog = filled(in_sql(sqlite(tmp_path), tmp_path))
     base, following = staged(catalog)
     with sqlite3.connect(tmp_path / "lake.db") as connection:
         connection.execute("BEGIN IMMEDIATE")

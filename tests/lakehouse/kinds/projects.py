@@ -23,7 +23,6 @@ from vde_dagster.app.services import Services
 from vde_dagster.composition import VdeProject
 from vde_dagster.core.errors import Conflict
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.planning.options import PlanOptions
 from vde_dagster.core.time.intervals import Interval
 
 ROOT: Final = Path(__file__).parents[3]
@@ -85,13 +84,11 @@ class Folder:
                 change.append(pa.Table.from_pylist(rows, schema=SCHEMA))
             change.set_properties({"vde.valid-to": hours(until, until + 1).start.isoformat()})
 
-    def apply(self, project: VdeProject | None = None, *restated: str) -> None:
+    def apply(self) -> None:
         """Plan production and apply the plan."""
-        opened = project or self.project()
-        plan = plan_environment(
-            opened.services, opened.files.graph, "prod", PlanOptions(restate=restated)
-        )
-        apply_plan(opened.services, plan, lambda _: None)
+        project = self.project()
+        plan = plan_environment(project.services, project.files.graph, "prod")
+        apply_plan(project.services, plan, lambda _: None)
 
     def rows(self, name: str) -> list[Values]:
         """What readers of a model's table see, sorted."""

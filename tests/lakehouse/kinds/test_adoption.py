@@ -15,7 +15,7 @@ from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.core.names import ModelName
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    pass
 
 pytestmark = pytest.mark.spark
 
@@ -44,37 +44,24 @@ SELECT id, amount FROM m.doubled WHERE at BETWEEN @start_dt AND @end_dt
 BELOW: Final = tuple(ModelName("m", name) for name in ("doubled", "keyed", "total"))
 
 
-@pytest.fixture
-def folder(tmp_path: Path, spark: SparkSession) -> Folder:
-    """Two days in production, each of them loaded by itself."""
-    del spark  # it is there, and the engine finds it
-    made = Folder.make(tmp_path / "project", f"lake_{uuid.uuid4().hex[:8]}", MODELS)
-    made.land([(1, 1, 10), (2, 2, 20)], until=24)
-    made.apply()
-    made.land([(1, 25, 11), (3, 26, 5)], until=48)
-    made.apply()
-    return made
-
-
-def edited(folder: Folder, condition: str) -> list[Evaluated]:
-    """Give the events another condition, and apply the plan."""
-    text = EVENTS.replace("WHERE", f"WHERE {condition} AND")
-    (folder.path / "models" / "m.events.sql").write_text(text, encoding="utf-8")
-    project, done = folder.project(), list[Evaluated]()
-    plan = plan_environment(project.services, project.files.graph, "prod")
-    apply_plan(project.services, plan, done.append)
-    return done
-
-
 def versions(folder: Folder) -> dict[ModelName, str]:
     snapshots = bound(folder.project().services).snapshots
     return {name: snapshots[name].version for name in BELOW}
 
 
 @pytest.mark.full  # in memory: tests/app/plan/test_adoption.py
-def test_tables_downstream_of_an_edit_with_equal_rows_are_adopted(folder: Folder) -> None:
+@pytest.mark.usefixtures("spark")
+def test_tables_downstream_of_an_edit_with_equal_rows_are_adopted(tmp_path: Path) -> None:
+    folder = Folder.make(tmp_path / "project", f"lake_{uuid.uuid4().hex[:8]}", MODELS)
+    for rows, until in (([(1, 1, 10), (2, 2, 20)], 24), ([(1, 25, 11), (3, 26, 5)], 48)):
+        folder.land(rows, until=until)  # each day is loaded by itself
+        folder.apply()
     before = versions(folder)
-    done = edited(folder, "amount BETWEEN 0 AND 99")
+    text = EVENTS.replace("WHERE", "WHERE amount BETWEEN 0 AND 99 AND")
+    (folder.path / "models" / "m.events.sql").write_text(text, encoding="utf-8")
+    project, done = folder.project(), list[Evaluated]()
+    plan = plan_environment(project.services, project.files.graph, "prod")
+    apply_plan(project.services, plan, done.append)
     assert {each.key.model.name for each in done if not each.reused} == {"events", "shown"}
     assert versions(folder) == before
     assert folder.rows("m.keyed") == [(1, 22), (2, 40), (3, 10)]
