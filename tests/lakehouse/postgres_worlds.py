@@ -43,12 +43,6 @@ class PostgresWorld(IcebergWorld):
         with self._engine.connect() as connection:
             return str(connection.execute(query, {"name": name.name}).scalar_one())
 
-    def close(self) -> None:
-        """Let go of the catalog's connections: a server has only so many."""
-        opened = getattr(self._tables, "engine", None)
-        if isinstance(opened, Engine):
-            opened.dispose()
-
 
 def emptied(engine: Engine) -> str:
     """Take all tables and views out of the catalogs in a database; its address."""
@@ -65,7 +59,8 @@ def postgres_world(engine: Engine, folder: Path) -> Iterator[PostgresWorld]:
     try:
         yield world
     finally:
-        world.close()
+        opened: Engine = world._tables.engine  # type: ignore[attr-defined] # a SQL catalog's
+        opened.dispose()
 
 
 @contextmanager

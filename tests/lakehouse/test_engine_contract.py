@@ -163,14 +163,6 @@ def test_a_dataframe_of_a_users_session_is_staged_in_that_session(
         spark_world.write(FrameRows(frame=[1], place="mine"), into(hours(0, 2)))
 
 
-@pytest.mark.full
-def test_an_empty_first_result_makes_an_empty_table(world: World) -> None:
-    staged = world.write([], into(hours(0, 2)))
-    assert ids(world) == []
-    assert staged.sums == ({hours(0, 1): RowSum(), hours(1, 2): RowSum()},)
-    assert [each.type for each in staged.columns] == ["bigint", "timestamp"]
-
-
 def test_appending_adds_only_to_the_given_intervals(world: World) -> None:
     world.write(rows((1, 0), (2, 1)), into(hours(0, 2)))
     staged = world.write(rows((3, 0.5), (4, 5)), added_to(hours(0, 2)))

@@ -9,7 +9,6 @@ import pytest
 
 from tests.lakehouse.conftest import Lake
 from vde_dagster.core.columns import Column
-from vde_dagster.core.errors import Refused
 from vde_dagster.core.ledger.schema_changes import ColumnWidened
 from vde_dagster.core.ledger.stored_types import grown
 from vde_dagster.core.names import TableName
@@ -194,13 +193,3 @@ def test_a_view_is_read_before_and_after_its_structs_get_fields(lake: Lake) -> N
     assert shown.read() == NOW
     shown.show(dict.fromkeys(CASES, ""))  # types that are not known: all that the table has
     assert shown.read() == NOW
-
-
-def test_a_field_is_not_added_with_another_type_than_it_has(lake: Lake) -> None:
-    shown = Shown(lake=lake)
-    shown.create()
-    first = lake.table(shown.table).metadata_location
-    other = ColumnWidened(column="s", before="struct<z:int>", after="struct<z:int,a:string>")
-    with pytest.raises(Refused, match="has the column s already, of type struct<a:int>"):
-        lake.catalog.evolve(shown.table, [*GROWTH, other])
-    assert lake.table(shown.table).metadata_location == first

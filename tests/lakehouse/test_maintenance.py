@@ -18,7 +18,6 @@ from tests.lakehouse.catalog_worlds import (
     RestWorld,
     World,
     opened,
-    world_of,
 )
 from tests.lakehouse.postgres_worlds import IN_POSTGRES
 from vde_dagster.core.clean_up.compaction import DataFile
@@ -483,15 +482,11 @@ def test_files_of_an_earlier_view_of_the_name_go_and_those_of_others_stay(
 
 
 def test_no_iceberg_snapshot_of_a_rest_catalog_expires_and_none_is_announced(
-    tmp_path: Path,
+    rest: RestWorld,
 ) -> None:
-    with world_of("rest", tmp_path) as world:
-        world.create(ONE)
-        first, _ = filled(world, 2)
-        history = world.catalog.table_history(ONE)
-        assert history is not None
-        assert "cannot require" in history.never_expires
-        with pytest.raises(Refused, match="cannot require"):
-            announce(world, first)
-        assert world.catalog.stays(ONE, first)
-        assert world.catalog.settle_expiry(ONE).count == 0
+    first, _ = filled(rest, 2)
+    assert "cannot require" in history_of(rest).never_expires
+    with pytest.raises(Refused, match="cannot require"):
+        announce(rest, first)
+    assert rest.catalog.stays(ONE, first)
+    assert rest.catalog.settle_expiry(ONE).count == 0

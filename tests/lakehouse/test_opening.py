@@ -23,12 +23,8 @@ class Opened:
         return f"{self.name}: {word}"
 
 
-@pytest.fixture(autouse=True)
-def _never_yet() -> None:
-    Opened.times = 0
-
-
 def test_threads_share_what_one_of_them_opens() -> None:
+    Opened.times = 0
     ready, late = Barrier(8), opened_when_used(Opened)
     assert Opened.times == 0
 

@@ -61,8 +61,7 @@ def test_expressions_that_are_called_unchanged_give_the_same_rows(on_spark: Runn
 
 @pytest.mark.full
 @pytest.mark.parametrize(
-    "one,other",
-    [pytest.param(*pair, id=name) for name, *pair in pairs_spark.SAME],
+    "one,other", [pytest.param(*pair, id=name) for name, *pair in pairs_spark.SAME]
 )
 def test_what_spark_reads_alike_gives_the_same_rows(
     spark: SparkSession, one: str, other: str
@@ -74,8 +73,7 @@ def test_what_spark_reads_alike_gives_the_same_rows(
 
 @pytest.mark.full
 @pytest.mark.parametrize(
-    "one,other",
-    [pytest.param(*pair, id=name) for name, *pair in pairs_spark.OTHER],
+    "one,other", [pytest.param(*pair, id=name) for name, *pair in pairs_spark.OTHER]
 )
 def test_what_only_looks_alike_to_spark_gives_other_rows_or_types(
     spark: SparkSession, one: str, other: str

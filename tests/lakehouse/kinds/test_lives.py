@@ -86,11 +86,7 @@ BY_TIME: Final = Life(
         ),
         Step(),
         Step(lands=[(3, 2, 30, "c")]),  # late: nobody asked for it
-        Step(
-            options=only(0),
-            computes=computes(2),
-            rows=[(1, 1, 10), (3, 2, 30), (2, 25, 20)],
-        ),
+        Step(options=only(0), computes=computes(2), rows=[(1, 1, 10), (3, 2, 30), (2, 25, 20)]),
         Step(day=3, computes=computes(0)),
         Step(
             lands=[(4, 73, 40, "d")],
