@@ -49,6 +49,8 @@ def test_what_a_view_of_ours_shows_is_known_although_the_summary_is_lost() -> No
     made["versions"][0]["summary"] = {}
     assert shown_by(made, "lake") == OLD
     assert not is_made_by(made, 7, "r1")
+    made["current-version-id"] = made["versions"][0]["version-id"] = 7
+    assert (is_made_by(made, 7, "r1"), is_made_by(made, 8, "r1")) == (True, False)
 
 
 @pytest.mark.parametrize("how", ["no property", "another query", "another catalog", "a wrong name"])
