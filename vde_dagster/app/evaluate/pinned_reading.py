@@ -35,7 +35,6 @@ from vde_dagster.core.model.model import PythonFunction, Query, SeedRows
 from vde_dagster.core.model.writes import TimeAxisSpec
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.sql.macros import TimeRange
-from vde_dagster.core.sql.reads.constants import Moments
 from vde_dagster.core.sql.reads.input_ranges import (
     InputRange,
     WholeTable,
@@ -133,7 +132,7 @@ def read_whole(
             )
         case Query() | None:
             query = rendered(binding, node, interval, execution_time)
-            known = reads_of(binding.graph, node.name).ranges(Moments.between(interval, interval))
+            known = reads_of(binding.graph, node.name).at(interval)
             ranges = {name: each for name, each in known.items() if name in query.tables}
             read = pinned(ranges)
             check_spelling(binding.graph, node, query.text, read.sources)
