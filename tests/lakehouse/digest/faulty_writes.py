@@ -144,6 +144,7 @@ FAULTS: Final[dict[str, Fault]] = {
         model=lambda spark, folder: changed(frame(spark), losing(folder, PARTITIONS - 1)),
         storage=SHUFFLED,
     ),
+    "copy": Fault(model=lambda spark, _: changed(frame(spark), waiting())),
     "copy, shuffled": Fault(
         model=lambda spark, _: changed(frame(spark), waiting()), storage=SHUFFLED
     ),

@@ -212,10 +212,6 @@ def test_every_case_stands_once() -> None:
     assert len(set(names)) == len(names)
 
 
-def test_the_halves_of_a_hash_differ(hashes: dict[str, tuple[Hash, Hash]]) -> None:
-    assert all(upper != lower for pair in hashes.values() for upper, lower in pair)
-
-
 @pytest.mark.full
 def test_compiled_expressions_agree_with_interpreted_ones(
     spark: SparkSession,
