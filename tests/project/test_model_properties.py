@@ -354,6 +354,7 @@ WRONG: list[tuple[str, str, str]] = [
     ("name m.y", "the property 'name' is given twice", "Remove one."),
     ("owner", "the property 'owner' has no value", "Write `owner ...`."),
     ("owner 'me' cron '@daily'", "cron '@daily' does not belong to the property 'owner'", "Put a comma"),
+    ("owner me ;", "; does not belong to the property 'owner'", "Put a comma"),
     ("tags (a) grain id", "grain id does not belong to the property 'tags'", "Put a comma"),
     ("owner 'me' 'you'", "owner is one text, not 'me' 'you'", "Write it in quotes."),
     ("owner (me, you)", "owner is one text, not (me, you)", "in quotes"),

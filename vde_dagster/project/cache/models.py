@@ -80,18 +80,21 @@ class ModelCache:
             self._graphs[:] = [(sources, graph), *self._graphs[: _RECENT - 1]]
         return graph
 
+    @contextmanager
+    def known(self) -> Iterator[KnownModels]:
+        """The kept models; models that are read meanwhile are written at the end."""
+        with opened(self.path) as entries:
+            yield KnownModels(entries, self.code, self.private)
+
 
 @contextmanager
 def known_models(cache: ModelCache | None) -> Iterator[KnownModels]:
-    """The models of a cache; those that are read meanwhile are written at the end.
-
-    Without a cache nothing is known, and nothing is kept.
-    """
+    """The models of a cache; without one nothing is known, and nothing is kept."""
     if cache is None:
         yield KnownModels(None, "")
-        return
-    with opened(cache.path) as entries:
-        yield KnownModels(entries, cache.code, cache.private)
+    else:
+        with cache.known() as known:
+            yield known
 
 
 @dataclass(slots=True)
@@ -125,8 +128,7 @@ class KnownModels:
     ) -> Derived | None:
         """What was derived from a model and its upstream nodes."""
         key = self._key(model, upstream, undeclared=undeclared)
-        kept = self.entries.get(key) if key is not None and self.entries is not None else None
-        return _unpacked_derived(kept) if kept is not None else None
+        return self._get_derived(key) if key is not None else None
 
     def keep(
         self,
@@ -139,7 +141,7 @@ class KnownModels:
         """Keep what was derived from a model."""
         key = self._key(model, upstream, undeclared=undeclared)
         if key is not None:
-            self._put(key, lambda: _packed_derived(derived))
+            self._put_derived(key, derived)
 
     def losses(self, graph: Graph, node: Node) -> tuple[Finding, ...]:
         """The time bounds that leave out rows; a query without any is not looked at again."""
@@ -151,6 +153,13 @@ class KnownModels:
         if key is not None and not found:
             self._put(key, lambda: [b""])
         return found
+
+    def _get_derived(self, key: str) -> Derived | None:
+        kept = self.entries.get(key) if self.entries is not None else None
+        return _unpacked_derived(kept) if kept is not None else None
+
+    def _put_derived(self, key: str, derived: Derived) -> None:
+        self._put(key, lambda: _packed_derived(derived))
 
     def _put(self, key: str, packed: Callable[[], Parts]) -> None:
         if self.entries is None:

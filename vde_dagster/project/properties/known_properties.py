@@ -138,6 +138,8 @@ def _surplus(key: str, value: Value) -> int | None:
     for index in range(1, len(tokens)):
         token, before = tokens[index], tokens[index - 1]
         depth += (before.token_type in OPENING) - (before.token_type in CLOSING)
+        if depth == 0 and token.token_type is TokenType.SEMICOLON:
+            return index
         if depth > 0 or index + 1 == len(tokens) or token.token_type in _QUOTED:
             continue
         joined = before.token_type in (*ASSIGNING, TokenType.DOT, TokenType.ALIAS)
