@@ -407,6 +407,7 @@ WRONG: list[tuple[str, str, str]] = [
     ("audits (not_null (id))", "the argument id has no value", "name := value"),
     ("audits (a (x := 1, X := 2))", "the argument 'x' is given twice", "Remove one."),
     ("audits (a (x := 1 +))", "is no SQL expression", "dialect"),
+    ("audits (not_null (columns := SELECT 1 UNION SELECT 2))", "is no SQL expression", "dialect"),
     ("signals (a (x := )", "the parenthesis of MODEL is never closed", "Close it"),
     ("signals ((a))", "(a) is no name with arguments", "name (argument := value)"),
     ("signals (a (path := 1) -- )", "the parenthesis of MODEL is never closed", "behind `--`"),

@@ -155,7 +155,8 @@ def read_argument(
     for identifier in normalized.find_all(exp.Identifier):
         identifier.set("quoted", not _NAME.fullmatch(identifier.name))
     text = normalized.sql(dialect="spark", comments=False)
-    if _is_read_again(text):
+    is_bare = isinstance(found, exp.Query) and not isinstance(found, exp.Subquery)
+    if not is_bare and _is_read_again(text):
         return text
     note_unreadable(rest or item, problems)
     return None
