@@ -8,6 +8,7 @@ import shlex
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -69,21 +70,40 @@ def test_what_is_wrong_is_listed_and_the_exit_code_says_so(built: Path) -> None:
     assert (found["table"], found["row"]) == ("vde_work", "1")
 
 
-@pytest.mark.parametrize("which", [0, 1], ids=["finished", "given up"])
-def test_a_promotion_that_was_begun_is_ended_as_advised(tmp_path: Path, which: int) -> None:
+@pytest.fixture
+def cut(tmp_path: Path) -> Path:
+    """A project of which a promotion was begun and not finished."""
     (tmp_path / "vde.yaml").write_text("name: sources\n")
     (tmp_path / "external_models.yaml").write_text("- name: raw.orders\n  columns: {id: bigint}\n")
     assert call("plan", "--auto-apply", "--project", tmp_path).exit_code == 0
     change(tmp_path, "UPDATE vde_promotions SET finished = 0")
-    done = call("state", "check", "--project", tmp_path)
+    return tmp_path
+
+
+def promotions(folder: Path) -> list[dict[str, Any]]:
+    done = call("state", "check", "--project", folder, "--format", "json")
+    begun: list[dict[str, Any]] = json.loads(done.stdout)["promotions"]
+    return begun
+
+
+@pytest.mark.parametrize("which", [0, 1], ids=["finished", "given up"])
+def test_a_promotion_that_was_begun_is_ended_as_advised(cut: Path, which: int) -> None:
+    done = call("state", "check", "--project", cut)
     assert done.exit_code == 0
     assert "prod, revision 1" in done.stdout
     advice = re.findall(r"`vde ([^`]+)`", done.stdout)
     assert len(advice) == 2
     ran = call(*shlex.split(advice[which]))
     assert ran.exit_code == 0, ran.stderr
-    facts = json.loads(call("state", "check", "--project", tmp_path, "--format", "json").stdout)
-    assert facts["promotions"] == []
+    assert promotions(cut) == []
+
+
+def test_a_promotion_that_was_begun_is_finished_before_a_plan_is_made(cut: Path) -> None:
+    assert [each["revision"] for each in promotions(cut)] == [1]
+    done = call("plan", "--no-apply", "--project", cut)
+    assert done.exit_code == 0, done.stderr
+    assert "vde: a promotion of prod had begun and was not finished; it is now." in done.stderr
+    assert promotions(cut) == []
 
 
 def test_an_earlier_state_is_moved_as_advised_and_not_before(built: Path) -> None:
