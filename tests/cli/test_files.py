@@ -205,6 +205,7 @@ def test_the_janitor_deletes_what_it_could_not_once_it_may_by_the_command_that_i
     with nothing_may_be_deleted():
         assert "Permission denied; let this user delete what is in" in reasons(folder, "janitor")
         assert "  vde janitor" in lines(folder, "janitor")
+        assert call("janitor", "--project", folder).exit_code == 1
     given(folder, "janitor")
     assert layer(folder) == {table_of(folder, f"kept.{name}").name for name in MODELS}
 
