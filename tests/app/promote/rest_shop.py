@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from pyiceberg.exceptions import RESTError
 from requests import RequestException
 
-from tests.app.memory_world import MemoryWorld, graph_of, there
+from tests.app.memory_world import MemoryWorld, graph_of
 from tests.app.promote.iceberg_views import IcebergViews
 from tests.app.shop_world import EDITED, SALES, SHOP, done
 from tests.worlds.rest_server import LoseRequest, RestServer, rest_server
@@ -48,7 +49,8 @@ class Shop:
 
     def of(self, environment: str) -> dict[TableName, TableName]:
         """What production's views show once an environment is promoted to it."""
-        found = there(self.world.state.environment(environment))
+        found = self.world.state.environment(environment)
+        assert found is not None
         return {
             TableName(name.schema, name.name): each.key.table
             for name, each in found.snapshots.items()
@@ -70,6 +72,43 @@ class Shop:
         """Another process promotes, as if the first one had slept until its lease expired."""
         self.world.reboot()
         self.promote("other")
+
+    def asleep(self, method: str, *, after: bool = False) -> Services:
+        """The services of a process that sleeps at a call of the state until another took over."""
+        return asleep(self.world.services(), "state", method, self.take_over, after=after)
+
+
+def asleep(
+    services: Services,
+    port: str,
+    method: str,
+    meanwhile: Callable[[], None],
+    *,
+    after: bool = False,
+) -> Services:
+    """The services of a process that sleeps at the first call of a method until others are done."""
+    wired: dict[str, Any] = {port: _Asleep(getattr(services, port), method, after, meanwhile)}
+    return replace(services, **wired)
+
+
+class _Asleep:
+    def __init__(self, port: object, method: str, after: bool, meanwhile: Callable[[], None]):
+        self._port, self._method, self._after = port, method, after
+        self._meanwhile: Callable[[], None] | None = meanwhile
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._port, name)
+        if name != self._method or self._meanwhile is None:
+            return found
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            meanwhile, self._meanwhile = self._meanwhile, None
+            result = found(*args, **kwargs) if self._after else None
+            if meanwhile is not None:
+                meanwhile()
+            return result if self._after else found(*args, **kwargs)
+
+        return call
 
 
 class Line:
