@@ -18,7 +18,7 @@ from tests.core.planning.changes.proof.queries import (
     Style,
     Term,
 )
-from tests.core.planning.changes.proof.scopes import Site, visible
+from tests.core.planning.changes.proof.scopes import Site, may_unnest, visible
 from tests.core.planning.changes.proof.shapes import JOINS, beside, explode, kept, ordered, total
 from tests.core.planning.changes.proof.terms import AGGREGATES, PLAIN, WINDOWS, Choices
 
@@ -152,7 +152,10 @@ def toggle_unnest(choices: Choices, site: Site) -> Select | None:
         return replace(select, unnest=None)
     if not lists or len(select.sources) > 1:
         return None
-    return replace(select, unnest=choices.pick(lists), bare=False)
+    chosen = choices.pick(lists)
+    if not may_unnest(chosen, site.columns):
+        return None
+    return replace(select, unnest=chosen, bare=False)
 
 
 def remove_column(choices: Choices, site: Site) -> Select | None:

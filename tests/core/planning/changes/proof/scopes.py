@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tests.core.planning.changes.proof.queries import (
@@ -181,9 +181,14 @@ def _relation(name: str, known: frozenset[str]) -> str:
     return name if not name or name in known else SOURCE
 
 
+def may_unnest(of: Ref, columns: Sequence[Ref]) -> bool:
+    """Whether a list is there, and no other column has the name that its elements get."""
+    return of in columns and not any(each.column == "w" and each.alias != "v" for each in columns)
+
+
 def _repaired(site: Site) -> Select:
     select = site.select
-    if select.unnest is not None and select.unnest not in site.columns:
+    if select.unnest is not None and not may_unnest(select.unnest, site.columns):
         select = replace(select, unnest=None)
     columns = visible(select, site.relations)
     aliases = {each.alias for each in columns}

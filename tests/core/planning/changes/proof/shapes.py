@@ -23,7 +23,7 @@ from tests.core.planning.changes.proof.queries import (
     Style,
     Term,
 )
-from tests.core.planning.changes.proof.scopes import star, visible
+from tests.core.planning.changes.proof.scopes import may_unnest, star, visible
 from tests.core.planning.changes.proof.terms import AGGREGATES, PLAIN, WINDOWS, Choices
 
 Shape = Callable[[Choices, Relations, str], Query]
@@ -230,7 +230,7 @@ def exploded(choices: Choices, relations: Relations, relation: str) -> Query:
     select = scan(choices, relations, relation if relation in lists else lists[-1])
     columns = visible(select, relations)
     found = next(each for each in columns if each.type == LIST)
-    if choices.chance(50):
+    if choices.chance(50) and may_unnest(found, columns):
         unnested = replace(select, unnest=found, bare=False)
         more = kept(Ref("v", "w", INT), select.names, choices)
         return Query(replace(unnested, projections=(*select.projections, more)))
