@@ -93,12 +93,12 @@ class Expander:
             if isinstance(item, Name):
                 changes.append(Change(at, at, (self._name(item, frame),)))
             elif (isinstance(item, Call) and not _stays(item)) or at in bound:
+                found = (
+                    self._given(item, frame)
+                    if isinstance(item, Call)
+                    else [self._bound(shown[at].text.lower(), frame)]
+                )
                 with self._at(shown[at] if isinstance(item, Token) else item.tokens[0]):
-                    found = (
-                        self._given(item, frame)
-                        if isinstance(item, Call)
-                        else [self._bound(shown[at].text.lower(), frame)]
-                    )
                     changes.append(Place(shown, at, self.dialect).put(found))
         last = tokens[-1].end + 1
         end = last if is_statement else with_comments_behind(self.text, tokens)
