@@ -239,6 +239,7 @@ FOUND: list[tuple[Files, str, str, str]] = [
     (sql("@DEF(f, x -> x); SELECT @f() AS x FROM raw.orders"), SQL, "@f takes 1 arguments (x), and 0 are given", "Write @f(x)."),
     (sql("SELECT @given(what := @nothing()) AS y FROM raw.orders"), SQL, "the argument 'what' of @given is not one", "Write `what := value`."),
     (sql("WITH c AS (@given(1 + 1)) SELECT * FROM c"), SQL, "a query is needed here", "Let it give a SELECT."),
+    (sql("SELECT " + "STRUCT(" * 40 + "1" + ")" * 40 + " AS a"), SQL, "nested too deeply", "Split it"),
     (sql("SELECT * FROM " + "(SELECT * FROM " * 20_000 + "raw.orders" + ")" * 20_000), SQL, "nested too deeply", "Split it"),
     ({SQL: b"MODEL (name m.x, audits (positive(x := " + b"(SELECT * FROM " * 20_000 + b"raw.orders" + b")" * 20_000 + b")));\nSELECT 1 AS x"}, SQL, "nested too deeply", "Split it"),
     ({"vde.yaml": b"name: x\ndefaults: {cron: often}\n"}, "vde.yaml:2", "the cron 'often' is not understood", "Use one of"),

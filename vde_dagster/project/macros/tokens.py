@@ -24,6 +24,7 @@ _PAIRS: Final = {
 }
 _CLOSING: Final = frozenset(_PAIRS.values())
 _WORD: Final = re.compile(r"[^\W\d]\w*")
+MOST_STRUCTS: Final = 12
 MOST_NESTED: Final = 200
 MOST_PARTS: Final = 200_000
 """How many words and signs the statements of a model may have once its macros are filled in."""
@@ -200,19 +201,22 @@ def split_statements(tokens: Sequence[Token]) -> tuple[Tokens, ...]:
 def check_depth(tokens: Sequence[Token]) -> None:
     """Refuse too deeply nested brackets as Python does, before a parser meets them.
 
-    sqlglot's compiled form does not always notice, and would end the process.
+    sqlglot's compiled form does not always notice, and would end the process. Of STRUCT( it tries
+    a type first, which takes twice as long or more for each one around another.
 
     Raises:
-        RecursionError: More than `MOST_NESTED` are nested.
+        RecursionError: More than `MOST_NESTED` are nested, or more than `MOST_STRUCTS` of STRUCT.
     """
-    depth = 0
+    structs: list[bool] = []
+    before: Token | None = None
     for token in tokens:
         if token.token_type in _PAIRS:
-            depth += 1
-            if depth > MOST_NESTED:
-                raise RecursionError(f"more than {MOST_NESTED} brackets stand in each other")
-        elif token.token_type in _CLOSING:
-            depth = max(depth - 1, 0)
+            structs.append(before is not None and before.token_type is TokenType.STRUCT)
+            if len(structs) > MOST_NESTED or (structs[-1] and sum(structs) > MOST_STRUCTS):
+                raise RecursionError(f"{len(structs)} brackets stand in each other")
+        elif token.token_type in _CLOSING and structs:
+            structs.pop()
+        before = token
 
 
 def _split(
