@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+from typing import Final
+
 import pytest
 
 from tests.app.memory_world import PROJECT, RAW, TOTALS
 from tests.orchestration.launchpad import Launchpad, Make, failure, run_of, shown, written
+from vde_dagster.ports.state import environment_resource
+
+SECOND: Final = timedelta(seconds=1)
 
 DOUBLED = ("SUM(amount)", "SUM(amount) * 2")
 LIVE = "MODEL (name mart.live, kind MANAGED);\nSELECT COUNT(*) AS n FROM raw.events"
@@ -220,3 +226,21 @@ def test_a_plan_without_a_time_of_the_clock_is_shown_and_not_applied(shop: Launc
         refused = failure(shop.start("vde_plan", config, fails=True))
         assert refused.startswith(f"nothing was written: {waits}")
     assert not (shop.folder / "plan.json").exists()
+
+
+def test_a_promotion_that_was_begun_is_finished_before_a_plan_is_made(shop: Launchpad) -> None:
+    state = shop.world.services().state
+    found = state.environment("prod")
+    assert found is not None
+    lease = state.acquire_lease(environment_resource("prod"), holder="gone", ttl=SECOND)
+    snapshots = [*found.snapshots.values()]
+    state.begin_promotion(
+        "prod", expected_revision=found.revision, plan_id="cut", snapshots=snapshots, lease=lease
+    )
+    state.release_lease(lease)
+    result = shop.start("vde_plan")
+    logged = [each.user_message for each in shop.instance.all_logs(result.run_id)]
+    assert "a promotion of prod had begun and was not finished; it is now." in logged
+    ended = state.environment("prod")
+    assert ended is not None
+    assert (ended.revision, ended.promoting) == (found.revision + 1, False)
