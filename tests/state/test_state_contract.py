@@ -348,6 +348,21 @@ def test_an_environment_shows_a_snapshot_with_a_version_of_its_own(state: State)
     assert state.owners([one.key, adopted.key]) == {one.key: "dev", adopted.key: "prod"}
 
 
+def test_versions_are_found_by_their_definition(state: State) -> None:
+    one, other = snapshot(), snapshot(ORDERS)
+    data = one.fingerprint
+    owned = replace(one, fingerprint=replace(data, metadata="9" * 32), version="d" * 32)
+    moved = replace(one, fingerprint=replace(data, parent_data="9" * 32), version="e" * 32)
+    drifted = replace(
+        one, fingerprint=replace(data, metadata="8" * 32), version="f" * 32, drifted=True
+    )
+    state.store_snapshots([one, owned, moved, drifted, other], environment="dev")
+    asked = [(each.name, each.fingerprint) for each in (one, snapshot(text="-- unknown"))]
+    by_itself = VersionKey(SALES, data.data_version)
+    assert state.versions(asked) == {by_itself: tuple(sorted([one.key, owned.key]))}
+    assert state.versions([]) == {}
+
+
 def test_r9_production_owns_what_it_shows_once_its_promotion_is_finished(state: State) -> None:
     one = snapshot()
     promote(state, "dev", one)

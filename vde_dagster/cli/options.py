@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import click
 
 from vde_dagster.core.model.room import MOST_MODELS
-from vde_dagster.core.planning.options import FAIL_FAST as FAIL_FAST_HELP
+from vde_dagster.core.planning.option_table import FAIL_FAST as FAIL_FAST_HELP
 from vde_dagster.lakehouse.spark_log import show_errors
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from vde_dagster.cli.printing import console, note, print_json
 from vde_dagster.cli.spelling import there, vde
 from vde_dagster.cli.unit_tests import run_before_plan
 from vde_dagster.core.errors import Refused
-from vde_dagster.core.planning.options import words_of
+from vde_dagster.core.planning.option_table import words_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, assert_never
 import click
 
 from vde_dagster.cli import options, timing
-from vde_dagster.core.planning.options import PLAN_OPTIONS, Sort
-from vde_dagster.core.planning.options import SKIP_TESTS as SKIP_TESTS_HELP
+from vde_dagster.core.planning.option_table import PLAN_OPTIONS, Sort
+from vde_dagster.core.planning.option_table import SKIP_TESTS as SKIP_TESTS_HELP
 
 if TYPE_CHECKING:
     from vde_dagster.core.planning.options import PlanOptions

@@ -13,17 +13,15 @@ from vde_dagster.core.model.room import MOST_MODELS
 from vde_dagster.core.model.snapshot import Category
 from vde_dagster.core.names import InvalidName, ModelName
 from vde_dagster.core.planning.decisions import Mode
-from vde_dagster.core.planning.options import FAIL_FAST as FAIL_FAST_HELP
+from vde_dagster.core.planning.option_table import FAIL_FAST as FAIL_FAST_HELP
+from vde_dagster.core.planning.option_table import PLAN_OPTIONS, PlanOption, Sort
+from vde_dagster.core.planning.option_table import SKIP_TESTS as SKIP_TESTS_HELP
 from vde_dagster.core.planning.options import (
-    PLAN_OPTIONS,
     OptionsRefused,
-    PlanOption,
     PlanOptions,
-    Sort,
     chosen_category,
     refuse_senseless,
 )
-from vde_dagster.core.planning.options import SKIP_TESTS as SKIP_TESTS_HELP
 from vde_dagster.core.planning.scheduling import Concurrency
 from vde_dagster.core.sql.unresolved import guess
 from vde_dagster.core.time.written import written_end, written_instant

@@ -139,6 +139,17 @@ class State(WorkRecords, LateDataRecords, HeldLeases, Pauses, CleanUp, Protocol)
         """The environment that may write each of these versions (rule R9)."""
         ...
 
+    def versions(
+        self, definitions: Iterable[tuple[ModelName, Fingerprint]]
+    ) -> Mapping[VersionKey, tuple[VersionKey, ...]]:
+        """The versions of stored snapshots of equal definitions that did not drift, sorted.
+
+        Definitions are equal if the data parts of their fingerprints are. They are given, and
+        returned, by the version that their fingerprints give. Those without a stored snapshot are
+        absent.
+        """
+        ...
+
     def drifted(self, keys: Iterable[VersionKey]) -> frozenset[VersionKey]:
         """Those of these versions that may hold rows of another definition than their own.
 

@@ -23,6 +23,11 @@ _OF_IDS: Final = pairs(_snapshots.c.model, _snapshots.c.digest)
 _STORED: Final = select(_snapshots).where(_OF_IDS)
 _STORED_IDS: Final = select(_snapshots.c.model, _snapshots.c.digest).where(_OF_IDS)
 _STORED_VERSIONS: Final = select(_snapshots.c.model, _snapshots.c.version).where(_OF_IDS).distinct()
+_VERSIONS: Final = (
+    select(_snapshots.c.model, _snapshots.c.data, _snapshots.c.parent_data, _snapshots.c.version)
+    .where(pairs(_snapshots.c.model, _snapshots.c.data), ~_snapshots.c.drifted)
+    .distinct()
+)
 _OWNERS: Final = select(_owners).where(pairs(_owners.c.model, _owners.c.version))
 _RELEASE: Final = delete(_owners).where(
     _owners.c.model == bindparam("of_model"), _owners.c.version == bindparam("of_version")
@@ -119,6 +124,22 @@ def _store(connection: Connection, given: Sequence[ModelSnapshot], *, environmen
 def _stored(snapshot: ModelSnapshot) -> ModelSnapshot:
     """A snapshot as it is stored, whatever its environment is bounded to."""
     return snapshot if snapshot.bounded is None else snapshot.as_stored
+
+
+def versions(
+    connection: Connection, definitions: Iterable[tuple[ModelName, Fingerprint]]
+) -> dict[VersionKey, tuple[VersionKey, ...]]:
+    """The versions of stored snapshots, by the version that each one's fingerprint gives."""
+    wanted = {
+        (codec.encode_model(name), each.data, each.parent_data): VersionKey(name, each.data_version)
+        for name, each in definitions
+    }
+    found: dict[VersionKey, set[VersionKey]] = {}
+    for row in of_pairs(connection, _VERSIONS, ((model, data) for model, data, _ in wanted)):
+        key = wanted.get((row.model, row.data, row.parent_data))
+        if key is not None:
+            found.setdefault(key, set()).add(VersionKey(key.model, row.version))
+    return {key: tuple(sorted(each)) for key, each in found.items()}
 
 
 def owners_of(connection: Connection, keys: Iterable[VersionKey]) -> dict[VersionKey, str]:

@@ -68,6 +68,7 @@ class SqlState:
     revision = reading(revisions.revision)
     environments = reading(revisions.names)
     owners = reading(stored_snapshots.owners_of)
+    versions = reading(stored_snapshots.versions)
     adopted = reading(revisions.adopted)
     begin_promotion = writing(revisions.begin_promotion)
     begin_removal = writing(revisions.begin_removal)

@@ -75,6 +75,19 @@ def test_production_stays_on_its_table_where_another_one_was_built_for_the_same_
     assert world.rows("mart.triple") == ROWS
 
 
+def test_what_another_environment_has_filled_with_equal_data_is_not_built() -> None:
+    world = empty_world()
+    done(world.services(), graph_of(SHOP), "one")
+    done(world.services(), graph_of(WIDER), "one")
+    kept = versions(world, "one")
+    assert kept[TRIPLE_NAME] == graph_of(SHOP)[TRIPLE_NAME].fingerprint.data_version
+    plan = asked(world.services(), graph_of(OWNED), "two")
+    assert work(plan) == {}
+    done(world.services(), graph_of(OWNED), "two")
+    assert versions(world, "two")[TRIPLE_NAME] == kept[TRIPLE_NAME]
+    assert world.rows("mart__two.triple") == ROWS
+
+
 @pytest.mark.full
 def test_what_drifted_elsewhere_is_built() -> None:
     world = empty_world()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from vde_dagster.app.binding import stored_graph
 from vde_dagster.app.services import Services
-from vde_dagster.core.graph.graph import Graph
+from vde_dagster.core.graph.graph import Graph, Node
 from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.core.names import PRODUCTION, ModelName
 from vde_dagster.core.planning.adoption import compared_parents, has_equal_rows
@@ -104,6 +104,35 @@ def of_production(
     before = graph_of(theirs, graph, services.models)
     drifted = services.state.drifted(each.key for each in theirs.values())
     return rows_of_production(theirs, before, graph, stored, rules, drifted=drifted)
+
+
+def filled_elsewhere(
+    services: Services, graph: Graph, stored: Stored
+) -> Iterator[tuple[ModelName, str]]:
+    """Loaded versions of equal definitions, of models without a stored snapshot.
+
+    A table that an edit kept has another name than the definition gives it.
+    """
+    new = [each for each in graph if each.model.kind.stores_rows and not _is_stored(each, stored)]
+    found = services.state.versions((each.name, each.fingerprint) for each in new)
+    others = {key: each for key, each in found.items() if set(each) != {key}}
+    if not others:
+        return
+    keys = {key for by_itself, each in others.items() for key in (by_itself, *each)}
+    loaded = services.state.holdings(keys)
+    mixed = services.state.drifted(keys) | services.state.adopted(keys)
+    for by_itself, each in others.items():
+        holding = [
+            key
+            for key in (by_itself, *each)
+            if key not in mixed and key in loaded and loaded[key].computed
+        ]
+        if holding:
+            yield by_itself.model, holding[0].version
+
+
+def _is_stored(node: Node, stored: Stored) -> bool:
+    return (node.name, node.fingerprint.digest) in stored
 
 
 def graph_of(

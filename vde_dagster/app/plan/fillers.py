@@ -50,7 +50,8 @@ class Filler:
     @property
     def command(self) -> str:
         """The command that fills the version, in a text."""
-        return f"`vde {' '.join(self.words)}`"
+        does, environment = self.words
+        return f"`vde run {environment}`" if does == "run" else f"`vde plan {environment}`"
 
     @property
     def computes(self) -> str:

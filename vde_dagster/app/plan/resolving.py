@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from vde_dagster.app.inputs.completeness import holdings_of
-from vde_dagster.app.plan.adoption import given_back, graph_of, of_production
+from vde_dagster.app.plan.adoption import filled_elsewhere, given_back, graph_of, of_production
 from vde_dagster.app.services import Services
 from vde_dagster.core.graph.graph import Graph, bounded_graph
 from vde_dagster.core.graph.mixed import MixedGraph, mixed_graph
@@ -88,6 +88,7 @@ def resolve_models(
     graph, rules = mixed.graph, basis.options.rules
     stored = services.state.snapshots((node.name, node.fingerprint) for node in graph)
     production = of_production(services, graph, basis.elsewhere, stored, rules)
+    filled = dict(filled_elsewhere(services, graph, stored))
 
     def resolve(released: Collection[ModelName]) -> dict[ModelName, Resolved]:
         return resolve_snapshots(
@@ -96,6 +97,7 @@ def resolve_models(
             stored,
             rules,
             production=production,
+            filled=filled,
             released=released,
             given=given,
         )

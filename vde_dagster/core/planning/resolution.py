@@ -52,6 +52,7 @@ def resolve_snapshots(
     rules: Rules = DEFAULT_RULES,
     *,
     production: Mapping[ModelName, ModelSnapshot] | None = None,
+    filled: Mapping[ModelName, str] | None = None,
     released: Collection[ModelName] = frozenset(),
     given: Mapping[ModelName, ModelSnapshot] | None = None,
 ) -> dict[ModelName, Resolved]:
@@ -64,6 +65,7 @@ def resolve_snapshots(
             Where the rows that are shown are the same, their version stays all the same.
         rules: How changes are judged. What a person decided about a stored snapshot goes on.
         production: The outcome of `rows_of_production`; None where that is what is shown.
+        filled: Versions that hold rows of an equal definition, by model; None for none.
         released: Models that have to give back the version that they adopted (rule R6).
         given: Snapshots that are used with the version that they have, whatever is shown. A view
             reads the versions of the others, and is named after them. None for none.
@@ -89,6 +91,7 @@ def resolve_snapshots(
         shown=shown,
         stored=stored,
         production=production,
+        filled=filled or {},
         released=released,
         given=given or {},
         differences=compare_graphs(shown.graph, graph, rules),
@@ -136,6 +139,7 @@ class _Resolution:
     shown: Shown
     stored: Stored
     production: Mapping[ModelName, ModelSnapshot]
+    filled: Mapping[ModelName, str]
     released: Collection[ModelName]
     given: Mapping[ModelName, ModelSnapshot]
     differences: Mapping[ModelName, Difference]
@@ -211,6 +215,8 @@ class _Resolution:
         is_kept = difference.category in _KEEPING and node.name not in self.released
         if known is None and before is not None and is_kept:
             return replace(found, version=before.version)
+        if known is None:
+            found = replace(found, version=self.filled.get(node.name, found.version))
         return self._apart(node, found, before, is_stored=known is not None)
 
     def _apart(
