@@ -452,7 +452,7 @@ def test_a_wrong_name_is_one_problem_that_shows_what_is_wrong_in_it(name: str, w
 WRONG_KINDS: list[tuple[str, str, str]] = [
     ("kind FULLL", "unknown kind FULLL", "Did you mean FULL?"),
     ("kind CUSTOM (materialization 'mine')", "the kind CUSTOM, whose rows a class of the project loads, is not supported", "INCREMENTAL_UNMANAGED"),
-    ("kind SEED (path 'a.csv', csv_settings (delimiter = ';'))", "the kind SEED has no option 'csv_settings'", "Known: path"),
+    ("kind SEED (path 'a.csv', csv_settings (delimiter = ';'))", "the option 'csv_settings' is not supported", "take the option out"),
     ("kind FULL cron '@daily'", "cron '@daily' does not belong to the property 'kind'", "Put a comma"),
     ("kind INCREMENTAL_BY_TIME_RANGE (time_colum ts)", "has no option 'time_colum'", "Did you mean time_column?"),
     ("kind INCREMENTAL_BY_TIME_RANGE (time_column ts, time_column day)", "the option 'time_column' is given twice", "Remove one."),

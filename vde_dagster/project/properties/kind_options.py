@@ -103,6 +103,14 @@ def _kept(
     keyword: str, written: Sequence[tuple[str, Value]], problems: Problems
 ) -> list[tuple[str, Value]]:
     """The options without those of the model, and without those of other tools, with a warning."""
+    for key, value in written:
+        if (keyword, key) == ("SEED", "csv_settings"):
+            problems.add(
+                value.place,
+                f"the option {key!r} is not supported, and without it other rows would be read",
+                "Write the file with a header, commas and double quotes, and take the option out.",
+            )
+            return [each for each in written if each[0] != key]
     if not keyword.startswith(("INCREMENTAL", "SCD")):
         return list(written)
     for key, value in written:
