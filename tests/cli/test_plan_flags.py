@@ -13,7 +13,8 @@ from vde_dagster.cli.deciding import decisions_of
 from vde_dagster.cli.plan import command
 from vde_dagster.core.model.snapshot import Category
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.planning.options import PlanOptions, words_of
+from vde_dagster.core.planning.option_table import words_of
+from vde_dagster.core.planning.options import PlanOptions
 
 OPTIONS = {
     "none": PlanOptions(),
