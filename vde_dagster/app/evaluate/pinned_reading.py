@@ -94,11 +94,9 @@ def read_whole(
         node: The model.
         interval: The range to evaluate.
         execution_time: When the run was asked for.
-        source_pins: Iceberg snapshots to read sources at; other sources are read at their current
-            ones.
+        source_pins: Iceberg snapshots to read sources at; others are read as they are now.
         sources: Tables of sources that were looked at for another part, which reads the same.
-        ledgers: What is recorded of the models that are read (`read_ledgers`), given if several
-            parts read the same; None reads it now.
+        ledgers: What is recorded of the models that are read; None reads it now.
         work_id: Makes the names of temporary views unique.
 
     Raises:
