@@ -73,8 +73,10 @@ DEPENDENT = {
     ("a source's type", "a column of a source"),
     ("a macro's syntax", "a query's column"),
     ("a macro's syntax", "a missing source"),
+    ("a macro's syntax", "a query's syntax"),
     ("a macro's encoding", "a query's column"),
     ("a macro's encoding", "a missing source"),
+    ("a macro's encoding", "a query's syntax"),
     ("a seed's row", "a seed's option"),
 }
 """The second of these is found with what is in the file of the first."""
