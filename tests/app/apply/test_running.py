@@ -50,6 +50,11 @@ MODEL (name mart.counted, kind FULL, cron '@daily');
 SELECT COUNT(*) AS events FROM raw.events
 """
 
+UP_TO = """
+MODEL (name mart.up_to, kind FULL, cron '@daily');
+SELECT SUM(amount) AS amount FROM core.hourly WHERE at <= @end_dt
+"""
+
 
 @made_once
 def world_of(texts: dict[str, str]) -> MemoryWorld:
@@ -112,6 +117,15 @@ def test_r14_no_model_is_made_stale_by_its_own_run() -> None:
         world.land((hour, 5), until=until)
         assert run(world)
         assert plan_run(world.services(), "prod").is_up_to_date, (hour, until)
+
+
+def test_r14_later_rows_than_a_table_reads_do_not_make_it_stale() -> None:
+    world = world_of({**PROJECT, "hourly": HOURLY, "up_to": UP_TO})
+    for rows, amount in (((49.5, 5), 11), ((7.5, 2), 13)):
+        world.land(rows, until=50)
+        assert ("mart.up_to" in dict(computed(run(world)))) is (amount == 13)
+        assert plan_run(world.services(), "prod").is_up_to_date
+        assert world.rows("mart.up_to") == [(amount,)]
 
 
 def test_stale_rows_wait_until_they_are_as_old_as_the_freshness_says() -> None:

@@ -175,11 +175,13 @@ class StaleLooks:
         if changed is None:
             return None
         loaded = self._holding(look.node.name).recorded
-        within = Interval(loaded[0].start, loaded[-1].end)
-        rules = look.node.model.kind
-        if not (rules.is_partitioned or rules.is_sequential):
-            return (within,) if changed else ()
-        return affected(look.reads, name, changed, unit=look.node.model.unit, within=within)
+        within, model = Interval(loaded[0].start, loaded[-1].end), look.node.model
+        return affected(
+            *(look.reads, name, changed),
+            unit=model.unit,
+            within=within,
+            at_once=model.kind.is_whole,
+        )
 
     def _changes(self, name: ModelName, last: SeenInput) -> Times:
         """The times of a model's version that were recorded since; None if some were removed."""

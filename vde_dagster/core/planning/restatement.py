@@ -198,12 +198,17 @@ def units_reading(
     """The units of what a model holds that read something that changed, views looked through."""
     if not any(changed.values()):
         return ()  # without a look at the model's query
-    reads, unit = reads_of(graph, node.name), node.model.unit
-    within = Interval(loaded[0].start, loaded[-1].end)
+    reads, model = reads_of(graph, node.name), node.model
+    within, is_whole = Interval(loaded[0].start, loaded[-1].end), model.kind.is_whole
     return merge(
         time
         for name in reads.demands
-        for time in affected(reads, name, changed.get(name, ()), unit=unit, within=within)
+        for time in affected(
+            *(reads, name, changed.get(name, ())),
+            unit=model.unit,
+            within=within,
+            at_once=is_whole,
+        )
     )
 
 

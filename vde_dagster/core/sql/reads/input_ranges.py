@@ -278,6 +278,7 @@ def affected(
     *,
     unit: IntervalUnit,
     within: Interval,
+    at_once: bool = False,
 ) -> tuple[Interval, ...]:
     """The intervals of a model that may read a changed range of a parent.
 
@@ -290,6 +291,7 @@ def affected(
         changed: What changed of it; widened to the parent's units.
         unit: The model's interval unit.
         within: Where to look; only its whole units count.
+        at_once: Whether the model is evaluated for all of that as one interval.
     """
     first, last = unit.ceil(within.start), unit.floor(within.end)
     where = merge(changed)
@@ -300,6 +302,9 @@ def affected(
     if axis is None:
         return (every,)
     where = merge(axis.unit.widen(each) for each in where)
+    if at_once:
+        read = instants_meeting(demand, Moments.between(every, every))
+        return (every,) if read is None or common(read, where) else ()
     found = windows(reads, parent, unit)
     if found is None:
         return merge(_reading(demand, where, unit, [every]))
