@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from tests.app.generated_models import BY_SESSIONS, Made, project
+from tests.app.memory_world import START
 from tests.simulator.leftovers import TIMES
+from tests.simulator.sources import TABLES
 from tests.simulator.steps import Act
 from vde_dagster.app.apply.accepting import Accepting, publish_refused
 from vde_dagster.app.apply.applying import apply_plan
@@ -31,11 +34,16 @@ Words = tuple[str, ...]
 
 @dataclass
 class People:
-    """What people know: the models in their files, a saved plan, and what was ever shown where."""
+    """What people know: the models in their files, a saved plan, and what was ever shown where.
+
+    ``mixed`` are projects that were in no files: some models of what an environment showed, and
+    others of files.
+    """
 
     models: Models
     shows: dict[str, Models]
     ever: dict[str, list[Models]]
+    mixed: list[Models] = field(default_factory=list)
     saved: tuple[Plan, Models] | None = None
 
 
@@ -101,6 +109,37 @@ def _plan(people: People, act: Act, **options: Any) -> Command:
         moves=act.environment,
         to=[models],
     )
+
+
+def _begins(act: Act) -> datetime:
+    return START + timedelta(hours=6 * (act.model % 5))
+
+
+def _select(people: People, act: Act) -> Command:
+    """Plan the edit of one model: the others stay as the environment, or production, shows them."""
+    shown = people.shows.get(act.environment, people.shows.get("prod", ()))
+    made = _of(people.models, act)
+    selected = _plan(people, act, select=(f"gen.{made.name}",))
+    named = {**{each.name: each for each in shown}, made.name: made}
+    mixed = _in_order(list(named.values()))
+    if mixed is not None:
+        people.mixed.append(mixed)
+    return replace(selected, to=[] if mixed is None else [mixed])
+
+
+def _in_order(models: list[Made]) -> Models | None:
+    """Models, parents first; None where one reads what none of them is."""
+    placed: list[Made] = []
+    known = {*TABLES}
+    while len(placed) < len(models):
+        following = [
+            each for each in models if each not in placed and known.issuperset(each.parents)
+        ]
+        if not following:
+            return None
+        placed += following
+        known.update(f"gen.{each.name}" for each in following)
+    return tuple(placed)
 
 
 def _restate(people: People, act: Act) -> Command:
@@ -237,6 +276,11 @@ def _running(wanted: Wanted) -> Callable[[People, Act], Command]:
 _COMMANDS: Final[Mapping[str, Callable[[People, Act], Command]]] = {
     "plan": _plan,
     "forward": lambda people, act: _plan(people, act, forward_only=True),
+    "skip": lambda people, act: _plan(people, act, skip_backfill=True),
+    "empty": lambda people, act: _plan(people, act, empty_backfill=True),
+    "from": lambda people, act: _plan(people, act, start=_begins(act)),
+    "until": lambda people, act: _plan(people, act, end=_begins(act)),
+    "select": _select,
     "restate": _restate,
     "run": _running(Wanted.DUE_AND_STALE),
     "run due": _running(Wanted.DUE),
@@ -265,6 +309,14 @@ _PLAN: Final = ("--auto-apply", "--skip-tests")
 _WORDS: Final[Mapping[str, Callable[[Act, Models], Words]]] = {
     "plan": lambda act, _: ("plan", act.environment, *_PLAN),
     "forward": lambda act, _: ("plan", act.environment, *_PLAN, "--forward-only"),
+    "skip": lambda act, _: ("plan", act.environment, *_PLAN, "--skip-backfill"),
+    "empty": lambda act, _: ("plan", act.environment, *_PLAN, "--empty-backfill"),
+    "from": lambda act, _: ("plan", act.environment, *_PLAN, "--start", f"{_begins(act)}"),
+    "until": lambda act, _: ("plan", act.environment, *_PLAN, "--end", f"{_begins(act)}"),
+    "select": lambda act, models: (
+        *("plan", act.environment, *_PLAN),
+        *("--select-model", f"gen.{_of(models, act).name}"),
+    ),
     "restate": lambda act, models: (
         *("plan", act.environment, *_PLAN, "--allow-empty"),
         *("--restate-model", f"gen.{_of(models, act).name}"),

@@ -77,12 +77,13 @@ class Looks:
             to = moving if len(commands) == 1 else commands
             asked = [models for each in to for models in each.to]
             before, now = self.people.shows.get(environment), self.shown_by(environment)
-            if is_certain and asked and now not in asked:
+            wanted = [texts_of(models) for models in asked]
+            if is_certain and asked and texts_of(now or ()) not in wanted:
                 raise Wrong(f"{environment} does not show what was asked for")
             if now is None:
                 self.people.shows.pop(environment, None)
                 continue
-            if now not in (*asked, before):
+            if texts_of(now) not in (*wanted, texts_of(before or ())):
                 raise Wrong(f"{environment} shows what nobody asked for")
             self.people.shows[environment] = now
             if now not in self.people.ever.setdefault(environment, []):
@@ -96,7 +97,7 @@ class Looks:
             return None
         sources = (e.source for name, e in found.snapshots.items() if str(name) not in TABLES)
         texts = {(each.text, *each.attachments.values()) for each in sources}
-        for models in reversed(self.earlier):
+        for models in (*reversed(self.earlier), *reversed(self.people.mixed)):
             if texts_of(models) == texts:
                 return models
         raise Wrong(f"{environment} shows no project that there ever was")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -23,14 +23,18 @@ SHOWN_COLUMNS: Final = ("id", "at", "amount")
 class Comparison:
     """What environments show, beside what landed.
 
-    The rows of models that are ``loose`` depend on when they were computed. ``meddled`` are tables
-    and views that other programs changed. ``stays`` are rows of tables that may never go, and
-    ``seen`` what histories can have seen so far.
+    The rows of models that are ``loose`` depend on when they were computed. Those of ``emptied``
+    ones may have been recorded without rows, of which production knows nothing, and those of
+    ``bounded`` ones begin later in an environment. ``meddled`` are tables and views that other
+    programs changed. ``stays`` are rows of tables that may never go, and ``seen`` what histories
+    can have seen so far.
     """
 
     world: MemoryWorld
     sources: Sources
     loose: set[str] = field(default_factory=set)
+    emptied: set[str] = field(default_factory=set)
+    bounded: dict[str, set[str]] = field(default_factory=dict)
     meddled: set[str] = field(default_factory=set)
     seen: dict[str, set[Row]] = field(default_factory=dict)
     stays: dict[TableName, set[Any]] = field(default_factory=dict)
@@ -38,7 +42,7 @@ class Comparison:
     def note_seen(self, models: Models) -> None:
         """Note what histories see if they look now."""
         if any(made.form in HISTORIES for made in models):
-            for name, table in self._expected(models).items():
+            for name, table in self._expected(models, self.loose).items():
                 self.seen.setdefault(name, set()).update(table.rows or ())
 
     def wrong_rows(
@@ -48,7 +52,8 @@ class Comparison:
         behind = {str(each.node.name) for each in status.models}
         behind |= {str(each.pause.model) for each in status.pauses}
         behind |= {str(each) for each in status.dropped_views}
-        wanted = self._expected(models)
+        loose = self.loose | self.bounded.get(environment, set())
+        wanted = self._expected(models, loose | (self.emptied if environment != "prod" else set()))
         for made in models:
             name = f"gen.{made.name}"
             yield from self._lost(environment, made)
@@ -72,8 +77,8 @@ class Comparison:
                     f"{differing(found, right)}"
                 )
 
-    def _expected(self, models: Models) -> dict[str, Shown]:
-        return expected(models, self.sources.shown, self.loose, landed=self.sources.landed)
+    def _expected(self, models: Models, loose: Collection[str]) -> dict[str, Shown]:
+        return expected(models, self.sources.shown, loose, landed=self.sources.landed)
 
     def _lost(self, environment: str, made: Made) -> Iterator[str]:
         """What is gone of what is never computed again: kept rows, and what a history closed."""

@@ -49,6 +49,8 @@ if TYPE_CHECKING:
 
 _ALL_AFTER: Final = 5
 """After how many steps every environment is looked at."""
+UNBOUNDED: Final = ("plan", "forward", "skip", "empty", "until")
+"""Plans that end what an earlier one bounded."""
 _ROUNDS: Final = 2
 """How often everything is run at the end, with what is advised carried out in between."""
 
@@ -61,6 +63,7 @@ class Simulation(Looks):
     """
 
     _first: dict[str, object] = field(default_factory=dict)
+    _ever_bounded: dict[str, set[str]] = field(default_factory=dict)
     is_thorough: bool = False
     _steps: int = 0
 
@@ -148,8 +151,8 @@ class Simulation(Looks):
             commands = [self._typed(step.acts[0], commands[0])]
         others = [command(self.people, act.meanwhile) for act in step.acts if act.meanwhile]
         for act in (*step.acts, *(act.meanwhile for act in step.acts)):
-            if act is not None and act.what == "forward":
-                self._keep(act.environment)
+            if act is not None:
+                self._loosen(act)
         outcomes: list[BaseException | None] = [None] * len(commands)
         begun = {
             act.environment for act in step.acts if is_begun(self.world.services(), act.environment)
@@ -175,6 +178,8 @@ class Simulation(Looks):
             if trouble.has_happened:
                 self.told[f"fault: {act.fault}"] += 1
         is_certain = outcomes == [None] and not others
+        if is_certain and step.acts[0].what in UNBOUNDED:
+            self.comparison.bounded.pop(step.acts[0].environment, None)
         self.check_shown([*commands, *others], is_certain=is_certain)
         if is_certain and step.acts[0].what == "run" and not troubles[0].has_happened:
             named = {act.environment for act in step.acts} - begun
@@ -187,7 +192,8 @@ class Simulation(Looks):
         """A command as somebody types it who means it, or as it is."""
         files = self.people.models
         shown = self.people.shows.get(act.environment, files)
-        words = words_of(act, shown) if act.typed and untyped is not NOTHING else None
+        chosen_from = files if act.what == "select" else shown
+        words = words_of(act, chosen_from) if act.typed and untyped is not NOTHING else None
         if words is None:
             return untyped
         return replace(untyped, do=lambda services: self.terminal.type(services, files, words))
@@ -255,6 +261,20 @@ class Simulation(Looks):
             if not gone_still:
                 return
         raise Wrong(f"{gone_still} of {environment} are gone still, after {text}")
+
+    def _loosen(self, act: Act) -> None:
+        """Note whose rows are no longer those of a computation from scratch after a command."""
+        names = {made.name for made in self.people.models}
+        match act.what:
+            case "forward":
+                self._keep(act.environment)
+            case "empty":
+                self.comparison.emptied |= names
+            case "from":
+                self._ever_bounded.setdefault(act.environment, set()).update(names)
+                self.comparison.bounded.setdefault(act.environment, set()).update(names)
+            case "rollback" if act.environment in self._ever_bounded:
+                self.comparison.bounded[act.environment] = {*self._ever_bounded[act.environment]}
 
     def _keep(self, environment: str) -> None:
         """Rows of models that are changed forward-only are by any of their definitions."""

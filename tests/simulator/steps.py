@@ -150,6 +150,7 @@ ACTS: Final = (
     *("rollback",) * 2,
     *("restate", "catch up", "save", "apply saved", "pause", "resume", "clean up"),
     *("forward", "remove", "evaluate", "publish"),
+    *("skip", "empty", "from", "until", "select", "select"),
 )
 MEDDLINGS: Final = (
     *("append", "delete", "roll back", "drop table", "drop view", "drop physical view"),
@@ -191,7 +192,7 @@ def _drawn(seed: int, number: int, *, sessions: bool) -> Step:
     before = _step(Random(f"{seed} {number - 1}"), sessions=sessions)
     match before:
         case Edit() if number and chance.random() < 0.6:
-            what = chance.choice(("plan", "plan", "plan", "forward"))
+            what = chance.choice(("plan", "plan", "plan", "forward", "skip", "select"))
             return replace(_act(chance), what=what, environment=chance.choice(_PLANNED))
         case Land() | Correct() | Signal() if number and chance.random() < 0.4:
             return replace(_act(chance), what="run", environment=chance.choice(ENVIRONMENTS))
