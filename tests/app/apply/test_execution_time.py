@@ -18,6 +18,7 @@ from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import Interval
+from vde_dagster.ports.state import environment_resource
 
 TEXTS = {
     "hours": "MODEL (name m.hours, kind INCREMENTAL_BY_TIME_RANGE (time_column at, batch_size 1), "
@@ -116,6 +117,20 @@ def test_a_session_that_nobody_planned_has_one_moment(name: str) -> None:
     assert isinstance(done, Evaluated)
     work = there(services.state.work(done.work_id))
     assert moments(world, name) == {built, work.intent.execution_time}
+
+
+def test_a_rebuild_that_nobody_planned_has_one_moment() -> None:
+    text = TEXTS["keys"].replace("unique_key id", "unique_key id, batch_size 1")
+    world, graph, name = MemoryWorld(), graph_of({"keys": text}), ModelName("m", "keys")
+    world.land((0.5, 10), (1.5, 20), (2.5, 30), until=3)
+    applied(world, graph)
+    services = world.services()
+    binding, hours = bound(services), Interval(hour_of(0), hour_of(3))
+    with services.lease(environment_resource("prod"), "a check") as lease:
+        services.state.outdate({binding.key(name): [hours]}, reason="a check", lease=lease)
+    (done,) = evaluate_range(replace(services, clock=Passing(world.clock)), binding, name, hours)
+    assert done.rows == 3
+    assert len(moments(world, "keys")) == 1
 
 
 def test_a_history_goes_on_in_time_whoever_was_asked_first() -> None:

@@ -151,14 +151,14 @@ def read_parts(
 
     See `read_whole`; ``pins`` are those of sources that are known before.
     """
-    known, readings = dict(pins or {}), list[PinnedReading]()
+    known, readings, now = dict(pins or {}), list[PinnedReading](), services.execution_time
     for number, part in enumerate(parts):
         reading = read_whole(
             services,
             binding,
             node,
             part,
-            services.execution_time,
+            now,
             source_pins=known,
             sources=readings[0].sources if readings else None,
             ledgers=ledgers,
