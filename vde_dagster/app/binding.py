@@ -109,7 +109,10 @@ def existing(services: Services, name: str) -> Environment:
     """
     shown = services.state.environment(name)
     if shown is None:
-        raise Refused(f"there is no environment {name}", advice="`vde environments` lists them.")
+        raise Refused(
+            f"there is no environment {name}",
+            advice=f"`vde environments` lists them, and `vde plan {name}` makes it.",
+        )
     return shown
 
 

@@ -91,6 +91,11 @@ def bound(text: str, *properties: str) -> str:
 
 
 @pytest.mark.full
+def test_what_nobody_promoted_to_cannot_be_run_and_the_command_that_makes_it_is_named() -> None:
+    with pytest.raises(Refused, match=r"no environment prod.*`vde plan prod` makes it\.$"):
+        plan_run(MemoryWorld().services(), "prod")
+
+
 def test_a_late_row_is_computed_where_it_is_and_the_next_run_has_nothing_to_do() -> None:
     world = world_of({**PROJECT, "hourly": HOURLY})
     assert plan_run(world.services(), "prod").is_up_to_date
