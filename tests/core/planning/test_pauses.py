@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -74,3 +75,16 @@ def test_each_model_is_looked_at_once_however_long_the_graph_is(
     first, *_ = paused_models(graph, pauses_of(paused), stopped)
     assert set(first.waiting) == stopped
     assert nodes.looked_up == 0, "the graph is gone through from its beginning to its end"
+
+
+def test_a_long_chain_of_paused_models_takes_little_memory() -> None:
+    graph = graph_of({0: [], **{each: [each - 1] for each in range(1, MANY)}})
+    paused = pauses_of(range(MANY - 1))
+    tracemalloc.start()
+    try:
+        found = list(paused_models(graph, paused, [name_of(MANY - 1)]))
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert all(each.waiting == (name_of(MANY - 1),) for each in found)
+    assert most < 10_000_000

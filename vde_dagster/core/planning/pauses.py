@@ -50,17 +50,19 @@ def paused_models(
         stopped: The models of which more would be computed if none was paused.
     """
     left = {name for name in stopped if name not in pauses}
-    upstream: dict[ModelName, frozenset[ModelName]] = {}
     waiting: dict[ModelName, list[ModelName]] = {}
+    upstream: dict[ModelName, int] = {}  # a bit for each paused one, in the order of `waiting`
     for node in graph:
-        above = frozenset[ModelName]().union(
-            *(upstream[each] for each in node.model.parents if each in upstream)
-        )
+        above = 0
+        for each in node.model.parents:
+            above |= upstream.get(each, 0)
         if node.name in pauses:
+            above |= 1 << len(waiting)
             waiting[node.name] = []
-            above |= {node.name}
         upstream[node.name] = above
-        for name in above if node.name in left else ():
-            waiting[name].append(node.name)
+        bits = f"{above:b}"[::-1] if node.name in left else ""
+        for bit, found in zip(bits, waiting.values(), strict=False):
+            if bit == "1":
+                found.append(node.name)
     for name, found in waiting.items():
         yield PausedModel(pause=pauses[name], waiting=tuple(sorted(found)))
