@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from typing import Any, cast
 
 import pytest
 
@@ -19,8 +21,9 @@ from tests.app.shop_world import day
 from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.services import Services
 from vde_dagster.core.graph.graph import Graph
-from vde_dagster.core.names import ModelName
+from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.planning.plan import Plan, Staleness
+from vde_dagster.ports.catalog import Catalog
 
 MINUTE = timedelta(minutes=1)
 HOURLY = """
@@ -108,6 +111,38 @@ def test_if_the_first_change_is_not_retained_no_time_is_reported() -> None:
     landed(world, (0.7, 3), until=3)
     world.catalog.expire(RAW)
     assert since(plan(world.services(), graph), "mart.all") is None
+
+
+@dataclass
+class Asked:
+    """A catalog that notes of which tables it was asked what their Iceberg snapshots changed."""
+
+    catalog: Any
+    tables: list[TableName] = field(default_factory=list)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.catalog, name)
+
+    def row_changes(self, name: TableName, **kwargs: Any) -> Any:
+        self.tables.append(name)
+        return self.catalog.row_changes(name, **kwargs)
+
+
+def test_of_a_model_the_ledger_says_it_however_many_iceberg_snapshots_came_since() -> None:
+    graph = graph_of({"events": HOURLY, "window": TWO_DAYS})
+    world = MemoryWorld()
+    world.land((1, 1), (25, 2), until=48)
+    build(world.services(), graph)
+    landed(world, (1.1, 3), until=48)
+    world.clock.advance(MINUTE)
+    written = world.clock.now()
+    only_events(world, graph)
+    landed(world, (1.2, 3), until=48)
+    asked = Asked(world.catalog)
+    found = plan(replace(world.services(), catalog=cast("Catalog", asked)), graph)
+    stale = there(staleness(found, "mart.window"))
+    assert (stale.intervals, stale.since) == ((day(1, 2),), written)
+    assert set(asked.tables) == {RAW}
 
 
 def only_events(world: MemoryWorld, graph: Graph) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from operator import itemgetter
 
 from vde_dagster.app.inputs.input_look import InputLook
 from vde_dagster.app.inputs.input_moves import InputStates
@@ -39,7 +40,10 @@ class _Read:
 
 
 def stale_since(look: StaleLook) -> datetime | None:
-    """When the first change came that made entries stale: the commit of an Iceberg snapshot.
+    """When the first change came that made entries stale.
+
+    That is the commit of a source's Iceberg snapshot, or the end of a unit of work that wrote a
+    model's rows. Of rows that were written again since, only the last time is known.
 
     Returns:
         The time; None where that of the first change of any input is not known.
@@ -55,7 +59,12 @@ def stale_since(look: StaleLook) -> datetime | None:
         for name in each.inputs:
             read = _Read(times=ranges[name], newer=_newer(states, entry, name, work))
             by_input.setdefault(name, []).append(read)
-    found = [_first_change(look.inputs, name, reads) for name, reads in by_input.items()]
+    found = [
+        _first_change(look.inputs, name, reads)
+        if states.is_source(name)
+        else _first_write(states, name, reads)
+        for name, reads in by_input.items()
+    ]
     known = [each for each in found if each is not None]
     return min(known) if known and len(known) == len(found) else None
 
@@ -95,13 +104,11 @@ def _newer(
 
 
 def _first_change(look: InputLook, name: ModelName, reads: Sequence[_Read]) -> datetime | None:
-    """When the first change of an input was committed that any of these reads had not seen."""
+    """When the first change of a source was committed that any of these reads had not seen."""
     most = max((each.newer for each in reads if each.newer is not None), default=0)
     if any(each.newer is None for each in reads):
         return None
-    axis = None if look.states.is_source(name) else look.graph[name].time_axis
-    column = axis.column if axis is not None else ""
-    column = look.bounds[name].column if name in look.bounds else column
+    column = look.bounds[name].column if name in look.bounds else ""
     changes = look.states.newest_changes(name, column, most)
     for number in reversed(range(most)):
         change = changes[number]
@@ -109,4 +116,26 @@ def _first_change(look: InputLook, name: ModelName, reads: Sequence[_Read]) -> d
             return None
         if any((each.newer or 0) > number and each.has(change.times) for each in reads):
             return change.committed_at
+    return None
+
+
+def _first_write(states: InputStates, name: ModelName, reads: Sequence[_Read]) -> datetime | None:
+    """When the first unit of work ended that wrote rows which one of these reads had not seen.
+
+    The ledger knows: the changes of a model's table cost a look at each of its Iceberg snapshots.
+    """
+    most = max((each.newer for each in reads if each.newer is not None), default=0)
+    if any(each.newer is None for each in reads):
+        return None
+    places = states.line(name).newer
+    written: list[tuple[int, LedgerEntry]] = []
+    for entry in states.entries(name, [each.times for each in reads]):
+        place = places.get(entry.iceberg_snapshot_id or 0, most)
+        if place < most:
+            written.append((place, entry))
+    works = states.works(entry for _, entry in written)
+    for place, entry in sorted(written, key=itemgetter(0), reverse=True):
+        if any((each.newer or 0) > place and each.has((entry.interval,)) for each in reads):
+            work = works.get(entry.work_id)
+            return work.finished_at if work is not None else None
     return None
