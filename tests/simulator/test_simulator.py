@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from tests.app.generated_models import Form, Made
+from tests.simulator.projects import SOURCES
 from tests.simulator.simulation import tell
-from tests.simulator.steps import history
+from tests.simulator.steps import Act, Correct, Edit, History, Land, Step, history
 
 SHORT, LONG = range(60), range(60, 160)
+EVENTS, OTHERS = SOURCES
 
 
 @pytest.mark.parametrize(
@@ -15,3 +18,38 @@ SHORT, LONG = range(60), range(60, 160)
 )
 def test_what_is_shown_and_told_is_true_after_each_step(seed: int) -> None:
     tell(history(seed, length=40))
+
+
+LANDED = (
+    Land(source=EVENTS, rows=tuple((float(hour), hour + 1) for hour in range(6)), hours=26),
+    Land(source=OTHERS, rows=((0.0, 1), (4.0, 2))),
+)
+PLAN, RUN = (Act(what=each, environment="prod") for each in ("plan", "run"))
+
+
+@pytest.mark.parametrize(
+    "parents, steps",
+    [
+        pytest.param(
+            (), [Correct(source=EVENTS, at=2, amount=7), RUN], id="it reads a source by time"
+        ),
+        pytest.param(
+            ("copy",),
+            [
+                Edit(model=0, how="column", chance=1),
+                PLAN,
+                Land(source=EVENTS, rows=(), hours=20),
+                RUN,
+            ],
+            id="it is kept downstream of an edit",
+        ),
+    ],
+)
+def test_what_builds_on_itself_has_the_rows_of_its_sources(
+    parents: tuple[str, ...], steps: list[Step]
+) -> None:
+    """Each ended with other rows once."""
+    copies = [Made(name=each, form=Form.COPY, parents=(EVENTS,)) for each in parents]
+    read = tuple(f"gen.{each}" for each in parents) or (EVENTS,)
+    by_key = Made(name="by_key", form=Form.BY_KEY, parents=read, daily=True)
+    tell(History(models=(*copies, by_key), steps=(*LANDED, PLAN, *steps)))
