@@ -20,14 +20,12 @@ from tests.core.planning.changes.proof.claims import (
     false_claims,
     unaffected_descendants,
 )
-from tests.core.planning.changes.proof.defects import DEFECTS
 from tests.core.planning.changes.proof.execution import Database, NotRun, random_database
 from tests.core.planning.changes.proof.projects import Project
 from tests.core.planning.changes.proof.revisions import WAYS, Revisions, revisions
 
 EXAMPLES, LONG = 200, 20_000
 """How many pairs of revisions are compared, each of them in both directions."""
-PLANTED = 400
 LEAST_SHARE = 0.4
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -94,32 +92,3 @@ def test_what_is_declared_unaffected_returns_the_same_rows(
     run()
     assert compared >= examples
     assert shown >= compared * LEAST_SHARE, f"{shown} of {compared} have an unaffected descendant"
-
-
-class Found(Exception):
-    """A planted defect was found."""
-
-
-_IN_BOTH_FORMS = {"an edit hides those above it", "conditions read nothing", "filters do not count"}
-
-
-@pytest.mark.parametrize(
-    "defect",
-    [
-        pytest.param(each, marks=[] if each in _IN_BOTH_FORMS else pytest.mark.full)
-        for each in DEFECTS
-    ],
-)
-def test_a_planted_defect_is_found(database: Database, defect: str) -> None:
-    planted = DEFECTS[defect]
-
-    @proof(PLANTED)
-    @given(SEEDS)
-    def run(seed: int) -> None:
-        for found in revisions(seed, planted.focus):
-            reported = claims(database, found, planted.comparer)
-            if any(each.spares for each in reported):
-                raise Found
-
-    with pytest.raises(Found):
-        run()

@@ -20,7 +20,6 @@ from tests.core.planning.changes.proof.queries import (
     Projection,
     Query,
     Relations,
-    Role,
     Select,
     Source,
     Term,
@@ -78,16 +77,6 @@ def _side(choices: Choices, relations: Relations, relation: str, first: Select) 
     return Select((source,), projections, where=filtered(choices, columns, relations, 50))
 
 
-def merged(choices: Choices, relations: Relations, relation: str) -> Query:
-    """A set operation without duplicates."""
-    query = compound(choices, relations, relation)
-    assert isinstance(query.body, Compound)
-    if query.body.sides[0].has(Role.STAR):
-        return merged(choices, relations, relation)
-    kinds = tuple(choices.pick(("UNION", "EXCEPT", "INTERSECT")) for _ in query.body.kinds)
-    return replace(query, body=replace(query.body, kinds=kinds))
-
-
 SIMPLE: Sequence[Shape] = (flat, grouped, distinct, starred, totals, windowed, limited, compound)
 
 
@@ -142,6 +131,7 @@ SHAPES: Sequence[Shape] = (
     limited,
     totals,
     constants,
+    daily,
     flat,
     joined,
     grouped,
@@ -149,12 +139,13 @@ SHAPES: Sequence[Shape] = (
 )
 
 
-def model(choices: Choices, relations: Relations, index: int, shape: Shape | None) -> Model:
-    """A model that reads what is before it; one of a wanted shape reads the one just before."""
+def model(
+    choices: Choices, relations: Relations, index: int, shapes: Sequence[Shape] = SHAPES
+) -> Model:
+    """A model that reads what is before it."""
     name = f"m.{'abcdefgh'[index]}"
-    build = shape or choices.pick(SHAPES)
-    relation = list(relations)[-1] if shape and index else choices.relation(relations)
-    query = repaired(build(choices, relations, relation), relations)
+    shape = choices.pick(shapes)
+    query = repaired(shape(choices, relations, choices.relation(relations)), relations)
     kind = choices.pick(("FULL", "FULL", "VIEW", "EMBEDDED", BY_TIME))
     kind = BY_TIME if shape is daily else kind
     if kind == BY_TIME:
@@ -174,13 +165,13 @@ def bounded(query: Query, relations: Relations) -> Query:
     return replace(query, body=replace(query.body, where=where))
 
 
-def project(choices: Choices, shapes: Sequence[Shape | None] = ()) -> Project:
-    """Two to five models; the first ones have these shapes, None for any."""
+def project(choices: Choices) -> Project:
+    """Two to five models; two of three projects begin with columns of a source."""
     unknown = frozenset(RAW) if choices.chance(8) else frozenset()
     found = Project(sources=dict(RAW), models=(), undeclared=unknown)
-    wanted = max(len(shapes), choices.pick((2, 3, 3, 3, 4, 5)))
-    for index in range(wanted):
-        shape = shapes[index] if index < len(shapes) else None
-        built = model(choices, found.relations(), index, shape)
+    first = choices.pick(((flat,), (flat,), SHAPES))
+    for index in range(choices.pick((2, 3, 3, 3, 4, 5))):
+        shapes = SHAPES if index else first
+        built = model(choices, found.relations(), index, shapes)
         found = replace(found, models=(*found.models, built))
     return found

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
-from tests.core.planning.changes.proof import edits, rewrites, shapes
+from tests.core.planning.changes.proof import edits, rewrites
 from tests.core.planning.changes.proof.edits import Edit
 from tests.core.planning.changes.proof.execution import DATA_SETS
-from tests.core.planning.changes.proof.generation import merged, model, project, shadowed
+from tests.core.planning.changes.proof.generation import model, project
 from tests.core.planning.changes.proof.projects import HIDDEN, KINDS, Project, repaired_project
 from tests.core.planning.changes.proof.rewrites import Rewrite
 from tests.core.planning.changes.proof.scopes import sites, with_site
-from tests.core.planning.changes.proof.shapes import Shape
 from tests.core.planning.changes.proof.terms import Choices
 
 WAYS = 4
@@ -84,7 +83,7 @@ def add_model(choices: Choices, project: Project, index: int) -> Project | None:
     """One model more."""
     if "m.z" in project.texts():
         return None
-    added = replace(model(choices, project.relations(index), index, None), name="m.z")
+    added = replace(model(choices, project.relations(index), index), name="m.z")
     return replace(project, models=(*project.models[:index], added, *project.models[index:]))
 
 
@@ -124,20 +123,14 @@ STEPS: Sequence[Step] = (
             rewrites.change_operation,
             rewrites.add_to_all_sides,
             rewrites.turn_sides,
-            rewrites.swap_conditions,
-            rewrites.split_between,
-            rewrites.rename_alias,
             rewrites.spell_out_star,
             rewrites.inline_common,
             rewrites.extract_common,
-            rewrites.rename_common,
-            rewrites.add_unused_common,
             rewrites.wrap,
             rewrites.lift_condition,
             rewrites.sink_condition,
             rewrites.group_instead,
             rewrites.turn_comparison,
-            rewrites.spell_otherwise,
         )
     ),
     change_kind,
@@ -168,73 +161,21 @@ class Revisions:
         return "\n".join(reported)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Focus:
-    """What examples are about: the shapes of the first models, and the first edits of which."""
-
-    shapes: Sequence[Shape | None] = ()
-    edits: Sequence[tuple[int, Sequence[Step]]] = ()
-
-
-def _select(*found: Edit, at: int = 0) -> tuple[int, Sequence[Step]]:
-    return at, [select_step(each) for each in found]
-
-
-def _query(*found: Rewrite) -> tuple[int, Sequence[Step]]:
-    return 0, [query_step(each) for each in found]
-
-
-FOCI: Mapping[str, Focus] = {
-    "any": Focus(),
-    "columns": Focus(shapes=[shapes.flat], edits=[(0, COLUMNS)]),
-    "distinct": Focus(shapes=[shapes.distinct], edits=[_select(edits.add_column)]),
-    "union": Focus(shapes=[merged], edits=[_query(rewrites.add_to_all_sides)]),
-    "constants": Focus(shapes=[shapes.constants], edits=[_select(edits.add_aggregate)]),
-    "middle": Focus(
-        shapes=[shapes.flat, None],
-        edits=[_select(edits.change_column, edits.change_filter), _select(edits.add_column, at=1)],
-    ),
-    "ordinals": Focus(shapes=[shapes.numbered], edits=[_select(edits.insert_before_ordinals)]),
-    "lists": Focus(shapes=[shapes.listed], edits=[_select(edits.add_explode, edits.toggle_unnest)]),
-    "filters": Focus(shapes=[shapes.flat, shapes.flat], edits=[_select(edits.change_filter)]),
-    "joins": Focus(
-        shapes=[shapes.flat, shapes.joined, shapes.flat], edits=[_select(edits.change_join, at=1)]
-    ),
-    "conditions": Focus(
-        shapes=[shapes.flat, shapes.conditioned], edits=[_select(edits.change_column)]
-    ),
-    "groups": Focus(
-        shapes=[shapes.flat, shapes.grouped, shapes.single], edits=[_select(edits.change_column)]
-    ),
-    "windows": Focus(shapes=[shapes.flat, shapes.ranked], edits=[_select(edits.change_column)]),
-    "shadows": Focus(
-        shapes=[shapes.flat, shadowed], edits=[_select(edits.change_column, edits.change_filter)]
-    ),
-    "times": Focus(shapes=[shapes.daily, shapes.single], edits=[_select(edits.change_column)]),
-}
-
-
-def revisions(seed: int, focus: str = "") -> tuple[Revisions, ...]:
-    """A project that is edited in several ways, about one thing or about any."""
+def revisions(seed: int) -> tuple[Revisions, ...]:
+    """A project that is edited in several ways."""
     choices = Choices(Random(seed))
-    some = choices.pick(list(FOCI))
-    focus = focus or choices.pick((some, some, *["any"] * 3, *["columns"] * 5))
-    before = project(choices, FOCI[focus].shapes)
+    before = project(choices)
     data_set = choices.number(DATA_SETS - 1)
     return tuple(
-        Revisions(before=before, after=_after(choices, before, FOCI[focus]), data_set=data_set)
+        Revisions(before=before, after=_after(choices, before), data_set=data_set)
         for _ in range(WAYS)
     )
 
 
-def _after(choices: Choices, before: Project, focus: Focus) -> Project:
+def _after(choices: Choices, before: Project) -> Project:
     """A project after one to three edits."""
-    after = before
-    for index, steps in focus.edits:
-        after = _edited(choices, after, index, steps)
-    if not focus.edits:
-        steps = choices.pick((*[COLUMNS] * 4, STEPS))
-        after = _edited(choices, after, _read_one(choices, after), steps)
+    steps = choices.pick((*[COLUMNS] * 6, STEPS))
+    after = _edited(choices, before, _read_one(choices, before), steps)
     for _ in range(choices.pick((0, 0, 0, 0, 1, 2))):
         after = _edited(choices, after, choices.number(len(after.models) - 1), STEPS)
     return after

@@ -19,7 +19,6 @@ from tests.core.planning.changes.proof.queries import (
     Source,
     Style,
     Term,
-    map_refs,
     terms_of,
 )
 from tests.core.planning.changes.proof.scopes import (
@@ -30,7 +29,7 @@ from tests.core.planning.changes.proof.scopes import (
     tables_of,
     with_site,
 )
-from tests.core.planning.changes.proof.shapes import flat, kept
+from tests.core.planning.changes.proof.shapes import kept
 from tests.core.planning.changes.proof.terms import Choices
 
 Rewrite = Callable[[Choices, Query, Relations], Query | None]
@@ -93,57 +92,6 @@ def _at_a_site(
     return None
 
 
-def swap_conditions(choices: Choices, query: Query, relations: Relations) -> Query | None:
-    """Conditions that are ANDed, in another order."""
-
-    def swapped(site: Site) -> Select | None:
-        where = site.select.where
-        return replace(site.select, where=where[::-1]) if len(set(where)) > 1 else None
-
-    return _at_a_site(choices, query, relations, swapped)
-
-
-def split_between(choices: Choices, query: Query, relations: Relations) -> Query | None:
-    """Two comparisons instead of BETWEEN."""
-    between, split = "{0} BETWEEN 1 AND 2", "{0} >= 1 AND {0} <= 2"
-
-    def rewritten(site: Site) -> Select | None:
-        where = tuple(
-            replace(each, text=each.text.replace(between, split)) for each in site.select.where
-        )
-        return replace(site.select, where=where) if where != site.select.where else None
-
-    return _at_a_site(choices, query, relations, rewritten)
-
-
-def rename_alias(choices: Choices, query: Query, relations: Relations) -> Query | None:
-    """Another alias for what is read."""
-
-    def renamed(site: Site) -> Select | None:
-        select, name = site.select, "p"
-        aliases = [each.alias for each in select.sources]
-        if "x" not in aliases or name in aliases:
-            return None
-
-        def ref(each: Ref) -> Ref:
-            return replace(each, alias=name) if each.alias == "x" else each
-
-        sources = tuple(
-            replace(each, alias=name) if each.alias == "x" else each for each in select.sources
-        )
-        unnest = ref(select.unnest) if select.unnest is not None else None
-        found = map_refs(replace(select, sources=sources, unnest=unnest), ref)
-        projections = tuple(
-            replace(each, term=star(each.term.refs[0].alias))
-            if each.term.role is Role.STAR
-            else each
-            for each in found.projections
-        )
-        return replace(found, projections=projections)
-
-    return _at_a_site(choices, query, relations, renamed)
-
-
 def spell_out_star(choices: Choices, query: Query, relations: Relations) -> Query | None:
     """Every column by its name instead of a star."""
 
@@ -193,23 +141,6 @@ def extract_common(choices: Choices, query: Query, relations: Relations) -> Quer
     return Query(replace(body, sources=sources), (*query.ctes, ("k", first.relation)))
 
 
-def rename_common(choices: Choices, query: Query, relations: Relations) -> Query | None:
-    """Another name for a common table."""
-    if not query.ctes or _is_subtle(query) or "k" in dict(query.ctes):
-        return None
-    old, common = query.ctes[-1]
-
-    def renamed(site: Site) -> Select:
-        sources = tuple(
-            replace(each, relation="k") if each.relation == old else each
-            for each in site.select.sources
-        )
-        return replace(site.select, sources=sources)
-
-    body = map_sites(query, relations, renamed).body
-    return Query(body, (*query.ctes[:-1], ("k", common)))
-
-
 def _is_subtle(query: Query) -> bool:
     """Whether common tables have one name twice, or expressions read them."""
     names = [name for name, _ in query.ctes]
@@ -223,14 +154,6 @@ def _is_subtle(query: Query) -> bool:
     sides = [body] if isinstance(body, Select) else body.sides
     twice = len(set(names)) < len(names) or any(each.ctes for _, each in query.ctes)
     return twice or any(map(inner, sides))
-
-
-def add_unused_common(choices: Choices, query: Query, relations: Relations) -> Query | None:
-    """A common table that nothing reads."""
-    if "unused" in dict(query.ctes):
-        return None
-    unused = flat(choices, relations, choices.relation(relations))
-    return replace(query, ctes=(("unused", unused), *query.ctes))
 
 
 def wrap(choices: Choices, query: Query, relations: Relations) -> Query | None:
@@ -302,15 +225,3 @@ def turn_comparison(choices: Choices, query: Query, relations: Relations) -> Que
         return found if found != site.select else None
 
     return _at_a_site(choices, query, relations, turned)
-
-
-def spell_otherwise(choices: Choices, query: Query, relations: Relations) -> Query | None:
-    """Windows in a clause of their own, columns without their table."""
-
-    def spelled(site: Site) -> Select | None:
-        select = site.select
-        if select.has(Role.WINDOW):
-            return replace(select, named=not select.named, bare=False)
-        return None if select.bare else replace(select, bare=True)
-
-    return _at_a_site(choices, query, relations, spelled)

@@ -243,57 +243,6 @@ def explode(found: Ref) -> Term:
     return Term("EXPLODE({0})", (found,), INT, Role.EXPLODE)
 
 
-def numbered(choices: Choices, relations: Relations, relation: str) -> Query:
-    """GROUP BY or ORDER BY positions, with a constant behind the columns that are grouped by."""
-    if choices.chance(50):
-        query = limited(choices, relations, relation)
-        assert isinstance(query.body, Select)
-        order = Order(Style.ORDINALS, query.body.names, limit=1 + choices.number(3))
-        return replace(query, body=replace(query.body, order=order))
-    query = grouped(choices, relations, relation)
-    body = query.body
-    assert isinstance(body, Select)
-    assert body.group is not None
-    keys = [each for each in body.projections if each.name in body.group.keys]
-    others = [each for each in body.projections if each.term.role is Role.AGGREGATE]
-    if keys[-1].term.role is not Role.LITERAL:
-        keys.append(Projection(choices.name(), choices.literal()))
-    group = Group(Style.ORDINALS, tuple(each.name for each in keys))
-    return replace(query, body=replace(body, projections=(*keys, *others), group=group))
-
-
-def listed(choices: Choices, relations: Relations, relation: str) -> Query:
-    """Columns of a source that has a list."""
-    return flat(choices, relations, "raw.t")
-
-
-def single(choices: Choices, relations: Relations, relation: str) -> Query:
-    """One column."""
-    select = scan(choices, relations, relation)
-    return Query(replace(select, projections=(choices.pick(select.projections),)))
-
-
-def conditioned(choices: Choices, relations: Relations, relation: str) -> Query:
-    """One column, and a condition on others."""
-    query = choices.pick((single, joined))(choices, relations, relation)
-    select = query.body
-    assert isinstance(select, Select)
-    columns = visible(select, relations)
-    one = select.projections[:1]
-    others = [each for each in columns if each not in one[0].term.refs] or columns
-    where = select.where or (choices.condition(others, relations),)
-    return Query(replace(select, projections=one, where=where))
-
-
-def ranked(choices: Choices, relations: Relations, relation: str) -> Query:
-    """One column, and a window function of others."""
-    query = windowed(choices, relations, relation)
-    select = query.body
-    assert isinstance(select, Select)
-    windows = [each for each in select.projections if each.term.role is Role.WINDOW]
-    return Query(replace(select, projections=(select.projections[0], *windows)))
-
-
 def daily(choices: Choices, relations: Relations, relation: str) -> Query:
     """One column of a relation and its day, where it has one."""
     select = scan(choices, relations, relation)
