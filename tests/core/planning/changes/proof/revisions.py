@@ -87,10 +87,11 @@ def add_model(choices: Choices, project: Project, index: int) -> Project | None:
     return replace(project, models=(*project.models[:index], added, *project.models[index:]))
 
 
-_ADD, _CHANGE, _REMOVE = map(
-    select_step, (edits.add_column, edits.change_column, edits.remove_column)
+_ADD, _CHANGE, _REMOVE, _PUSH = map(
+    select_step,
+    (edits.add_column, edits.change_column, edits.remove_column, edits.insert_before_ordinals),
 )
-COLUMNS: Sequence[Step] = (_ADD, _ADD, _ADD, _CHANGE, _CHANGE, _REMOVE)
+COLUMNS: Sequence[Step] = (_ADD, _ADD, _ADD, _CHANGE, _CHANGE, _REMOVE, _PUSH)
 """The commonest edits: they leave something as it was."""
 STEPS: Sequence[Step] = (
     *COLUMNS,
@@ -101,7 +102,6 @@ STEPS: Sequence[Step] = (
             edits.reorder_columns,
             edits.add_key,
             edits.add_aggregate,
-            edits.insert_before_ordinals,
             edits.add_explode,
             edits.toggle_unnest,
             edits.change_filter,
@@ -174,7 +174,7 @@ def revisions(seed: int) -> tuple[Revisions, ...]:
 
 def _after(choices: Choices, before: Project) -> Project:
     """A project after one to three edits."""
-    steps = choices.pick((*[COLUMNS] * 6, STEPS))
+    steps = choices.pick((*[COLUMNS] * 3, STEPS))
     after = _edited(choices, before, _read_one(choices, before), steps)
     for _ in range(choices.pick((0, 0, 0, 0, 1, 2))):
         after = _edited(choices, after, choices.number(len(after.models) - 1), STEPS)
