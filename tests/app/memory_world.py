@@ -17,7 +17,9 @@ from tests.worlds.engine import MemoryEngine
 from tests.worlds.ids import CountingIds
 from tests.worlds.state import copied_state, memory_state
 from vde_dagster.app.apply.applying import apply_plan
+from vde_dagster.app.apply.running import Wanted, plan_run
 from vde_dagster.app.binding import Binding, bind_environment
+from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.inspect.verify import verify
 from vde_dagster.app.plan.planning import plan_environment
@@ -26,9 +28,11 @@ from vde_dagster.app.services import VALID_TO, Services
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Place
 from vde_dagster.core.graph.graph import Graph, build_graph
+from vde_dagster.core.ledger.late.decision import NothingToLoad
 from vde_dagster.core.ledger.unit_of_work import Staged, Staging
 from vde_dagster.core.model.model import ModelSource
 from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.planning.options import PlanOptions
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.ports.ids import Ids
 from vde_dagster.ports.state import State
@@ -80,15 +84,8 @@ WRITING: Final = frozenset(
         *("record_intent", "record_audits", "record_staged", "finalize", "abandon", "outdate"),
         *("record_looks", "record_detected", "record_accepted"),
         *("pause", "resume"),
-        *(
-            "begin_removal",
-            "release_unfilled",
-            "record_sweep",
-            "begin_drop",
-            "drop_physical",
-            "finish_drop",
-            "prune",
-        ),
+        *("begin_removal", "release_unfilled", "record_sweep", "begin_drop", "drop_physical"),
+        *("finish_drop", "prune"),
         *("stage", "create_view", "publish", "restore", "drop_branch", "evolve", "describe"),
         *("compact", "announce_expiry", "expire_announced", "settle_expiry"),
         *("drop_tag", "delete_files"),
@@ -98,66 +95,15 @@ WRITING: Final = frozenset(
 
 
 READING: Final = {
-    "accepted",
-    "adopted",
-    "branches",
-    "changed_since",
-    "closed_before",
-    "data_files",
-    "digests",
-    "drifted",
-    "dropped_views",
-    "drops",
-    "earliest",
-    "environment",
-    "environments",
-    "files",
-    "files_of",
-    "heads",
-    "history",
-    "entries_within",
-    "holdings",
-    "identity",
-    "last_looks",
-    "ledger",
-    "line",
-    "latest",
-    "marks",
-    "missing_files",
-    "newest_computed",
-    "named_since",
-    "named_snapshots",
-    "open_work",
-    "table_heads",
-    "origin",
-    "owners",
-    "pauses",
-    "pending",
-    "physical_layer",
-    "present",
-    "preview",
-    "reading_views",
-    "references",
-    "retains",
-    "revision",
-    "row_changes",
-    "sessions",
-    "snapshots",
-    "stays",
-    "stored",
-    "stray_files",
-    "sums",
-    "table",
-    "table_history",
-    "taken",
-    "totals",
-    "unfinished",
-    "used",
-    "failed",
-    "versions",
-    "views",
-    "work",
-    "works",
+    *("accepted", "adopted", "branches", "changed_since", "closed_before", "data_files", "digests"),
+    *("drifted", "dropped_views", "drops", "earliest", "environment", "environments", "files"),
+    *("files_of", "heads", "history", "entries_within", "holdings", "identity", "last_looks"),
+    *("ledger", "line", "latest", "marks", "missing_files", "newest_computed", "named_since"),
+    *("named_snapshots", "open_work", "table_heads", "origin", "owners", "pauses", "pending"),
+    *("physical_layer", "present", "preview", "reading_views", "references", "retains", "revision"),
+    *("row_changes", "sessions", "snapshots", "stays", "stored", "stray_files", "sums", "table"),
+    *("table_history", "taken", "totals", "unfinished", "used", "failed", "versions", "views"),
+    *("work", "works"),
 }
 """Methods of the ports that change nothing: a cut around one is a cut around its neighbours."""
 
@@ -273,6 +219,13 @@ class MemoryWorld:
             columns = tuple(Column(name=name, type=kind) for name, kind in RAW_COLUMNS.items())
             self.catalog.create_table(RAW, columns, properties={VALID_TO: START.isoformat()})
 
+    @classmethod
+    def landed(cls, *events: tuple[float, int], until: float) -> MemoryWorld:
+        """A world in which rows have arrived; see `land`."""
+        world = cls()
+        world.land(*events, until=until)
+        return world
+
     def copied(self) -> MemoryWorld:
         """The same world once more; what happens in one does not happen in the other."""
         assert isinstance(self.ids, CountingIds)
@@ -313,6 +266,39 @@ class MemoryWorld:
             )
         self.catalog.set_property(RAW, VALID_TO, hour_of(until).isoformat())
 
+    def plan(self, graph: Graph, environment: str = "prod", **options: Any) -> Plan:
+        """A plan of one process, with options by their names."""
+        services = self.services()
+        finish_promotions(services, environment)
+        return plan_environment(services, graph, environment, PlanOptions(**options))
+
+    def apply(self, plan: Plan) -> tuple[Evaluated, ...]:
+        """Apply a plan, in another process than planned it."""
+        return apply_plan(self.services(), plan, lambda _: None)
+
+    def build(
+        self, graph: Graph, environment: str = "prod", **options: Any
+    ) -> tuple[Evaluated, ...]:
+        """Plan and apply."""
+        return self.apply(self.plan(graph, environment, **options))
+
+    def plan_run(self, environment: str = "prod", wanted: Wanted = Wanted.DUE_AND_STALE) -> Plan:
+        """What a run would do."""
+        return plan_run(self.services(), environment, wanted)
+
+    def run(self, environment: str = "prod") -> tuple[Evaluated, ...]:
+        """A run."""
+        return self.apply(self.plan_run(environment))
+
+    def bound(self, environment: str = "prod") -> Binding:
+        """What an environment shows."""
+        return bound(self.services(), environment)
+
+    def catch_up(self, name: ModelName, **options: Any) -> Evaluated | NothingToLoad:
+        """A session of a model in production."""
+        services = self.services()
+        return catch_up(services, bound(services), name, **options)
+
     def reboot(self) -> None:
         """Time passes until every lease of a dead process has expired."""
         self.clock.advance(timedelta(minutes=10))
@@ -321,6 +307,10 @@ class MemoryWorld:
         """What a reader of a view sees, sorted, with NULL first."""
         _, rows = MemoryEngine(self.catalog).fetch(f"SELECT * FROM {view}", limit=100_000)
         return sorted(map(tuple, rows), key=lambda row: [(each is not None, each) for each in row])
+
+    def amounts(self, view: str) -> list[int]:
+        """The amounts that a reader of a view sees, whose columns are those of the events."""
+        return sorted(int(str(row[2])) for row in self.rows(view))
 
 
 def made_once(make: Callable[P, MemoryWorld]) -> Callable[P, MemoryWorld]:

@@ -6,12 +6,7 @@ from datetime import date
 from functools import cache
 from typing import Any
 
-from tests.app.memory_world import (
-    MemoryWorld,
-    bound,
-    graph_of,
-    hour_of,
-)
+from tests.app.memory_world import MemoryWorld, graph_of, hour_of
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.plan.planning import plan_environment
@@ -69,14 +64,13 @@ def change(plan: Plan, name: str) -> Any:
 
 def versions(world: MemoryWorld, environment: str = "prod") -> dict[ModelName, str]:
     """The version of each model that an environment shows."""
-    snapshots = bound(world.services(), environment).snapshots
+    snapshots = world.bound(environment).snapshots
     return {name: each.version for name, each in snapshots.items()}
 
 
 def entries(world: MemoryWorld, environment: str, name: ModelName) -> tuple[LedgerEntry, ...]:
-    services = world.services()
-    key = bound(services, environment).key(name)
-    return services.state.ledger([key]).get(key, ())
+    key = world.bound(environment).key(name)
+    return world.services().state.ledger([key]).get(key, ())
 
 
 AMOUNTS = [(DAYS[0], 10), (DAYS[1], 5), (DAYS[2], 7)]
@@ -90,7 +84,6 @@ def shop_in_production() -> MemoryWorld:
 
 @cache
 def _shop() -> MemoryWorld:
-    world = MemoryWorld()
-    world.land((1, 10), (30, 5), (50, 7), until=72)
+    world = MemoryWorld.landed((1, 10), (30, 5), (50, 7), until=72)
     done(world.services(), graph_of(SHOP), "prod")
     return world

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.app.memory_world import DAILY, EVENTS, MemoryWorld, build, graph_of, there
+from tests.app.memory_world import DAILY, EVENTS, MemoryWorld, graph_of, there
 from vde_dagster.app.binding import stored_graph
 from vde_dagster.core.model.model import Query
 from vde_dagster.core.model.snapshot import ModelSnapshot
@@ -25,9 +25,8 @@ def cache(tmp_path: Path) -> ModelCache:
 
 
 def shown(text: str = EVENTS) -> Snapshots:
-    world = MemoryWorld()
-    world.land((0, 1), until=2)
-    build(world.services(), graph_of({"events": text, "daily": DAILY}))
+    world = MemoryWorld.landed((0, 1), until=2)
+    world.build(graph_of({"events": text, "daily": DAILY}))
     found = there(world.state.environment("prod"))
     return found.snapshots
 

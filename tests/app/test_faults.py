@@ -24,7 +24,6 @@ from tests.app.memory_world import (
     MemoryWorld,
     PowerCut,
     bound,
-    build,
     graph_of,
     hour_of,
     made_once,
@@ -40,16 +39,14 @@ GRAPH = graph_of(PROJECT)
 
 
 def landed() -> MemoryWorld:
-    world = MemoryWorld()
-    world.land((1, 10), (2.5, 20), (30, 5), until=48)
-    return world
+    return MemoryWorld.landed((1, 10), (2.5, 20), (30, 5), until=48)
 
 
 @made_once
 def built_and_late() -> MemoryWorld:
     """Production is built; then late rows of loaded hours and new hours land."""
     world = landed()
-    build(world.services(), GRAPH)
+    world.build(GRAPH)
     world.land((1.5, 100), (49, 1), (60, 999), until=50)
     return world
 
@@ -57,9 +54,8 @@ def built_and_late() -> MemoryWorld:
 @made_once
 def built_on_nothing() -> MemoryWorld:
     """Production is built before any row lands."""
-    world = MemoryWorld()
-    world.land(until=3)
-    build(world.services(), GRAPH)
+    world = MemoryWorld.landed(until=3)
+    world.build(GRAPH)
     return world
 
 
@@ -128,7 +124,7 @@ def test_random_landings_sessions_and_power_cuts_neither_lose_nor_double_a_row(s
     world.land(until=until + 1)
     run_session(world)
     services = world.services()
-    key = bound(services).key(EVENTS_NAME)
+    key = world.bound().key(EVENTS_NAME)
     assert not services.state.open_work(key)
     loaded = loaded_intervals(services.state.ledger([key])[key])
     assert loaded == (Interval(START, hour_of(until + 1)),)
@@ -146,13 +142,12 @@ def due_rows(world: MemoryWorld, hours: set[float]) -> list[tuple[object, ...]]:
 
 def assert_ledger_is_true(world: MemoryWorld) -> None:
     """What the ledger says of each hour is what a reader counts there."""
-    services = world.services()
-    key = bound(services).key(EVENTS_NAME)
+    key = world.bound().key(EVENTS_NAME)
     counted = Counter(
         int((row[1] - START).total_seconds() // 3600)  # type: ignore[operator]
         for row in world.rows("staging.events")
     )
-    entries = services.state.ledger([key])[key]
+    entries = world.services().state.ledger([key])[key]
     assert {
         int((entry.interval.start - START).total_seconds() // 3600): entry.rows.rows
         for entry in entries
@@ -163,7 +158,7 @@ def assert_ledger_is_true(world: MemoryWorld) -> None:
 def assert_table_is_the_source_as_of_the_mark(world: MemoryWorld) -> None:
     """The invariant of stateless versions, unless work is open that the next run will finish."""
     services = world.services()
-    binding = bound(services)
+    binding = world.bound()
     key = binding.key(EVENTS_NAME)
     if services.state.open_work(key):
         return

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from tests.app.memory_world import PROJECT, MemoryWorld, bound, build, graph_of
+from tests.app.memory_world import PROJECT, MemoryWorld, graph_of
 from tests.app.read_models import read_before
 
 
 def built(texts: dict[str, str]) -> MemoryWorld:
-    world = MemoryWorld()
-    world.land((1, 10), (30, 5), until=48)
-    build(world.services(), graph_of(texts))
+    world = MemoryWorld.landed((1, 10), (30, 5), until=48)
+    world.build(graph_of(texts))
     return world
 
 
 def test_a_graph_of_models_that_were_read_before_is_that_of_the_same_texts() -> None:
     world = built(PROJECT)
-    first, again = bound(world.services()), bound(world.services())
+    first, again = world.bound(), world.bound()
     assert read_before() is not None
     for node in first.graph:
         assert again.graph[node.name].model == node.model

@@ -1,8 +1,7 @@
 """Environments over real flights: each edit computes what it has to, and production only moves.
 
-The use cases tell it in memory, of which the short form has the beginning, and `vde` on Spark. What
-each model must hold is computed by DuckDB from the CSV files, by code that knows nothing of the
-project.
+What each model must hold is computed by DuckDB from the CSV files, by code that knows nothing of
+the project.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from typing import Any, Final, TypeAlias
 import expected
 import pytest
 
-from tests.flights.lakes import FlightsLake, in_memory, on_spark, unordered
+from tests.flights.lakes import OnSpark, on_spark, unordered
 from tests.flights.world import HOUR, START
 
 Rows: TypeAlias = dict[str, list[list[Any]]]
@@ -34,6 +33,8 @@ TIMES: Final = {
 """The hourly models with their time columns."""
 DAILY: Final = ("mart.airport_delays", "mart.carrier_delays")
 MARTS: Final = (*DAILY, "mart.punctuality")
+ANY_COLUMN: Final = {"mart.punctuality": 1}
+"""The model that may read any column, so that a change of one concerns it."""
 LANDED_AT: Final = "event_landing_ts AS landed_at -- When the row landed upstream"
 WIND: Final = "w.wind_speed_mph AS wind_speed_mph,"
 LEFT: Final = "FROM staging.departures\n  WHERE\n"
@@ -73,7 +74,7 @@ def _wanted(meaning: Meaning, until: datetime) -> dict[str, list[tuple[object, .
 
 
 @contextmanager
-def untouched(lake: FlightsLake, environment: str = "prod") -> Iterator[None]:
+def untouched(lake: OnSpark, environment: str = "prod") -> Iterator[None]:
     """No view of an environment shows other rows afterwards, and nobody wrote to its tables."""
     rows, heads = lake.shown(environment), lake.heads(environment)
     yield
@@ -81,7 +82,7 @@ def untouched(lake: FlightsLake, environment: str = "prod") -> Iterator[None]:
     assert lake.shown(environment) == rows
 
 
-def in_dev(lake: FlightsLake, model: str, old: str, new: str) -> dict[str, int]:
+def in_dev(lake: OnSpark, model: str, old: str, new: str) -> dict[str, int]:
     """Edit a model and plan that for dev: what was computed, while production was untouched."""
     lake.edit(model, old, new)
     with untouched(lake):
@@ -131,7 +132,7 @@ def _columns(name: str) -> tuple[str, ...]:
     return expected.model_rows(FIRST)[name].columns
 
 
-def story(lake: FlightsLake) -> None:
+def story(lake: OnSpark) -> None:
     """Everything, in order; each chapter goes on where the last one ended."""
     meaning = built_and_shared(lake)
     meaning = a_non_breaking_edit(lake, meaning)
@@ -141,7 +142,7 @@ def story(lake: FlightsLake) -> None:
     cleaned_up(lake)
 
 
-def built_and_shared(lake: FlightsLake) -> Meaning:
+def built_and_shared(lake: OnSpark) -> Meaning:
     """Production is built; dev shows all of it at once, and computes nothing."""
     meaning = Meaning()
     lake.land(FIRST)
@@ -155,7 +156,7 @@ def built_and_shared(lake: FlightsLake) -> Meaning:
     return meaning
 
 
-def a_non_breaking_edit(lake: FlightsLake, meaning: Meaning) -> Meaning:
+def a_non_breaking_edit(lake: OnSpark, meaning: Meaning) -> Meaning:
     """A column more at the top of a chain: nothing below is computed, then or later (R10)."""
     added = f"{LANDED_AT.replace(' --', ', --')}\n  CAST(event_landing_ts AS DATE) AS landed_on"
     done = in_dev(lake, "staging.departures", LANDED_AT, added)
@@ -173,18 +174,17 @@ def a_non_breaking_edit(lake: FlightsLake, meaning: Meaning) -> Meaning:
     return edited
 
 
-def edits_in_dev(lake: FlightsLake, meaning: Meaning) -> tuple[datetime, Meaning]:
+def edits_in_dev(lake: OnSpark, meaning: Meaning) -> tuple[datetime, Meaning]:
     """After more has landed, four edits of dev, each of which computes what it has to."""
     now = FIRST + 3 * HOUR
     lake.land(now)
     assert lake.run("prod") == moved(FIRST, now, meaning)
     assert lake.shown("prod") == meaning.rows(now)
     assert lake.plan("dev") == {}
-    any_column = dict.fromkeys(lake.reading_any_column, 1)
 
     quiet = f"CASE WHEN w.wind_speed_mph <= 12 THEN w.wind_speed_mph END {WIND.split(' ', 1)[1]}"
     done = in_dev(lake, "core.flights", WIND, quiet)
-    assert done == {"core.flights": hours(now), "mart.airport_delays": 1, **any_column}
+    assert done == {"core.flights": hours(now), "mart.airport_delays": 1, **ANY_COLUMN}
     meaning = replace(meaning, strongest_wind=12)
     assert lake.shown("dev") == meaning.rows(now), "by column"
 
@@ -202,7 +202,7 @@ def edits_in_dev(lake: FlightsLake, meaning: Meaning) -> tuple[datetime, Meaning
     return now, meaning
 
 
-def promoted_and_back(lake: FlightsLake, now: datetime, meaning: Meaning) -> None:
+def promoted_and_back(lake: OnSpark, now: datetime, meaning: Meaning) -> None:
     """All of that is promoted, rolled back and forward, with nothing to be computed."""
     before = lake.shown("prod")
     assert lake.promote("dev") == {}
@@ -215,11 +215,10 @@ def promoted_and_back(lake: FlightsLake, now: datetime, meaning: Meaning) -> Non
     assert lake.run("prod") == {}
 
 
-def a_gap(lake: FlightsLake, now: datetime, meaning: Meaning) -> None:
+def a_gap(lake: OnSpark, now: datetime, meaning: Meaning) -> None:
     """What lands after dev was filled is computed before production shows it, and only that."""
     done = in_dev(lake, "core.flights", "wind_speed_mph <= 12", "wind_speed_mph <= 14")
-    any_column = dict.fromkeys(lake.reading_any_column, 1)
-    assert done == {"core.flights": hours(now), "mart.airport_delays": 1, **any_column}
+    assert done == {"core.flights": hours(now), "mart.airport_delays": 1, **ANY_COLUMN}
     later = now + 2 * HOUR
     lake.land(later)
     lake.run("prod")
@@ -227,7 +226,7 @@ def a_gap(lake: FlightsLake, now: datetime, meaning: Meaning) -> None:
     edited = replace(meaning, strongest_wind=14)
     gap = moved(now, later, edited)
     done = lake.promote("dev")
-    own = {"core.flights", "mart.airport_delays", *any_column}
+    own = {"core.flights", "mart.airport_delays", *ANY_COLUMN}
     assert done == {name: count for name, count in gap.items() if name in own}
     assert lake.shown("prod") == edited.rows(later)
     assert lake.run("prod") == {}
@@ -235,7 +234,7 @@ def a_gap(lake: FlightsLake, now: datetime, meaning: Meaning) -> None:
     assert lake.shown("prod") == meaning.rows(later)
 
 
-def cleaned_up(lake: FlightsLake) -> None:
+def cleaned_up(lake: OnSpark) -> None:
     """Exactly what no environment shows any more goes from disk; then the rest is maintained."""
     before = lake.physical()
     environments = {each: lake.shown(each) for each in ("prod", "dev")}
@@ -252,23 +251,8 @@ def cleaned_up(lake: FlightsLake) -> None:
 
 
 @pytest.mark.full
-def test_a_new_environment_and_a_non_breaking_edit_compute_only_what_was_edited(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lake = in_memory(tmp_path / "flights", monkeypatch)
-    a_non_breaking_edit(lake, built_and_shared(lake))
-    cleaned_up(lake)
-
-
-@pytest.mark.full
-def test_each_edit_computes_what_it_has_to_and_production_only_moves_by_promotions(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    story(in_memory(tmp_path / "flights", monkeypatch))
-
-
-@pytest.mark.full
-@pytest.mark.story
 @pytest.mark.usefixtures("spark")
-def test_the_same_on_spark_by_commands(tmp_path: Path) -> None:
+def test_each_edit_computes_what_it_has_to_and_production_only_moves_by_promotions(
+    tmp_path: Path,
+) -> None:
     story(on_spark(tmp_path / "flights"))

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
-from vde_dagster.core.errors import Place, Problem, ProjectInvalid
+from tests.core.problems import problems_of
+from vde_dagster.core.errors import Place, Problem
 from vde_dagster.core.model.model import Model, ModelSource
 from vde_dagster.project.defaults import Defaults
 from vde_dagster.project.model_files import read_model
@@ -66,10 +65,9 @@ def refused(
     text: str, path: Path = SQL, *, attachments: Mapping[str, str] | None = None
 ) -> tuple[Problem, ...]:
     """The problems of a file; each has a line of it and advice."""
-    with pytest.raises(ProjectInvalid) as caught:
-        read(text, path, attachments=attachments)
-    for problem in caught.value.problems:
+    problems = problems_of(lambda: read(text, path, attachments=attachments))
+    for problem in problems:
         assert problem.place.path == path
         assert 1 <= problem.place.line <= text.count("\n") + 1
         assert problem.advice, problem
-    return caught.value.problems
+    return problems

@@ -12,11 +12,12 @@ import pytest
 from sqlglot import exp
 
 from tests.core.audits.audit_cases import CHECKED, TIMES
+from tests.core.problems import problems_of
 from tests.project.repositories import write
 from vde_dagster.core.audits.binding import audits_of
 from vde_dagster.core.audits.builtins import BUILTINS
 from vde_dagster.core.audits.values import Check, EachRow, FailingRows, Total, Unique
-from vde_dagster.core.errors import Problem, ProjectInvalid
+from vde_dagster.core.errors import Problem
 from vde_dagster.core.model.fingerprint import metadata_parts
 from vde_dagster.core.model.model import Model
 from vde_dagster.project.formatting.models import format_model
@@ -45,9 +46,7 @@ def loaded(folder: Path, audits: str, behind: str = "", **files: str) -> Model:
 
 
 def reported(folder: Path, audits: str, behind: str = "", **files: str) -> tuple[Problem, ...]:
-    with pytest.raises(ProjectInvalid) as found:
-        loaded(folder, audits, behind, **files)
-    return found.value.problems
+    return problems_of(lambda: loaded(folder, audits, behind, **files))
 
 
 def spark(model: Model) -> list[str]:
@@ -302,9 +301,7 @@ def test_python_models_call_audits_of_the_project(tmp_path: Path) -> None:
     assert spark(model) == ["SELECT * FROM this_model WHERE id > 5"]
     assert set(model.source.attachments) == {"audits/a.sql"}
     written(tmp_path, {"models/m/x.py": code.replace("above", "abve")})
-    with pytest.raises(ProjectInvalid) as found:
-        load_project(tmp_path)
-    assert str(found.value.problems[0].place) == "models/m/x.py:4"
+    assert str(problems_of(lambda: load_project(tmp_path))[0].place) == "models/m/x.py:4"
 
 
 def python_text(audits: object) -> str:
@@ -393,9 +390,9 @@ def test_a_text_that_may_be_sql_is_refused(
     tmp_path: Path, audit: str, arguments: Mapping[str, object], words: str
 ) -> None:
     text = python_text([(audit, arguments)])
-    with pytest.raises(ProjectInvalid) as found:
-        load_project(written(tmp_path, {"models/m/x.py": text, "audits/a.sql": ABOVE}))
-    (problem,) = found.value.problems
+    (problem,) = problems_of(
+        lambda: load_project(written(tmp_path, {"models/m/x.py": text, "audits/a.sql": ABOVE}))
+    )
     assert words in str(problem)
     assert problem.place.line == 4
 
@@ -425,9 +422,7 @@ def test_a_count_against_a_source_needs_to_know_its_time(tmp_path: Path) -> None
         "audits (source_to_target_count (source := raw.rows))\n);\n"
         "SELECT * FROM raw.rows WHERE at BETWEEN @start_dt AND @end_dt"
     )
-    with pytest.raises(ProjectInvalid) as found:
-        load_project(written(tmp_path, {"models/m/x.sql": text}))
-    (problem,) = found.value.problems
+    (problem,) = problems_of(lambda: load_project(written(tmp_path, {"models/m/x.sql": text})))
     assert (problem.place.line, "time_column := ..." in problem.advice) == (2, True)
 
 

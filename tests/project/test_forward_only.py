@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.core.problems import problems_of
 from tests.project.headers import QUERY, python_model, read, sql_model
 from tests.project.repositories import write
-from vde_dagster.core.errors import Problem, ProjectInvalid
+from vde_dagster.core.errors import Problem
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.model.metadata_parts import described_parts
 from vde_dagster.core.model.model import Model
@@ -156,9 +157,7 @@ def test_patterns_that_mean_nothing_are_warned_of_with_their_line(tmp_path: Path
 def test_what_is_no_pattern_is_refused_with_its_line(
     tmp_path: Path, patterns: str, line: int, message: str, advice: str
 ) -> None:
-    with pytest.raises(ProjectInvalid) as refused:
-        load_project(project(tmp_path, patterns, **MODELS))
-    (problem,) = refused.value.problems
+    (problem,) = problems_of(lambda: load_project(project(tmp_path, patterns, **MODELS)))
     assert (problem.place.path.name, problem.place.line) == ("vde.yaml", line)
     assert message in problem.message
     assert advice in problem.advice

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.core.problems import problems_of
 from tests.project.repositories import write
-from vde_dagster.core.errors import Problem, ProjectInvalid
+from vde_dagster.core.errors import Problem
 from vde_dagster.project.from_sqlmesh import ignored_files
 from vde_dagster.project.loading import load_project
 
@@ -25,9 +26,7 @@ def written(folder: Path, files: dict[str, str]) -> Path:
 
 
 def problems(folder: Path, files: dict[str, str]) -> list[Problem]:
-    with pytest.raises(ProjectInvalid) as caught:
-        load_project(written(folder, files))
-    return list(caught.value.problems)
+    return list(problems_of(lambda: load_project(written(folder, files))))
 
 
 @pytest.mark.parametrize(

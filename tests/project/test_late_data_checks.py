@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.core.problems import problems_of
 from tests.project.repositories import write
-from vde_dagster.core.errors import ProjectInvalid
 from vde_dagster.project.loading import load_project
 
 SOURCES = """
@@ -50,9 +50,7 @@ def project(folder: Path, late: str, query: str) -> Path:
     ],
 )  # fmt: skip
 def test_it_is_refused_with_its_line(tmp_path: Path, late: str, query: str, said: str) -> None:
-    with pytest.raises(ProjectInvalid) as refused:
-        load_project(project(tmp_path, late, query))
-    (problem,) = refused.value.problems
+    (problem,) = problems_of(lambda: load_project(project(tmp_path, late, query)))
     assert said in problem.message
     assert (problem.place.path.name, problem.place.line) == ("m.sql", 2)
 
@@ -106,11 +104,10 @@ def test_what_a_function_cannot_be_given_by_its_time_is_refused(
 ) -> None:
     reads = sorted({"raw.events", source.partition("|")[0]})
     made = with_function(tmp_path, source, reads)
-    with pytest.raises(ProjectInvalid) as refused:
-        load_project(made)
-    (problem,) = (each for each in refused.value.problems if said in each.message)
+    problems = problems_of(lambda: load_project(made))
+    (problem,) = (each for each in problems if said in each.message)
     assert (problem.place.path.name, problem.place.line) == ("m.py", 9)
-    others = [each.message for each in refused.value.problems if each is not problem]
+    others = [each.message for each in problems if each is not problem]
     assert all("is a Python model and reads the VIEW a.seen" in each for each in others)
 
 

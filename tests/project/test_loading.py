@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.core.problems import problems_of
 from vde_dagster.core.errors import ProjectInvalid
 from vde_dagster.core.graph.graph import build_graph
 from vde_dagster.core.ledger.traces import why_nondeterministic
@@ -30,9 +31,7 @@ def write(folder: Path, files: dict[str, str | bytes]) -> Path:
 
 def reported(folder: Path) -> list[tuple[str, str]]:
     """Place and message of each problem; every one has advice."""
-    with pytest.raises(ProjectInvalid) as caught:
-        load_project(folder)
-    return [(str(each.place), each.message) for each in caught.value.problems]
+    return [(str(each.place), each.message) for each in problems_of(lambda: load_project(folder))]
 
 
 def test_every_bad_input_is_reported_once_with_file_line_and_advice_and_nothing_is_written(

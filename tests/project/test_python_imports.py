@@ -11,6 +11,7 @@ from typing import Final
 
 import pytest
 
+from tests.core.problems import problems_of
 from tests.project.repositories import write
 from vde_dagster.core.errors import ProjectInvalid
 from vde_dagster.core.model.fingerprint import fingerprint
@@ -248,9 +249,7 @@ def test_modules_are_run_from_the_folder_and_forgotten(
 def test_a_module_that_is_found_nowhere_is_reported_with_its_line(
     project: Path, inside: str, line: int, reported: str
 ) -> None:
-    with pytest.raises(ProjectInvalid) as caught:
-        loaded(project, inside=inside)
-    (problem,) = caught.value.problems
+    (problem,) = problems_of(lambda: loaded(project, inside=inside))
     assert (str(problem.place), problem.message.startswith(reported)) == (
         f"models/m/x.py:{line}",
         True,
@@ -267,9 +266,10 @@ def test_a_module_that_a_module_of_the_project_lacks_is_reported_at_its_place(
     project: Path,
 ) -> None:
     (project / "helpers.py").write_text("X = 1\n\n\ndef late():\n    import vde_no_such\n")
-    with pytest.raises(ProjectInvalid) as caught:
-        loaded(project, inside="from shop import rates")
-    assert [str(each.place) for each in caught.value.problems] == ["helpers.py:5"]
+    assert [
+        str(each.place)
+        for each in problems_of(lambda: loaded(project, inside="from shop import rates"))
+    ] == ["helpers.py:5"]
 
 
 def test_a_module_that_is_no_python_is_reported_at_its_line(project: Path) -> None:

@@ -7,14 +7,7 @@ from dataclasses import replace
 from random import Random
 from typing import Final
 
-from tests.app.generated_models import (
-    LOOKED_THROUGH,
-    OTHERS,
-    WHOLE_TABLES,
-    Form,
-    Made,
-    generated,
-)
+from tests.app.generated_models import LOOKED_THROUGH, OTHERS, WHOLE_TABLES, Form, Made, generated
 from tests.app.memory_world import SOURCE
 
 SOURCES: Final = (str(SOURCE), str(OTHERS))

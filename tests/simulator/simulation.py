@@ -9,9 +9,7 @@ from datetime import timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from tests.app.memory_world import (
-    hour_of,
-)
+from tests.app.memory_world import hour_of
 from tests.app.read_models import reading_once
 from tests.simulator.at_once import at_once
 from tests.simulator.checks import computed_for_nothing, is_begun

@@ -6,17 +6,7 @@ from collections.abc import Iterator
 from dataclasses import MISSING, fields, is_dataclass
 from typing import Any
 
-from tests.simulator.steps import (
-    Act,
-    AtOnce,
-    Correct,
-    Edit,
-    Land,
-    Meddle,
-    Reshape,
-    Step,
-    Tidy,
-)
+from tests.simulator.steps import Act, AtOnce, Correct, Edit, Land, Meddle, Reshape, Step, Tidy
 
 
 def kind_of(step: Step) -> str:  # noqa: PLR0911 - a case for each

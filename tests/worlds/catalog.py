@@ -28,16 +28,8 @@ from vde_dagster.core.ledger.schema_changes import ColumnWidened, InPlace
 from vde_dagster.core.ledger.stored_types import fits, grown, is_nested, same_type, shown_as
 from vde_dagster.core.model.writes import TimeAxisSpec
 from vde_dagster.core.names import ModelName, TableName, is_another_models
-from vde_dagster.core.time.intervals import (
-    END_OF_TIME,
-)
-from vde_dagster.ports.catalog import (
-    RowChange,
-    TableMoved,
-    TableState,
-    TableText,
-    ViewDefinition,
-)
+from vde_dagster.core.time.intervals import END_OF_TIME
+from vde_dagster.ports.catalog import RowChange, TableMoved, TableState, TableText, ViewDefinition
 from vde_dagster.ports.clock import Clock
 from vde_dagster.ports.engine import TableRows
 

@@ -9,13 +9,7 @@ from tests.worlds.frames import Frame
 from tests.worlds.tables import Row, Table
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.ledger.unit_of_work import Staging
-from vde_dagster.core.model.history import (
-    History,
-    Sides,
-    duplicate_keys,
-    shared_key,
-    written_rows,
-)
+from vde_dagster.core.model.history import History, Sides, duplicate_keys, shared_key, written_rows
 from vde_dagster.core.model.writes import KeepHistory
 
 _SIDES: Final = Sides(source="source", open="held_open", closed="held_closed")

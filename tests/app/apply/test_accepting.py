@@ -12,7 +12,6 @@ from tests.app.memory_world import (
     MemoryWorld,
     PowerCut,
     bound,
-    build,
     graph_of,
     hour_of,
     made_once,
@@ -22,10 +21,7 @@ from tests.app.memory_world import (
 from tests.app.read_models import reading_once
 from tests.app.test_faults import cuts
 from vde_dagster.app.apply.accepting import Accepted, Accepting, publish_refused
-from vde_dagster.app.apply.applying import apply_plan
-from vde_dagster.app.apply.running import plan_run
 from vde_dagster.app.catch_up.detecting import detect
-from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.evaluate.evaluation import evaluate
 from vde_dagster.app.inspect.interval_report import report_intervals
 from vde_dagster.app.plan.planning import plan_environment
@@ -62,21 +58,20 @@ GRAPH = project()
 def refused(world: MemoryWorld, graph: Graph = GRAPH) -> str:
     """The unit of work that the next plan's audits refuse."""
     with pytest.raises(AuditFailed):
-        build(world.services(), graph)
+        world.build(graph)
     return newest(world, graph).intent.work_id
 
 
 def newest(world: MemoryWorld, graph: Graph = GRAPH) -> UnitOfWork:
-    key = plan(world.services(), graph).snapshots[NAME].key
+    key = world.plan(graph).snapshots[NAME].key
     return world.state.audited(key, limit=1)[0]
 
 
 @made_once
 def one_bad_hour() -> MemoryWorld:
     """The first two hours are loaded, and what the third brings is refused."""
-    world = MemoryWorld()
-    world.land((0.5, 10), (1.5, 20), until=2)
-    build(world.services(), GRAPH)
+    world = MemoryWorld.landed((0.5, 10), (1.5, 20), until=2)
+    world.build(GRAPH)
     world.land((2.5, 70), (2.7, 80), until=3)
     refused(world)
     return world
@@ -98,22 +93,18 @@ def accept(
     return publish_refused(world.services(fuse), lambda: graph, wanted)
 
 
-def amounts(world: MemoryWorld) -> list[int]:
-    return sorted(int(str(row[2])) for row in world.rows("mart.kept"))
-
-
 def assert_nothing_is_left_to_do(world: MemoryWorld, graph: Graph = GRAPH) -> None:
-    assert plan_run(world.services(), "prod").is_empty
-    assert plan(world.services(), graph).is_up_to_date
+    assert world.plan_run().is_empty
+    assert world.plan(graph).is_up_to_date
     assert list(world.state.open_work(newest(world, graph).intent.key)) == []
 
 
 def test_accepted_rows_are_shown_and_nothing_is_computed_for_them() -> None:
     world = one_bad_hour()
     before = newest(world)
-    assert amounts(world) == [10, 20]
+    assert world.amounts("mart.kept") == [10, 20]
     done = accept(world).done
-    assert amounts(world) == [10, 20, 70, 80]
+    assert world.amounts("mart.kept") == [10, 20, 70, 80]
     assert (done.rows, done.iceberg_snapshot_id) == (
         2,
         before.publication and before.publication.iceberg_snapshot_id,
@@ -144,10 +135,10 @@ def test_a_version_that_no_view_shows_yet_is_promoted_by_the_next_plan() -> None
     accept(world)
     edited = project(column=", amount * 2 AS twice")
     work_id = refused(world, edited)
-    assert world.state.work(work_id).intent.key != bound(world.services()).key(NAME)  # type: ignore[union-attr]
+    assert world.state.work(work_id).intent.key != world.bound().key(NAME)  # type: ignore[union-attr]
     accept(world, graph=edited)
     assert len(world.rows("mart.kept")[0]) == 3, "the view shows the earlier version"
-    assert build(world.services(), edited) == ()
+    assert world.build(edited) == ()
     assert sorted(row[3] for row in world.rows("mart.kept")) == [20, 40, 140, 160]  # type: ignore[type-var]
 
 
@@ -155,20 +146,18 @@ def test_a_version_that_no_view_shows_yet_is_promoted_by_the_next_plan() -> None
 @pytest.mark.parametrize("mode", ["stateless", "stateful"])
 def test_a_session_that_is_accepted_moves_marks_and_what_is_pending(mode: str) -> None:
     graph = project(mode=mode)
-    world = MemoryWorld()
-    world.land((0.5, 10), (1.5, 20), until=2)
-    build(world.services(), graph)
+    world = MemoryWorld.landed((0.5, 10), (1.5, 20), until=2)
+    world.build(graph)
     world.land((0.7, 99), (2.5, 30), until=3)
-    services = world.services()
     with pytest.raises(AuditFailed):
-        catch_up(services, bound(services), NAME)
+        world.catch_up(NAME)
     before = newest(world, graph)
     accept(world, graph=graph)
-    assert amounts(world) == [10, 20, 30, 99]
+    assert world.amounts("mart.kept") == [10, 20, 30, 99]
     session = there(before.intent.session)
     assert world.state.marks(before.intent.key) == {each.source: each for each in session.marks}
     assert world.state.pending([before.intent.key]) == {}
-    found = detect(world.services(), bound(world.services()), NAME)
+    found = detect(world.services(), world.bound(), NAME)
     assert isinstance(found, NothingToLoad)
     assert not found.has_moved
     done, given_up = world.state.sessions(before.intent.key, limit=2)
@@ -180,16 +169,15 @@ def test_a_session_that_is_accepted_moves_marks_and_what_is_pending(mode: str) -
 
 def test_rows_that_come_after_the_session_are_loaded_by_the_next_one() -> None:
     graph = project(mode="stateless")
-    world = MemoryWorld()
-    world.land((0.5, 10), until=1)
-    build(world.services(), graph)
+    world = MemoryWorld.landed((0.5, 10), until=1)
+    world.build(graph)
     world.land((0.7, 99), until=1)
     refused(world, graph)
     world.land((0.8, 11), until=1)
     accept(world, graph=graph)
-    assert amounts(world) == [10, 99]
-    build(world.services(), graph)
-    assert amounts(world) == [10, 11, 99]
+    assert world.amounts("mart.kept") == [10, 99]
+    world.build(graph)
+    assert world.amounts("mart.kept") == [10, 11, 99]
 
 
 def test_every_audit_that_refused_them_has_to_be_accepted() -> None:
@@ -203,12 +191,12 @@ def test_every_audit_that_refused_them_has_to_be_accepted() -> None:
     with pytest.raises(Refused, match="no blocking audit not_null refused them"):
         accept(world, "accepted_range", "number_of_rows", "not_null", graph=both)
     accept(world, "accepted_range", "number_of_rows", graph=both)
-    assert amounts(world) == [10, 20, 70, 80]
+    assert world.amounts("mart.kept") == [10, 20, 70, 80]
 
 
 def build_with(world: MemoryWorld, graph: Graph) -> None:
     with pytest.raises(AuditFailed):
-        build(world.services(), graph)
+        world.build(graph)
 
 
 def test_a_name_that_is_not_known_and_work_that_has_nothing_staged_are_refused() -> None:
@@ -239,21 +227,20 @@ def test_rows_are_refused_once_their_input_has_others_in_their_time() -> None:
     )
     build_with(world, GRAPH)
     accept(world)
-    assert amounts(world) == [5, 5, 10, 20, 70, 80]
+    assert world.amounts("mart.kept") == [5, 5, 10, 20, 70, 80]
 
 
 def test_rows_of_other_times_of_an_input_are_no_reason_to_refuse() -> None:
     world = one_bad_hour()
     world.land((5.5, 7), until=3)
     accept(world)
-    assert amounts(world) == [10, 20, 70, 80]
+    assert world.amounts("mart.kept") == [10, 20, 70, 80]
 
 
 def test_rows_are_refused_once_their_table_has_others() -> None:
     world = one_bad_hour()
     work_id = newest(world).intent.work_id
-    services = world.services()
-    evaluate(services, bound(services), NAME, Interval(hour_of(0), hour_of(1)), force=True)
+    evaluate(world.services(), world.bound(), NAME, Interval(hour_of(0), hour_of(1)), force=True)
     with pytest.raises(
         Refused, match=r"was at the Iceberg snapshot \d+ when they were staged, and is at \d+ now"
     ):
@@ -272,7 +259,7 @@ def test_a_version_that_nobody_runs_any_more_is_refused() -> None:
     world = one_bad_hour()
     work_id = newest(world).intent.work_id
     edited = project(column=", 1 AS one", most=90)
-    build(world.services(), edited)
+    world.build(edited)
     with pytest.raises(Refused, match="prod does not run any more"):
         accept(world, work_id=work_id, graph=edited)
 
@@ -290,18 +277,17 @@ def test_r8_an_hour_with_rows_is_left_without_any_only_if_that_is_said_before_an
     None
 ):
     graph = project("number_of_rows")
-    world = MemoryWorld()
-    world.land((0.5, 10), (1.5, 20), until=2)
-    build(world.services(), graph)
+    world = MemoryWorld.landed((0.5, 10), (1.5, 20), until=2)
+    world.build(graph)
     world.catalog.delete(RAW, [row for row in world.rows("raw.events") if row[2] == 10])
     services = world.services()
     with pytest.raises(RowsWouldGo, match="has no rows any more"):
-        evaluate(services, bound(services), NAME, Interval(hour_of(1), hour_of(2)))
+        evaluate(services, world.bound(), NAME, Interval(hour_of(1), hour_of(2)))
     allowed = PlanOptions(restate=(str(NAME),), start=hour_of(1), end=hour_of(2), allow_empty=True)
     with pytest.raises(AuditFailed):
-        apply_plan(services, plan_environment(services, graph, "prod", allowed), lambda _: None)
+        world.apply(plan_environment(services, graph, "prod", allowed))
     accept(world, "number_of_rows", graph=graph)
-    assert amounts(world) == [10]
+    assert world.amounts("mart.kept") == [10]
 
 
 def calls_of_an_acceptance() -> list[str]:
@@ -319,13 +305,13 @@ def test_an_acceptance_that_dies_at_any_call_is_done_or_can_be_said_again(
     work_id = newest(world).intent.work_id
     with pytest.raises(PowerCut):
         accept(world, work_id=work_id, fuse=Fuse(cut_at=call, after=after))
-    assert amounts(world) in ([10, 20], [10, 20, 70, 80]), "all of it or nothing"
+    assert world.amounts("mart.kept") in ([10, 20], [10, 20, 70, 80]), "all of it or nothing"
     world.reboot()
     try:
-        build(world.services(), GRAPH)
+        world.build(GRAPH)
     except AuditFailed:
         accept(world)
-    assert amounts(world) == [10, 20, 70, 80]
+    assert world.amounts("mart.kept") == [10, 20, 70, 80]
     accepted = there(newest(world).intent.accepted)
     assert accepted.reason == REASON
     assert_nothing_is_left_to_do(world)
@@ -341,7 +327,7 @@ def test_the_report_of_intervals_says_which_rows_a_person_accepted() -> None:
         return [(i, each.acceptance.reason) for each in found.accepted for i in each.intervals]
 
     assert reported() == [(Interval(hour_of(2), hour_of(3)), REASON)]
-    build(world.services(), project(most=99))
+    world.build(project(most=99))
     hour = Interval(hour_of(2), hour_of(3))
     evaluate(services, bound(services), NAME, hour, force=True)
     assert reported() == [], "other rows are there by now"

@@ -7,18 +7,8 @@ from datetime import date
 
 import pytest
 
-from tests.app.memory_world import (
-    DAILY,
-    EVENTS,
-    PROJECT,
-    MemoryWorld,
-    bound,
-    build,
-    graph_of,
-    hour_of,
-    plan,
-)
-from vde_dagster.app.apply.applying import Walk, apply_plan, promote_followed, walking
+from tests.app.memory_world import DAILY, EVENTS, PROJECT, MemoryWorld, graph_of, hour_of
+from vde_dagster.app.apply.applying import Walk, promote_followed, walking
 from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.apply.stopped import raise_stopped
 from vde_dagster.core.errors import (
@@ -41,13 +31,11 @@ DAILY_NAME = ModelName("mart", "daily")
 
 @pytest.fixture
 def world() -> MemoryWorld:
-    world = MemoryWorld()
-    world.land((1, 10), (2.5, 20), (30, 5), (31, -4), until=48)
-    return world
+    return MemoryWorld.landed((1, 10), (2.5, 20), (30, 5), (31, -4), until=48)
 
 
 def test_the_first_plan_builds_every_model_and_shows_it(world: MemoryWorld) -> None:
-    build(world.services(), graph_of(PROJECT))
+    world.build(graph_of(PROJECT))
     days = [(date(2024, 1, 1), 30), (date(2024, 1, 2), 5)]
     assert world.rows("mart.daily") == days
     assert world.rows("mart.people") == days
@@ -56,42 +44,39 @@ def test_the_first_plan_builds_every_model_and_shows_it(world: MemoryWorld) -> N
 
 
 def test_a_second_plan_of_the_same_project_is_empty(world: MemoryWorld) -> None:
-    build(world.services(), graph_of(PROJECT))
-    assert plan(world.services(), graph_of(PROJECT)).is_empty
+    world.build(graph_of(PROJECT))
+    assert world.plan(graph_of(PROJECT)).is_empty
 
 
 def test_only_units_that_ended_by_the_projects_clock_are_built() -> None:
-    world = MemoryWorld()
-    world.land((1, 10), (25, 1), until=30)
-    build(world.services(), graph_of(PROJECT))
+    world = MemoryWorld.landed((1, 10), (25, 1), until=30)
+    world.build(graph_of(PROJECT))
     assert world.rows("mart.daily") == [(date(2024, 1, 1), 10)]
     assert [row[2] for row in world.rows("staging.events")] == [10, 1]
 
 
 @pytest.mark.full
 def test_promoting_what_was_built_elsewhere_computes_nothing(world: MemoryWorld) -> None:
-    build(world.services(), graph_of(PROJECT))
+    world.build(graph_of(PROJECT))
     edited = graph_of({**PROJECT, "daily": DAILY.replace("> 0", "> 10")})
-    build(world.services(), edited, "dev")
-    assert build(world.services(), edited) == ()
+    world.build(edited, "dev")
+    assert world.build(edited) == ()
     assert world.rows("mart.totals") == [(1, 20)]
 
 
 def test_an_environment_may_not_write_a_version_that_production_owns(world: MemoryWorld) -> None:
     """Rule R9."""
-    build(world.services(), graph_of(PROJECT))
-    build(world.services(), graph_of(PROJECT), "dev")
+    world.build(graph_of(PROJECT))
+    world.build(graph_of(PROJECT), "dev")
     services = world.services()
     with pytest.raises(Refused, match="prod, which owns it"):
-        evaluate_range(
-            services, bound(services, "dev"), DAILY_NAME, Interval(hour_of(0), hour_of(24))
-        )
+        evaluate_range(services, world.bound("dev"), DAILY_NAME, Interval(hour_of(0), hour_of(24)))
 
 
 def test_an_appended_column_keeps_the_versions_downstream(world: MemoryWorld) -> None:
-    build(world.services(), graph_of(PROJECT))
+    world.build(graph_of(PROJECT))
     wider = EVENTS.replace("amount AS amount FROM", "amount AS amount, 1 AS one FROM")
-    made = plan(world.services(), graph_of({**PROJECT, "events": wider}))
+    made = world.plan(graph_of({**PROJECT, "events": wider}))
     changes = {str(each.name): each for each in made.changes}
     assert changes["staging.events"].change is Change.DIRECT
     assert changes["mart.daily"].change is Change.INDIRECT
@@ -101,9 +86,9 @@ def test_an_appended_column_keeps_the_versions_downstream(world: MemoryWorld) ->
 
 def test_a_removed_model_loses_its_view_and_keeps_its_table(world: MemoryWorld) -> None:
     """Rule R12: an earlier plan may be applied again, which shows the table."""
-    build(world.services(), graph_of(PROJECT))
-    totals = bound(world.services()).key(ModelName("mart", "totals"))
-    build(world.services(), graph_of({k: v for k, v in PROJECT.items() if k != "totals"}))
+    world.build(graph_of(PROJECT))
+    totals = world.bound().key(ModelName("mart", "totals"))
+    world.build(graph_of({k: v for k, v in PROJECT.items() if k != "totals"}))
     with pytest.raises(EvaluationFailed):
         world.rows("mart.totals")
     assert world.catalog.table(totals.table) is not None
@@ -112,30 +97,30 @@ def test_a_removed_model_loses_its_view_and_keeps_its_table(world: MemoryWorld) 
 def test_of_two_plans_at_once_the_second_is_refused_with_the_first_ones_id(
     world: MemoryWorld,
 ) -> None:
-    first = plan(world.services(), graph_of(PROJECT))
-    second = plan(world.services(), graph_of(PROJECT))
+    first = world.plan(graph_of(PROJECT))
+    second = world.plan(graph_of(PROJECT))
     with walking(world.services(), first), pytest.raises(Conflict, match=first.plan_id):
-        apply_plan(world.services(), second, lambda _: None)
+        world.apply(second)
 
 
 def test_an_interval_is_refused_when_a_parent_does_not_hold_what_it_reads(
     world: MemoryWorld,
 ) -> None:
-    build(world.services(), graph_of(PROJECT))
+    world.build(graph_of(PROJECT))
     services = world.services()
     with pytest.raises(
         Refused, match=r"staging\.events is not loaded for \[2024-01-03, 2024-01-04\)"
     ):
-        evaluate_range(services, bound(services), DAILY_NAME, Interval(hour_of(48), hour_of(72)))
+        evaluate_range(services, world.bound(), DAILY_NAME, Interval(hour_of(48), hour_of(72)))
 
 
 @pytest.mark.full
 def test_evaluating_a_loaded_interval_again_gives_the_same_digest(world: MemoryWorld) -> None:
-    build(world.services(), graph_of(PROJECT))
+    world.build(graph_of(PROJECT))
     services = world.services()
-    key = bound(services).key(DAILY_NAME)
+    key = world.bound().key(DAILY_NAME)
     before = [entry.digest for entry in services.state.ledger([key])[key]]
-    evaluate_range(services, bound(services), DAILY_NAME, Interval(hour_of(0), hour_of(24)))
+    evaluate_range(services, world.bound(), DAILY_NAME, Interval(hour_of(0), hour_of(24)))
     assert [entry.digest for entry in services.state.ledger([key])[key]] == before
 
 
@@ -147,7 +132,7 @@ FAILS = "SUM(CAST('x' AS BIGINT))"
 def test_one_error_names_all_models_that_failed_and_all_that_waited_for_them(
     world: MemoryWorld,
 ) -> None:
-    build(world.services(), graph_of(PROJECT))
+    world.build(graph_of(PROJECT))
     new = {
         "good": FULL.format("good", "SUM(amount)", "raw.events"),
         "bad": FULL.format("bad", FAILS, "raw.events"),
@@ -156,7 +141,7 @@ def test_one_error_names_all_models_that_failed_and_all_that_waited_for_them(
         "last": FULL.format("last", "amount", "mart.below"),
     }
     with pytest.raises(EvaluationFailed) as caught:
-        build(world.services(), graph_of({**PROJECT, **new}))
+        world.build(graph_of({**PROJECT, **new}))
     lines = str(caught.value).splitlines()
     assert [line.partition("@")[0] for line in lines[:2]] == [
         "models/bad.sql:2: mart.bad",
@@ -166,7 +151,7 @@ def test_one_error_names_all_models_that_failed_and_all_that_waited_for_them(
         "Not filled, since they wait for what failed: mart.below, mart.last.",
         "No view of prod was moved. What was filled stays.",
     ]
-    left = plan(world.services(), graph_of({**PROJECT, **new}))
+    left = world.plan(graph_of({**PROJECT, **new}))
     assert "good" not in {change.name.name for change in left.backfills}
     assert world.catalog.view(TableName("mart", "good")) is None
 
@@ -174,18 +159,18 @@ def test_one_error_names_all_models_that_failed_and_all_that_waited_for_them(
 def test_at_the_end_of_a_walk_no_model_is_filled_and_nothing_is_promoted_that_waits(
     world: MemoryWorld,
 ) -> None:
-    asked = plan(world.services(), graph_of(PROJECT))
+    asked = world.plan(graph_of(PROJECT))
     with walking(world.services(), asked) as walk:
         with walk.visit(walk.stages[0]) as first:
             list(first)
         assert list(walk.end()) == []
     assert world.state.environment("prod") is None
-    left = plan(world.services(), graph_of(PROJECT))
+    left = world.plan(graph_of(PROJECT))
     assert [each.name.name for each in left.backfills] == ["daily", "people", "totals"]
 
 
 def test_what_fails_while_a_driver_shows_it_counts_as_failed(world: MemoryWorld) -> None:
-    asked = plan(world.services(), graph_of(PROJECT))
+    asked = world.plan(graph_of(PROJECT))
 
     def without_room(walk: Walk) -> None:
         with walk.visit(walk.stages[0]) as steps:
@@ -205,7 +190,7 @@ def test_what_fails_while_a_driver_shows_it_counts_as_failed(world: MemoryWorld)
 
 
 def test_a_plan_whose_models_others_fill_is_promoted_and_fills_none(world: MemoryWorld) -> None:
-    asked = plan(world.services(), graph_of(PROJECT), "dev")
+    asked = world.plan(graph_of(PROJECT), "dev")
     assert [each.name.name for each in asked.backfills] == ["events", "daily", "people", "totals"]
     promote_followed(world.services(), asked)
     shown = world.state.environment("dev")
@@ -213,7 +198,7 @@ def test_a_plan_whose_models_others_fill_is_promoted_and_fills_none(world: Memor
     assert (shown.revision, shown.promoting) == (1, False)
     assert not world.state.ledger([each.key for each in shown.snapshots.values()])
     assert not world.state.lease_holder("environment:dev")
-    after = plan(world.services(), graph_of(PROJECT), "dev")
+    after = world.plan(graph_of(PROJECT), "dev")
     assert not after.promotes
     assert [each.to_evaluate for each in after.backfills] == [
         each.to_evaluate for each in asked.backfills
@@ -223,7 +208,7 @@ def test_a_plan_whose_models_others_fill_is_promoted_and_fills_none(world: Memor
 
 
 def test_errors_of_several_kinds_are_raised_as_one(world: MemoryWorld) -> None:
-    plan_of = plan(world.services(), graph_of(PROJECT))
+    plan_of = world.plan(graph_of(PROJECT))
     refused, failed = Refused("not as things stand"), AuditFailed("bad rows")
 
     def reported(*errors: VdeError, failed: Sequence[ModelName] = ()) -> VdeError:

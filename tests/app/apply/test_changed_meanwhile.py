@@ -13,13 +13,11 @@ from tests.app.memory_world import (
     Fuse,
     MemoryWorld,
     PowerCut,
-    bound,
     graph_of,
     hour_of,
     made_once,
 )
-from tests.app.shop_world import EVENTS_NAME, asked, change, day, done, work
-from vde_dagster.app.apply.applying import apply_plan
+from tests.app.shop_world import EVENTS_NAME, change, day, done, work
 from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.services import Services
@@ -65,10 +63,9 @@ def wider(models: Models, name: str) -> Models:
 @made_once
 def world_of(*models: Models) -> MemoryWorld:
     """Production over two days, which showed all of these models one after the other."""
-    world = MemoryWorld()
-    world.land((1, 10), (30, 5), until=48)
+    world = MemoryWorld.landed((1, 10), (30, 5), until=48)
     for each in models:
-        done(world.services(), graph_of(each), "prod")
+        world.build(graph_of(each))
     return world
 
 
@@ -78,10 +75,6 @@ def with_late_row(models: Models) -> MemoryWorld:
     world = world_of(models, twice(models, "read"))
     world.land((1.5, 100), until=48)
     return world
-
-
-def amounts(world: MemoryWorld, view: str) -> list[int]:
-    return sorted(int(str(row[2])) for row in world.rows(view))
 
 
 # Between a plan and its promotion
@@ -94,36 +87,36 @@ LOADED = {"events": EVENTS}
 @pytest.mark.parametrize("models", [READS_RAW, READS_FULL], ids=["a source", "a FULL table"])
 def test_r15_a_restatement_while_a_plan_waits_is_not_taken_away(models: Models) -> None:
     world = world_of(models, twice(models, "read"))
-    plan = asked(world.services(), graph_of(models), "prod")
+    plan = world.plan(graph_of(models))
     world.land((1.5, 100), until=48)
     again = ("mart.base",) if "base" in models else ("mart.read",)
-    done(world.services(), graph_of(twice(models, "read")), "prod", restate=again)
+    world.build(graph_of(twice(models, "read")), restate=again)
     with pytest.raises(Conflict, match=r"was given rows of mart\.read .* plan prod again"):
-        apply_plan(world.services(), plan, lambda _: None)
-    assert amounts(world, "mart.read") == [10, 20, 200]
-    done(world.services(), graph_of(models), "prod")
-    assert amounts(world, "mart.read") == [5, 10, 100]
+        world.apply(plan)
+    assert world.amounts("mart.read") == [10, 20, 200]
+    world.build(graph_of(models))
+    assert world.amounts("mart.read") == [5, 10, 100]
 
 
 def test_r15_late_rows_that_are_loaded_while_a_plan_waits_are_not_taken_away() -> None:
     other = {"events": EVENTS.replace("amount AS", "amount * 2 AS")}
     world = world_of(LOADED, other)
-    plan = asked(world.services(), graph_of(LOADED), "prod")
+    plan = world.plan(graph_of(LOADED))
     world.land((1.5, 100), until=48)
-    catch_up(world.services(), bound(world.services()), EVENTS_NAME)
+    world.catch_up(EVENTS_NAME)
     with pytest.raises(Conflict, match=r"was given rows of staging\.events"):
-        apply_plan(world.services(), plan, lambda _: None)
-    done(world.services(), graph_of(LOADED), "prod")
-    assert amounts(world, "staging.events") == [5, 10, 100]
+        world.apply(plan)
+    world.build(graph_of(LOADED))
+    assert world.amounts("staging.events") == [5, 10, 100]
 
 
 def test_late_rows_that_nobody_loaded_do_not_keep_a_plan_from_being_applied() -> None:
     other = {"events": EVENTS.replace("amount AS", "amount * 2 AS")}
     world = world_of(LOADED, other)
-    plan = asked(world.services(), graph_of(LOADED), "prod")
+    plan = world.plan(graph_of(LOADED))
     world.land((1.5, 100), until=48)
-    apply_plan(world.services(), plan, lambda _: None)
-    assert amounts(world, "staging.events") == [5, 10]
+    world.apply(plan)
+    assert world.amounts("staging.events") == [5, 10]
 
 
 # What an earlier process began, and the plan finishes
@@ -150,29 +143,29 @@ def test_r15_a_restatement_that_stopped_is_read_by_what_comes_back(call: str) ->
         done(services, graph_of(other), "prod", restate=("mart.base",))
 
     world = cut_at(call, lambda: with_late_row(CHAIN), restate)
-    done(world.services(), graph_of(CHAIN), "prod")
-    assert amounts(world, "mart.base") == amounts(world, "mart.read") == [5, 10, 100]
-    assert asked(world.services(), graph_of(CHAIN), "prod").is_up_to_date
+    world.build(graph_of(CHAIN))
+    assert world.amounts("mart.base") == world.amounts("mart.read") == [5, 10, 100]
+    assert world.plan(graph_of(CHAIN)).is_up_to_date
 
 
 def test_r15_an_interval_that_was_staged_by_hand_is_read_by_what_comes_back() -> None:
     def evaluate(world: MemoryWorld, services: Services) -> None:
-        evaluate_range(services, bound(world.services()), ModelName("mart", "base"), day(1))
+        evaluate_range(services, world.bound(), ModelName("mart", "base"), day(1))
 
     world = cut_at("publish", lambda: with_late_row(CHAIN), evaluate)
-    done(world.services(), graph_of(CHAIN), "prod")
-    assert amounts(world, "mart.base") == amounts(world, "mart.read") == [5, 10, 100]
+    world.build(graph_of(CHAIN))
+    assert world.amounts("mart.base") == world.amounts("mart.read") == [5, 10, 100]
 
 
 def test_r15_a_session_that_stopped_is_read_by_what_comes_back() -> None:
     models = {**LOADED, "read": by_day("read", "staging.events")}
 
     def session(world: MemoryWorld, services: Services) -> None:
-        catch_up(services, bound(world.services()), EVENTS_NAME)
+        catch_up(services, world.bound(), EVENTS_NAME)
 
     world = cut_at("stage", lambda: with_late_row(models), session)
-    done(world.services(), graph_of(models), "prod")
-    assert amounts(world, "staging.events") == amounts(world, "mart.read") == [5, 10, 100]
+    world.build(graph_of(models))
+    assert world.amounts("staging.events") == world.amounts("mart.read") == [5, 10, 100]
 
 
 # What the plan computes again of other models
@@ -191,16 +184,16 @@ WITH_SUM = {
 def test_r15_what_is_looked_at_again_is_read_by_what_comes_back() -> None:
     world = world_of(LOOKING_BACK, twice(LOOKING_BACK, "read"))
     world.land((1.5, 100), (50, 7), until=72)
-    done(world.services(), graph_of(LOOKING_BACK), "prod")
-    assert amounts(world, "mart.base") == amounts(world, "mart.read") == [5, 7, 10, 100]
+    world.build(graph_of(LOOKING_BACK))
+    assert world.amounts("mart.base") == world.amounts("mart.read") == [5, 7, 10, 100]
 
 
 def test_r15_a_table_that_is_read_as_a_whole_and_merged_into_is_read_by_what_comes_back() -> None:
     other = {**WITH_SUM, "read": WITH_SUM["read"].replace("* 1 AS", "* 2 AS")}
     world = world_of(WITH_SUM, other)
     world.land((50, 7), until=72)
-    done(world.services(), graph_of(WITH_SUM), "prod")
-    assert amounts(world, "mart.read") == [22, 22, 22]
+    world.build(graph_of(WITH_SUM))
+    assert world.amounts("mart.read") == [22, 22, 22]
 
 
 # Readers that stay, of a table that is replaced
@@ -219,8 +212,8 @@ def test_what_reads_a_table_of_any_kind_that_is_rebuilt_has_its_late_rows(base: 
     models = {"base": base, "read": by_day("read", "mart.base")}
     world = world_of(models)
     world.land((1.5, 100), until=48)
-    done(world.services(), graph_of(wider(models, "base")), "prod")
-    assert amounts(world, "mart.base") == amounts(world, "mart.read") == [5, 10, 100]
+    world.build(graph_of(wider(models, "base")))
+    assert world.amounts("mart.base") == world.amounts("mart.read") == [5, 10, 100]
 
 
 def without_the_first_day(world: MemoryWorld) -> None:
@@ -240,9 +233,9 @@ def test_a_reader_keeps_rows_that_its_replaced_parent_cannot_have_any_more(
     without_the_first_day(world)
     if late:
         world.land(*late, until=48)
-    plan = asked(world.services(), graph_of(wider(models, "base")), "prod")
+    plan = world.plan(graph_of(wider(models, "base")))
     if late:
         assert "It keeps its rows" in change(plan, "mart.read").behind.reason
     assert "read" not in work(plan)
-    apply_plan(world.services(), plan, lambda _: None)
-    assert amounts(world, "mart.read") == [5, 10]
+    world.apply(plan)
+    assert world.amounts("mart.read") == [5, 10]

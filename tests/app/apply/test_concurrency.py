@@ -10,18 +10,8 @@ from typing import Any, Final
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from tests.app.memory_world import (
-    PROJECT,
-    MemoryWorld,
-    bound,
-    build,
-    graph_of,
-    instead,
-    made_once,
-    plan,
-    raising,
-)
-from tests.app.shop_world import SALES, SHOWN, TRIPLE, asked
+from tests.app.memory_world import PROJECT, MemoryWorld, graph_of, instead, made_once, plan, raising
+from tests.app.shop_world import SALES, SHOWN, TRIPLE
 from tests.core.planning.test_stages import count_backfills
 from vde_dagster.app.apply.applying import Report, apply_plan
 from vde_dagster.app.catch_up.listing import RESOURCE
@@ -58,9 +48,7 @@ WIDE: Final = graph_of(
 
 @made_once
 def landed() -> MemoryWorld:
-    world = MemoryWorld()
-    world.land((1, 10), (2.5, 20), until=24)
-    return world
+    return MemoryWorld.landed((1, 10), (2.5, 20), until=24)
 
 
 def at_once(
@@ -80,7 +68,7 @@ def rows(world: MemoryWorld) -> dict[str, list[tuple[object, ...]]]:
 @pytest.mark.full
 def test_the_result_is_that_of_evaluating_one_model_after_the_other() -> None:
     world, other = landed(), landed()
-    build(other.services(), WIDE)
+    other.build(WIDE)
     reported: list[Evaluated] = []
     done = at_once(world.services(), WIDE, report=reported.append)
     assert rows(world) == rows(other)
@@ -91,7 +79,7 @@ def test_the_result_is_that_of_evaluating_one_model_after_the_other() -> None:
     assert sorted(order) == sorted(stage.model.name for stage in work_stages(planned))
     assert all(order.index(f"a{n}") < order.index(f"b{n}") for n in range(4))
     assert max(order.index("b1"), order.index("b2")) < order.index("sums") < order.index("last")
-    assert plan(world.services(), WIDE).is_empty
+    assert world.plan(WIDE).is_empty
     assert not any(world.state.lease_holder(f"environment:{each}") for each in ("prod", "dev"))
 
 
@@ -113,11 +101,11 @@ def test_to_fail_fast_is_to_begin_nothing_after_the_first_failure(models: int) -
         "Not begun, since nothing is to begin after a failure: mart.c, mart.d.",
         "No view of prod was moved. What was filled stays.",
     ]
-    assert len(plan(world.services(), graph).backfills) == 4
+    assert len(world.plan(graph).backfills) == 4
 
 
 def adopters(world: MemoryWorld) -> set[ModelName]:
-    snapshots = bound(world.services()).snapshots
+    snapshots = world.bound().snapshots
     return {name for name, each in snapshots.items() if each.decided_by is DecidedBy.DATA}
 
 
@@ -126,15 +114,14 @@ def test_models_adopt_their_tables_at_once_and_none_of_it_is_lost() -> None:
     """Each adoption makes another plan of the one before (rule R6)."""
     children = {f"t{n}": TRIPLE.replace("mart.triple", f"mart.t{n}") for n in range(8)}
     texts = {"sales": SALES, "shown": SHOWN, **children}
-    world = MemoryWorld()
-    world.land((1, 10), (30, 5), (50, 7), until=72)
-    build(world.services(), graph_of(texts))
+    world = MemoryWorld.landed((1, 10), (30, 5), (50, 7), until=72)
+    world.build(graph_of(texts))
     same = {**texts, "sales": SALES.replace("GROUP BY", "AND amount < 100 GROUP BY")}
     services = world.services()
-    made = asked(services, graph_of(same), "prod")
+    made = world.plan(graph_of(same))
     apply_plan(services, made, lambda _: None, concurrency=FOUR)
     assert adopters(world) == {ModelName("mart", name) for name in children}
-    assert asked(world.services(), graph_of(same), "prod").is_empty
+    assert world.plan(graph_of(same)).is_empty
 
 
 class Listing:
@@ -192,10 +179,10 @@ def test_what_a_plan_fills_is_made_as_often_where_many_models_wait_as_where_few_
     for models in (2, 12):
         waiting = {f"b{n}": full(f"b{n}", "mart.a", "amount") for n in range(models)}
         world, graph = landed(), graph_of({"a": full("a", amount=FAILS), **waiting})
-        made = plan(world.services(), graph)
+        made = world.plan(graph)
         with monkeypatch.context() as patch:
             asks = count_backfills(patch)
             with pytest.raises(EvaluationFailed, match=rf"mart\.b{models - 1}"):
-                apply_plan(world.services(), made, lambda _: None)
+                world.apply(made)
         counts.append(len(asks))
     assert counts[0] == counts[1]

@@ -11,7 +11,6 @@ from tests.app.memory_world import RAW, MemoryWorld, bound, graph_of, hour_of, t
 from tests.worlds.clock import ManualClock
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.filling import evaluate_range
-from vde_dagster.app.apply.running import plan_run
 from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.plan.planning import plan_environment
@@ -70,9 +69,7 @@ def applied(world: MemoryWorld, graph: Graph | None) -> datetime:
     """Apply a plan, or a run, while time passes; returns when it began."""
     services = world.services()
     began = world.clock.now()
-    plan = (
-        plan_run(services, "prod") if graph is None else plan_environment(services, graph, "prod")
-    )
+    plan = world.plan_run() if graph is None else plan_environment(services, graph, "prod")
     apply_plan(services, plan, lambda _: world.clock.advance(timedelta(seconds=36)))
     assert world.clock.now() > began
     return began
@@ -85,7 +82,7 @@ def test_every_kind_has_the_moment_at_which_its_plan_was_asked_for() -> None:
     assert moments(world, *TEXTS) == {began}
     services = world.services()
     for name in TEXTS:
-        key = bound(services).key(ModelName("m", name))
+        key = world.bound().key(ModelName("m", name))
         works = services.state.works(e.work_id for e in services.state.ledger([key])[key])
         assert {each.intent.execution_time for each in works.values()} == {began}, name
 

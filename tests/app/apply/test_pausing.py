@@ -6,21 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from tests.app.memory_world import (
-    PROJECT,
-    SOURCE,
-    MemoryWorld,
-    bound,
-    build,
-    graph_of,
-    hour_of,
-    made_once,
-    plan,
-)
-from vde_dagster.app.apply.applying import apply_plan
+from tests.app.memory_world import PROJECT, SOURCE, MemoryWorld, graph_of, hour_of, made_once
 from vde_dagster.app.apply.pausing import pause_models, resume_models
-from vde_dagster.app.apply.running import plan_run
-from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.evaluate.evaluation import evaluate
 from vde_dagster.app.inspect.interval_report import report_intervals
 from vde_dagster.app.plan.plan_checks import check_plan
@@ -38,9 +25,8 @@ EDITED = graph_of(PROJECT | {"daily": PROJECT["daily"].replace("SUM(amount)", "S
 @made_once
 def built() -> MemoryWorld:
     """Two days are loaded, and a third one is due."""
-    world = MemoryWorld()
-    world.land((1, 10), (25, 20), until=48)
-    build(world.services(), GRAPH)
+    world = MemoryWorld.landed((1, 10), (25, 20), until=48)
+    world.build(GRAPH)
     world.land((49, 30), until=72)
     return world
 
@@ -52,8 +38,7 @@ def pause(world: MemoryWorld, *names: ModelName, environment: str = "prod") -> N
 
 def run(world: MemoryWorld) -> set[ModelName]:
     """What a run computes."""
-    services = world.services()
-    done = apply_plan(services, plan_run(services, "prod"), lambda _: None)
+    done = world.run()
     return {each.key.model for each in done}
 
 
@@ -71,7 +56,7 @@ def test_a_run_leaves_out_what_is_paused_and_what_waits_for_it_and_goes_on_after
 def test_a_plan_says_who_paused_what_and_which_models_wait() -> None:
     world = built()
     pause(world, DAILY)
-    found = plan(world.services(), GRAPH)
+    found = world.plan(GRAPH)
     (paused,) = found.pauses
     assert (paused.pause.model, paused.pause.author) == (DAILY, "ann@etl")
     assert paused.waiting == (TOTALS,)
@@ -81,8 +66,8 @@ def test_a_plan_says_who_paused_what_and_which_models_wait() -> None:
         "being repaired. mart.totals waits for it. To go on: `vde resume mart.daily`"
     )
     run(world)
-    assert plan(world.services(), GRAPH).is_empty
-    assert not plan(world.services(), GRAPH).is_up_to_date
+    assert world.plan(GRAPH).is_empty
+    assert not world.plan(GRAPH).is_up_to_date
     waits = {each.node.name: each.waits for each in report_intervals(world.services(), found)}
     assert [str(each) for each in waits[DAILY]] == ["mart.daily is paused since 2024-01-01"]
 
@@ -90,20 +75,19 @@ def test_a_plan_says_who_paused_what_and_which_models_wait() -> None:
 def test_nobody_evaluates_it_by_hand_and_the_command_that_resumes_it_is_named() -> None:
     world = built()
     pause(world, DAILY, EVENTS)
-    services = world.services()
     day = Interval(hour_of(0), hour_of(24))
     with pytest.raises(Refused, match=r"mart.daily is paused by ann@etl") as caught:
-        evaluate(services, bound(services), DAILY, day, force=True)
+        evaluate(world.services(), world.bound(), DAILY, day, force=True)
     assert caught.value.advice == "`vde resume mart.daily`."
     with pytest.raises(Refused, match=r"staging.events is paused by ann@etl"):
-        catch_up(services, bound(services), EVENTS)
+        world.catch_up(EVENTS)
 
 
 def test_production_shows_no_version_that_a_pause_keeps_from_being_computed() -> None:
     world = built()
     pause(world, DAILY)
     services = world.services()
-    edited = plan(services, EDITED)
+    edited = world.plan(EDITED)
     with pytest.raises(Refused) as caught:
         check_plan(services, edited)
     said = str(caught.value)
@@ -112,17 +96,16 @@ def test_production_shows_no_version_that_a_pause_keeps_from_being_computed() ->
     assert "Resume it (`vde resume mart.daily`)" in said
     assert "is not complete up to there" not in said
     resume_models(services, "prod", [DAILY])
-    build(world.services(), EDITED)
+    world.build(EDITED)
     assert world.rows("mart.totals") == [(3, 120)]
 
 
 def test_what_is_paused_while_a_plan_waits_fails_and_moves_no_view() -> None:
     world = built()
-    services = world.services()
-    edited = plan(services, EDITED)
+    edited = world.plan(EDITED)
     pause(world, DAILY)
     with pytest.raises((Refused, EvaluationFailed), match=r"mart.daily is paused"):
-        apply_plan(services, edited, lambda _: None)
+        world.apply(edited)
     assert world.rows("mart.totals") == [(2, 30)]
 
 

@@ -9,19 +9,11 @@ from datetime import timedelta
 
 import pytest
 
-from tests.app.memory_world import (
-    DAILY,
-    PROJECT,
-    MemoryWorld,
-    build,
-    graph_of,
-    hour_of,
-    made_once,
-)
+from tests.app.memory_world import DAILY, PROJECT, MemoryWorld, graph_of, hour_of, made_once
 from tests.app.memory_world import bound as bind
-from vde_dagster.app.apply.applying import applied_units, apply_plan
+from vde_dagster.app.apply.applying import applied_units
 from vde_dagster.app.apply.filling import evaluate_range
-from vde_dagster.app.apply.running import end_without_work, plan_run
+from vde_dagster.app.apply.running import end_without_work
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.names import ModelName
@@ -59,15 +51,9 @@ SELECT SUM(amount) AS amount FROM core.hourly WHERE at <= @end_dt
 @made_once
 def world_of(texts: dict[str, str]) -> MemoryWorld:
     """A project in production, with one event at 5:30 of the first of two days."""
-    world = MemoryWorld()
-    world.land((5.5, 10), (30.5, 1), until=48)
-    build(world.services(), graph_of(texts))
+    world = MemoryWorld.landed((5.5, 10), (30.5, 1), until=48)
+    world.build(graph_of(texts))
     return world
-
-
-def run(world: MemoryWorld) -> tuple[Evaluated, ...]:
-    services = world.services()
-    return apply_plan(services, plan_run(services, "prod"), lambda _: None)
 
 
 def computed(done: tuple[Evaluated, ...]) -> list[tuple[str, str]]:
@@ -98,17 +84,17 @@ def test_what_nobody_promoted_to_cannot_be_run_and_the_command_that_makes_it_is_
 
 def test_a_late_row_is_computed_where_it_is_and_the_next_run_has_nothing_to_do() -> None:
     world = world_of({**PROJECT, "hourly": HOURLY})
-    assert plan_run(world.services(), "prod").is_up_to_date
+    assert world.plan_run().is_up_to_date
     world.land((7.5, 5), until=48)
     day = Interval(hour_of(0), hour_of(24))
-    assert computed(run(world)) == [
+    assert computed(world.run()) == [
         ("staging.events", str(Interval(hour_of(7), hour_of(8)))),
         ("core.hourly", str(Interval(hour_of(7), hour_of(8)))),
         ("mart.daily", str(day)),
         ("mart.totals", str(Interval(hour_of(0), hour_of(48)))),
     ]
     assert [row[1] for row in world.rows("mart.daily")] == [15, 1]
-    assert plan_run(world.services(), "prod").is_up_to_date
+    assert world.plan_run().is_up_to_date
 
 
 def test_r14_no_model_is_made_stale_by_its_own_run() -> None:
@@ -116,12 +102,12 @@ def test_r14_no_model_is_made_stale_by_its_own_run() -> None:
     world = world_of(
         {**PROJECT, "hourly": HOURLY, "lucky": LUCKY, "keyed": KEYED, "counted": COUNTED}
     )
-    assert plan_run(world.services(), "prod").is_up_to_date
+    assert world.plan_run().is_up_to_date
     for hour, until in ((7.5, 48), (49.5, 72), (31.5, 73), (8.5, 96)):
         world.clock.advance(timedelta(hours=1))
         world.land((hour, 5), until=until)
-        assert run(world)
-        assert plan_run(world.services(), "prod").is_up_to_date, (hour, until)
+        assert world.run()
+        assert world.plan_run().is_up_to_date, (hour, until)
 
 
 def test_r14_later_rows_than_a_table_reads_do_not_make_it_stale() -> None:
@@ -139,8 +125,8 @@ def test_stale_rows_wait_until_they_are_as_old_as_the_freshness_says() -> None:
     world.clock.advance(timedelta(minutes=30))
     world.land((7.5, 5), until=48)
     # What the sessions load is not held back, and what reads the table that waits has no reason.
-    assert computed(run(world)) == [("staging.events", str(Interval(hour_of(7), hour_of(8))))]
-    plan = plan_run(world.services(), "prod")
+    assert computed(world.run()) == [("staging.events", str(Interval(hour_of(7), hour_of(8))))]
+    plan = world.plan_run()
     assert plan.is_empty
     assert not plan.is_up_to_date
     found = stale(plan, DAY)
@@ -150,34 +136,32 @@ def test_stale_rows_wait_until_they_are_as_old_as_the_freshness_says() -> None:
         "staging.events changed, and it waits until 2024-01-01 04:00 UTC (freshness '4 hours')"
     )
     world.clock.advance(timedelta(hours=3, minutes=29))
-    assert plan_run(world.services(), "prod").is_empty
+    assert world.plan_run().is_empty
     world.clock.advance(timedelta(minutes=1))
-    assert [name for name, _ in computed(run(world))] == ["mart.daily", "mart.totals"]
+    assert [name for name, _ in computed(world.run())] == ["mart.daily", "mart.totals"]
     assert [row[1] for row in world.rows("mart.daily")] == [15, 1]
-    assert plan_run(world.services(), "prod").is_up_to_date
+    assert world.plan_run().is_up_to_date
 
 
 def test_a_day_waits_by_when_it_was_computed_itself_and_what_is_due_does_not() -> None:
     world = world_of({**PROJECT, "daily": bound(DAILY, "freshness '4 hours'")})
     world.clock.advance(timedelta(hours=3))
     world.land((49.5, 3), until=72)
-    run(world)  # the third day, at 3:00
+    world.run()  # the third day, at 3:00
     world.clock.advance(timedelta(hours=2))
     world.land((7.5, 5), (50.5, 4), until=96)
-    done = computed(run(world))  # at 5:00: the first day is old enough, the third is not
+    done = computed(world.run())  # at 5:00: the first day is old enough, the third is not
     assert ("mart.daily", str(Interval(hour_of(0), hour_of(24)))) in done
     assert ("mart.daily", str(Interval(hour_of(72), hour_of(96)))) in done
     assert [row[1] for row in world.rows("mart.daily")] == [15, 1, 3]
-    assert stale(plan_run(world.services(), "prod"), DAY).kept == (
-        Interval(hour_of(48), hour_of(72)),
-    )
+    assert stale(world.plan_run(), DAY).kept == (Interval(hour_of(48), hour_of(72)),)
 
 
 def test_a_person_who_plans_waits_for_no_freshness() -> None:
     graph = graph_of({**PROJECT, "daily": bound(DAILY, "freshness '4 hours'")})
     world = world_of({**PROJECT, "daily": bound(DAILY, "freshness '4 hours'")})
     world.land((7.5, 5), until=48)
-    build(world.services(), graph)
+    world.build(graph)
     assert [row[1] for row in world.rows("mart.daily")] == [15, 1]
 
 
@@ -186,7 +170,7 @@ def test_what_is_set_aside_waits_with_what_reads_it_and_the_rest_goes_on() -> No
     other = DAILY.replace("mart.daily", "mart.other").replace("staging.events", "raw.events")
     world = world_of({**PROJECT, "other": other})
     world.land((49.5, 3), until=72)
-    plan = plan_run(world.services(), "prod")
+    plan = world.plan_run()
     assert [each.name for each in plan.backfills] == [OTHER, STAGED, DAY, TOTALS]
     left = set_aside(plan, {DAY}, "it failed")
     assert [each.name for each in left.backfills] == [OTHER, STAGED]
@@ -197,29 +181,28 @@ def test_what_is_set_aside_waits_with_what_reads_it_and_the_rest_goes_on() -> No
 def test_a_walk_yields_what_is_done_before_it_raises_what_failed() -> None:
     graph = graph_of(PROJECT)
     world = world_of(PROJECT)
-    build(world.services(), graph)
+    world.build(graph)
     world.land((49.5, 3), until=72)
     services = world.services()
-    plan = plan_run(services, "prod")
+    plan = world.plan_run()
     walk = applied_units(services, plan)
     assert next(walk).key.model == STAGED
     # Whoever stops gives back what the walk reserved, so that somebody else can go on.
     assert services.state.lease_holder("environment:prod")
     walk.close()
     assert not services.state.lease_holder("environment:prod")
-    assert [name for name, _ in computed(run(world))] == ["mart.daily", "mart.totals"]
+    assert [name for name, _ in computed(world.run())] == ["mart.daily", "mart.totals"]
 
 
 def test_a_table_that_goes_while_a_run_is_planned_stops_it_before_anything_is_done() -> None:
     world = world_of(PROJECT)
-    services = world.services()
     world.land((7.5, 5), until=48)
-    plan = plan_run(services, "prod")
-    shown = services.state.environment("prod")
+    plan = world.plan_run()
+    shown = world.services().state.environment("prod")
     assert shown is not None
     world.catalog.drop_table(shown.snapshots[STAGED].key.table)
     with pytest.raises(Refused, match=r"staging\.events is gone"):
-        apply_plan(services, plan, lambda _: None)
+        world.apply(plan)
 
 
 @pytest.mark.full
@@ -230,15 +213,14 @@ def test_a_look_from_before_a_promotion_takes_no_decision_of_it_back() -> None:
     SELECT id AS id, at AS at FROM core.hourly WHERE at BETWEEN @start_dt AND @end_dt
     """
     world = world_of({**PROJECT, "hourly": HOURLY, "below": child})
-    services = world.services()
-    idle = plan_run(services, "prod")
+    idle = world.plan_run()
     assert idle.is_up_to_date
     wider = HOURLY.replace("amount AS amount", "amount AS amount, amount + 1 AS more")
-    edited = build(services, graph_of({**PROJECT, "hourly": wider, "below": child}))
+    edited = world.build(graph_of({**PROJECT, "hourly": wider, "below": child}))
     assert {str(each.key.model) for each in edited} == {"core.hourly"}
-    assert plan_run(services, "prod").is_up_to_date
-    end_without_work(services, idle)
-    assert plan_run(services, "prod").is_up_to_date
+    assert world.plan_run().is_up_to_date
+    end_without_work(world.services(), idle)
+    assert world.plan_run().is_up_to_date
 
 
 @pytest.mark.full
@@ -249,7 +231,7 @@ def test_while_somebody_is_at_work_a_run_that_has_nothing_to_do_keeps_nothing() 
     third = Interval(hour_of(48), hour_of(72))
     for name, each in ((STAGED, third), (DAY, third), (TOTALS, Interval(hour_of(0), hour_of(72)))):
         evaluate_range(services, bind(services), name, each)
-    idle = plan_run(services, "prod")
+    idle = world.plan_run()
     assert idle.is_empty
     before = services.state.last_looks([bind(services).key(DAY)])
     hour = timedelta(hours=1)

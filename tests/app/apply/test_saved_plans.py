@@ -14,10 +14,8 @@ from tests.app.memory_world import (
     TOTALS,
     Fuse,
     MemoryWorld,
-    build,
     graph_of,
     made_once,
-    plan,
     there,
 )
 from tests.worlds.state import memory_state
@@ -62,9 +60,8 @@ WRITES = {
 @made_once
 def world() -> MemoryWorld:
     """Production shows the project, complete to the second day."""
-    found = MemoryWorld()
-    found.land((1, 1), (2, 10), (25, 100), until=48)
-    build(found.services(), GRAPH)
+    found = MemoryWorld.landed((1, 1), (2, 10), (25, 100), until=48)
+    found.build(GRAPH)
     return found
 
 
@@ -82,7 +79,7 @@ def apply(services: Services, text: str) -> tuple[Evaluated, ...]:
 
 
 def save(world: MemoryWorld, environment: str = "prod", texts: dict[str, str] = MORE) -> str:
-    return saved_text(SHOP, plan(world.services(), graph_of(texts), environment))
+    return saved_text(SHOP, world.plan(graph_of(texts), environment))
 
 
 def refused_without_a_write(world: MemoryWorld, text: str, match: str) -> None:
@@ -102,19 +99,18 @@ def test_the_writes_that_are_looked_for_are_what_applying_calls(world: MemoryWor
 
 @pytest.mark.full
 def test_a_saved_plan_does_what_the_plan_does(world: MemoryWorld) -> None:
-    other = MemoryWorld()
-    other.land((1, 1), (2, 10), (25, 100), until=48)
-    build(other.services(), GRAPH)
-    build(other.services(), EDITED)
+    other = MemoryWorld.landed((1, 1), (2, 10), (25, 100), until=48)
+    other.build(GRAPH)
+    other.build(EDITED)
     done = apply(world.services(), save(world))
     assert {str(each.key.model) for each in done} == {"mart.daily", "mart.totals", "mart.people"}
     for view in ("mart.daily", "mart.totals", "mart.people"):
         assert world.rows(view) == other.rows(view)
-    assert plan(world.services(), EDITED).is_empty
+    assert world.plan(EDITED).is_empty
 
 
 def test_nothing_of_the_project_but_its_configuration_is_read(world: MemoryWorld) -> None:
-    saved = plan(world.services(), EDITED)
+    saved = world.plan(EDITED)
     found = read(saved_text(SHOP, saved))
     assert found.snapshots == saved.snapshots
     assert found.changes == saved.changes
@@ -139,7 +135,7 @@ def test_an_environment_that_moved_is_refused_before_anything_is_written(
     world: MemoryWorld,
 ) -> None:
     text = save(world)
-    build(world.services(), graph_of({**PROJECT, "totals": TOTALS.replace("days", "n")}))
+    world.build(graph_of({**PROJECT, "totals": TOTALS.replace("days", "n")}))
     refused_without_a_write(world, text, "prod was changed since .* at revision 2, .* made at 1")
 
 
@@ -164,9 +160,9 @@ def test_another_version_that_was_stored_meanwhile_is_refused(world: MemoryWorld
 
 
 def test_views_that_would_move_are_refused_where_the_review_saw_none(world: MemoryWorld) -> None:
-    build(world.services(), GRAPH, "dev")
+    world.build(GRAPH, "dev")
     world.land((49, 7), until=72)
-    saved = plan(world.services(), GRAPH)
+    saved = world.plan(GRAPH)
     assert not saved.promotes
     dev = replace(saved, environment="dev", base_revision=1)
     moved = replace(world.services(), naming=ViewNaming(target=SuffixTarget.TABLE))

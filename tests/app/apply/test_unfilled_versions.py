@@ -5,10 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.app.memory_world import Fuse, MemoryWorld, PowerCut, graph_of, there
-from tests.app.shop_world import SALES, SHOP, asked, done, shop_in_production
+from tests.app.shop_world import SALES, SHOP, done, shop_in_production
 from vde_dagster.app.apply.accepting import Accepted, Accepting, publish_refused
-from vde_dagster.app.apply.applying import apply_plan
-from vde_dagster.app.apply.running import plan_run
 from vde_dagster.core.errors import AuditFailed, Conflict, EvaluationFailed, Refused
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.model.snapshot import VersionKey
@@ -36,18 +34,16 @@ def owner(world: MemoryWorld, name: ModelName, graph: Graph) -> str | None:
 def test_what_a_plan_could_not_fill_may_be_filled_elsewhere(first: str, other: str) -> None:
     world = shop_in_production()
     with pytest.raises(EvaluationFailed):
-        done(world.services(), FAILS, first)
+        world.build(FAILS, first)
     assert owner(world, SALES_NAME, FAILS) is None
-    missing = {
-        str(each.name): each.missing for each in asked(world.services(), FAILS, other).changes
-    }
+    missing = {str(each.name): each.missing for each in world.plan(FAILS, other).changes}
     assert missing["mart.sales"]
 
 
 def test_what_was_filled_keeps_its_owner() -> None:
     world = shop_in_production()
     with pytest.raises(EvaluationFailed):
-        done(world.services(), LATER_FAILS, "prod")
+        world.build(LATER_FAILS)
     assert owner(world, SALES_NAME, LATER_FAILS) == "prod"
     assert owner(world, TOTAL_NAME, LATER_FAILS) is None
 
@@ -56,7 +52,7 @@ def test_what_is_shown_keeps_its_owner() -> None:
     world = shop_in_production()
     shown = there(world.services().state.environment("prod"))
     world.land((80, 1), until=96)
-    apply_plan(world.services(), plan_run(world.services(), "prod"), lambda _: None)
+    world.run()
     keys = [each.key for each in shown.snapshots.values() if not each.is_source]
     assert set(world.state.owners(keys).values()) == {"prod"}
     assert len(world.state.owners(keys)) == len(keys)
@@ -69,10 +65,10 @@ def test_what_a_plan_left_that_was_killed_is_released_by_the_next_run() -> None:
     world.reboot()
     assert owner(world, TOTAL_NAME, TWICE) == "prod"
     world.land((80, 1), until=96)
-    apply_plan(world.services(), plan_run(world.services(), "prod"), lambda _: None)
+    world.run()
     assert owner(world, TOTAL_NAME, TWICE) is None
     assert owner(world, SALES_NAME, TWICE) == "prod", "work on it is open"
-    done(world.services(), TWICE, "prod")
+    world.build(TWICE)
     assert world.rows("mart.total") == [(3 * 2 * 23,)]
 
 
@@ -81,7 +77,7 @@ def test_a_plan_that_promotes_keeps_what_it_shows_unfilled() -> None:
     world = shop_in_production()
     later = SALES.replace("mart.sales", "mart.later").replace("cron", "start '2024-02-01', cron")
     graph = graph_of({**SHOP, "later": later})
-    done(world.services(), graph, "prod")
+    world.build(graph)
     assert owner(world, ModelName("mart", "later"), graph) == "prod"
 
 
@@ -93,7 +89,7 @@ def test_it_is_not_released_while_a_process_writes_it() -> None:
         f"version:{key.model}:{key.version}", holder="x", ttl=services.lease_ttl
     )
     with pytest.raises(Conflict, match="is held by x"):
-        done(services, FAILS, "prod")
+        world.build(FAILS)
     assert owner(world, SALES_NAME, FAILS) == "prod"
     services.state.release_lease(lease)
 
@@ -112,7 +108,7 @@ REFUSES, ALLOWS = audited(19), audited(20)
 def refused(world: MemoryWorld, environment: str) -> str:
     """The unit of work of a plan whose rows its audit refuses."""
     with pytest.raises(AuditFailed):
-        done(world.services(), REFUSES, environment)
+        world.build(REFUSES, environment)
     assert owner(world, SALES_NAME, REFUSES) is None
     return world.state.audited(key_of(REFUSES), limit=1)[0].intent.work_id
 
@@ -132,7 +128,7 @@ def test_what_an_audit_refused_may_be_filled_elsewhere(first: str, other: str) -
     world = shop_in_production()
     work_id = refused(world, first)
     assert key_of(REFUSES) == key_of(ALLOWS)
-    done(world.services(), ALLOWS, other)
+    world.build(ALLOWS, other)
     assert owner(world, SALES_NAME, ALLOWS) == other
     schema = "mart" if other == "prod" else f"mart__{other}"
     assert world.rows(f"{schema}.total") == [(3 * 2 * 22,)]
@@ -149,8 +145,8 @@ def test_whoever_is_refused_too_leaves_it_and_either_may_be_accepted() -> None:
     assert owner(world, SALES_NAME, REFUSES) == "prod"
     with pytest.raises(Refused):
         accepted(world, of_dev)
-    done(world.services(), REFUSES, "prod")
+    world.build(REFUSES)
     assert world.rows("mart.total") == [(3 * 2 * 22,)]
-    done(world.services(), REFUSES, "dev")
+    world.build(REFUSES, "dev")
     assert world.rows("mart__dev.total") == [(3 * 2 * 22,)]
     assert owner(world, SALES_NAME, REFUSES) == "prod"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.app.memory_world import MemoryWorld, bound, build, graph_of
-from vde_dagster.app.catch_up.sessions import catch_up
+from tests.app.memory_world import MemoryWorld, graph_of
 from vde_dagster.core.errors import AuditFailed
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.names import ModelName
@@ -29,15 +28,13 @@ def project(mode: str, audit: str) -> Graph:
 
 
 def loaded(mode: str, audit: str) -> MemoryWorld:
-    world = MemoryWorld()
-    world.land((0.5, 10), (1.5, 11), until=2)
-    build(world.services(), project(mode, audit))
+    world = MemoryWorld.landed((0.5, 10), (1.5, 11), until=2)
+    world.build(project(mode, audit))
     return world
 
 
 def session(world: MemoryWorld) -> None:
-    services = world.services()
-    catch_up(services, bound(services), NAME)
+    world.catch_up(NAME)
 
 
 STATEFUL = "stateful, sources ('raw.events|at')"

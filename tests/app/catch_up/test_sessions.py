@@ -14,7 +14,6 @@ from tests.app.memory_world import (
     START,
     MemoryWorld,
     bound,
-    build,
     build_due,
     declared_source,
     graph_of,
@@ -22,10 +21,8 @@ from tests.app.memory_world import (
     made_once,
     mismatches,
 )
-from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.catch_up.detecting import detect
-from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.evaluate.evaluation import evaluate
 from vde_dagster.app.plan.planning import plan_environment
@@ -54,41 +51,34 @@ def project(late: str = LATE, more: str = "") -> Graph:
 ORDINARY: Final = project(late="")
 
 
-def amounts(world: MemoryWorld, view: str = "a.p") -> list[int]:
-    return sorted(int(str(row[2])) for row in world.rows(view))
-
-
 def marked(world: MemoryWorld) -> HighWaterMark | None:
-    return world.state.marks(bound(world.services()).key(NAME)).get(SOURCE)
+    return world.state.marks(world.bound().key(NAME)).get(SOURCE)
 
 
 @pytest.mark.full
 def test_what_others_evaluated_between_two_sessions_is_not_loaded_twice() -> None:
-    world = MemoryWorld()
-    world.land((0.5, 10), until=1)
-    build(world.services(), project())
-    key = bound(world.services()).key(NAME)
+    world = MemoryWorld.landed((0.5, 10), until=1)
+    world.build(project())
+    key = world.bound().key(NAME)
     world.land((1.5, 20), until=2)
-    build(world.services(), ORDINARY)
+    world.build(ORDINARY)
     assert marked(world) is None
     world.land((2.5, 30), until=3)
-    build(world.services(), project())
-    assert bound(world.services()).key(NAME) == key
-    assert amounts(world) == [10, 20, 30]
+    world.build(project())
+    assert world.bound().key(NAME) == key
+    assert world.amounts("a.p") == [10, 20, 30]
     world.land((0.6, 1), (1.6, 2), until=3)
-    build(world.services(), project())
-    services = world.services()
-    catch_up(services, bound(services), NAME)
-    assert amounts(world) == [1, 2, 10, 20, 30]
+    world.build(project())
+    world.catch_up(NAME)
+    assert world.amounts("a.p") == [1, 2, 10, 20, 30]
     assert mismatches(world.services(), NAME) == []
 
 
 @made_once
 def kept_without_a_mark() -> MemoryWorld:
     """A model gets late_data when two hours are loaded, and then a row for the first one comes."""
-    world = MemoryWorld()
-    world.land((0.5, 10), (1.5, 5), until=2)
-    build(world.services(), ORDINARY)
+    world = MemoryWorld.landed((0.5, 10), (1.5, 5), until=2)
+    world.build(ORDINARY)
     world.land((0.6, 100), until=2)
     build_due(world.services(), project())
     return world
@@ -96,60 +86,55 @@ def kept_without_a_mark() -> MemoryWorld:
 
 def test_the_first_session_of_what_others_loaded_overwrites_it() -> None:
     world = kept_without_a_mark()
-    assert amounts(world) == [5, 10]
-    services = world.services()
-    found = catch_up(services, bound(services), NAME)
+    assert world.amounts("a.p") == [5, 10]
+    found = world.catch_up(NAME)
     assert isinstance(found, Evaluated)
-    assert amounts(world) == [5, 10, 100]
-    assert isinstance(detect(services, bound(services), NAME), NothingToLoad)
+    assert world.amounts("a.p") == [5, 10, 100]
+    assert isinstance(detect(world.services(), world.bound(), NAME), NothingToLoad)
 
 
 def test_a_loaded_hour_without_a_mark_is_refused_with_what_to_do() -> None:
     world = kept_without_a_mark()
     services = world.services()
     with pytest.raises(Refused, match=r"`vde catch-up a\.p --reload`"):
-        evaluate_range(services, bound(services), NAME, Interval(START, hour_of(1)))
-    assert amounts(world) == [5, 10]
-    catch_up(services, bound(services), NAME, reload=True)
-    evaluate_range(services, bound(services), NAME, Interval(START, hour_of(1)))
-    assert amounts(world) == [5, 10, 100]
+        evaluate_range(services, world.bound(), NAME, Interval(START, hour_of(1)))
+    assert world.amounts("a.p") == [5, 10]
+    world.catch_up(NAME, reload=True)
+    evaluate_range(services, world.bound(), NAME, Interval(START, hour_of(1)))
+    assert world.amounts("a.p") == [5, 10, 100]
 
 
 def test_r8_an_hour_that_is_evaluated_again_leaves_the_mark() -> None:
-    world = MemoryWorld()
-    world.land((0.5, 10), (1.5, 5), until=2)
-    build(world.services(), project())
+    world = MemoryWorld.landed((0.5, 10), (1.5, 5), until=2)
+    world.build(project())
     before = marked(world)
     world.land((0.6, 100), until=2)
-    services = world.services()
     hour = Interval(START, hour_of(1))
-    (again,) = evaluate_range(services, bound(services), NAME, hour, force=True)
+    (again,) = evaluate_range(world.services(), world.bound(), NAME, hour, force=True)
     assert (again.reused, again.rows) == (False, 1)
     assert before is not None
     assert marked(world) == before
-    assert amounts(world) == [5, 10]
-    catch_up(services, bound(services), NAME)
-    assert amounts(world) == [5, 10, 100]
+    assert world.amounts("a.p") == [5, 10]
+    world.catch_up(NAME)
+    assert world.amounts("a.p") == [5, 10, 100]
 
 
 @pytest.mark.full
 def test_late_rows_of_hours_with_fewer_columns_rebuild_these_hours_and_no_others() -> None:
-    world = MemoryWorld()
-    world.land((0.5, 10), (1.5, 5), until=2)
-    build(world.services(), project())
-    key = bound(world.services()).key(NAME)
+    world = MemoryWorld.landed((0.5, 10), (1.5, 5), until=2)
+    world.build(project())
+    key = world.bound().key(NAME)
     wider = project(more=TWICE)
-    build(world.services(), wider)
+    world.build(wider)
     world.land((0.6, 100), (2.5, 7), until=3)
-    build(world.services(), wider)
-    assert bound(world.services()).key(NAME) == key
+    world.build(wider)
+    assert world.bound().key(NAME) == key
     shown = [row[2:] for row in world.rows("a.p")]
     assert sorted(shown, key=str) == [(10, 20), (100, 200), (5, None), (7, 14)]
     world.land((0.7, 1), (2.6, 2), until=3)
-    services = world.services()
-    catch_up(services, bound(services), NAME)
-    assert amounts(world) == [1, 2, 5, 7, 10, 100]
-    assert isinstance(detect(services, bound(services), NAME), NothingToLoad)
+    world.catch_up(NAME)
+    assert world.amounts("a.p") == [1, 2, 5, 7, 10, 100]
+    assert isinstance(detect(world.services(), world.bound(), NAME), NothingToLoad)
     assert mismatches(world.services(), NAME) == []
 
 
@@ -164,44 +149,41 @@ STOPPING: Final = LATE.replace("))", "), on_source_rewrite stop)")
 
 
 def test_r7_a_delete_in_the_source_is_followed_by_overwriting_what_is_loaded() -> None:
-    world = MemoryWorld()
-    world.land((0.5, 10), (0.6, 11), (1.5, 20), until=2)
-    build(world.services(), project())
+    world = MemoryWorld.landed((0.5, 10), (0.6, 11), (1.5, 20), until=2)
+    world.build(project())
     removing(world, 11)
     world.land((1.6, 21), until=3)
-    services = world.services()
-    found = catch_up(services, bound(services), NAME)
+    found = world.catch_up(NAME)
     assert isinstance(found, Evaluated)
     assert found.session is not None
     assert "deletes rows that may be loaded already" in found.session.rewrite
-    assert amounts(world) == [10, 20, 21]
+    assert world.amounts("a.p") == [10, 20, 21]
     assert mismatches(world.services(), NAME) == []
     world.land((0.7, 12), until=3)
-    catch_up(services, bound(services), NAME)
-    assert amounts(world) == [10, 12, 20, 21]
-    assert isinstance(detect(services, bound(services), NAME), NothingToLoad)
+    world.catch_up(NAME)
+    assert world.amounts("a.p") == [10, 12, 20, 21]
+    assert isinstance(detect(world.services(), world.bound(), NAME), NothingToLoad)
 
 
 @pytest.mark.parametrize("by_plan", [True, False], ids=["plan", "reload"])
 def test_r8_a_delete_that_would_empty_an_hour_is_refused_until_a_person_says_so(
     by_plan: bool,
 ) -> None:
-    world = MemoryWorld()
-    world.land((0.5, 10), (1.5, 20), until=2)
-    build(world.services(), project())
+    world = MemoryWorld.landed((0.5, 10), (1.5, 20), until=2)
+    world.build(project())
     before = marked(world)
     removing(world, 20)
     services = world.services()
     said = r"no rows any more for \[2024-01-01 01:00, .*`vde run prod --allow-empty`"
     with pytest.raises(Refused, match=said):
-        catch_up(services, bound(services), NAME)
-    assert (amounts(world), marked(world)) == ([10, 20], before)
+        world.catch_up(NAME)
+    assert (world.amounts("a.p"), marked(world)) == ([10, 20], before)
     if by_plan:
         allowed = plan_environment(services, project(), "prod", PlanOptions(allow_empty=True))
-        apply_plan(services, allowed, lambda _: None)
+        world.apply(allowed)
     else:
-        catch_up(services, bound(services), NAME, reload=True)
-    assert amounts(world) == [10]
+        world.catch_up(NAME, reload=True)
+    assert world.amounts("a.p") == [10]
     assert mismatches(world.services(), NAME) == []
 
 
@@ -234,7 +216,7 @@ def shop_world() -> MemoryWorld:
     world.catalog.create_table(OTHER, columns)
     world.catalog.append(OTHER, [(1000, hour_of(0.5), 7)])
     world.land((0.5, 10), (0.6, 11), until=1)
-    build(world.services(), shop())
+    world.build(shop())
     removing(world, 11)
     world.catalog.append(OTHER, [(1001, hour_of(1.5), 8)])
     world.land((1.5, 12), until=2)
@@ -245,8 +227,8 @@ def shop_world() -> MemoryWorld:
 def test_a_stopped_model_stops_what_reads_it_and_nothing_else() -> None:
     world = shop_world()
     with pytest.raises(Refused, match=r"a\.p was not loaded: Iceberg snapshot"):
-        build(world.services(), shop())
-    shown = [amounts(world, f"a.{name}") for name in NAMES]
+        world.build(shop())
+    shown = [world.amounts(f"a.{name}") for name in NAMES]
     assert shown == [[10, 11], [10, 11], [7, 8], [7, 8]]
 
 
@@ -265,8 +247,8 @@ def test_a_lookback_over_an_interval_of_fewer_columns_is_recorded_with_those_of_
     for day in (1, 2):
         world.land((24 * day - 1, day), until=24 * day)
         world.clock.advance(timedelta(days=1))
-        build(world.services(), by_key(""))
-    build(world.services(), by_key(TWICE))
+        world.build(by_key(""))
+    world.build(by_key(TWICE))
     services = world.services()
     evaluate(services, bound(services), NAME, Interval(hour_of(24), hour_of(48)))
     assert [row[2:] for row in world.rows("a.p")] == [(1, None), (2, 4)]

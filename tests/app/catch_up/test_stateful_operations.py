@@ -12,15 +12,12 @@ from tests.app.memory_world import (
     RAW_COLUMNS,
     MemoryWorld,
     bound,
-    build,
     graph_of,
     hour_of,
     made_once,
 )
-from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.catch_up.detecting import detect
-from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.services import VALID_TO
 from vde_dagster.core.columns import Column
@@ -50,18 +47,16 @@ def loaded(options: str = "") -> MemoryWorld:
     world = MemoryWorld()
     for hour in range(6):
         world.land((hour + 0.5, 10 + hour), until=hour + 1)
-    build(world.services(), project(options))
+    world.build(project(options))
     return world
 
 
 def decided(world: MemoryWorld) -> Decision:
-    services = world.services()
-    return detect(services, bound(services), NAME)
+    return detect(world.services(), world.bound(), NAME)
 
 
 def session(world: MemoryWorld) -> None:
-    services = world.services()
-    catch_up(services, bound(services), NAME)
+    world.catch_up(NAME)
 
 
 def amounts(world: MemoryWorld) -> list[int]:
@@ -157,8 +152,7 @@ def test_a_stopped_model_is_loaded_by_the_advice_that_it_gives() -> None:
     found = decided(world)
     assert isinstance(found, Stop)
     assert f"`vde catch-up {NAME} --reload`" in found.advice
-    services = world.services()
-    catch_up(services, bound(services), NAME, reload=True)
+    world.catch_up(NAME, reload=True)
     assert amounts(world) == [10, 11, 12, 100, 14, 15]
     assert isinstance(decided(world), NothingToLoad)
 
@@ -225,11 +219,11 @@ def test_what_is_beyond_the_threshold_is_loaded_by_a_person() -> None:
     session(world)
     assert amounts(world) == [10, 11, 12, 13, 19, 15]
     services = world.services()
-    key = bound(services).key(NAME)
+    key = world.bound().key(NAME)
     assert [each.reason for each in services.state.pending([key])[key]] == [
         PendingReason.BEYOND_THRESHOLD
     ]
-    evaluate_range(services, bound(services), NAME, span(1, 1))
+    evaluate_range(services, world.bound(), NAME, span(1, 1))
     assert amounts(world) == [10, 16, 12, 13, 19, 15]
     assert services.state.pending([key]) == {}
     assert isinstance(decided(world), NothingToLoad)
@@ -258,7 +252,7 @@ def test_a_plan_that_restates_it_loads_what_is_pending(
         restate=("a.sums",), start=hour_of(1), end=hour_of(2), allow_empty=bool(gone)
     )
     planned = plan_environment(services, project(options), "prod", again)
-    apply_plan(services, planned, lambda _: None)
+    world.apply(planned)
     assert amounts(world) == wanted
-    assert services.state.pending([bound(services).key(NAME)]) == {}
+    assert services.state.pending([world.bound().key(NAME)]) == {}
     assert isinstance(decided(world), NothingToLoad)

@@ -7,11 +7,10 @@ from typing import Final
 
 import pytest
 
-from tests.app.memory_world import SOURCE, MemoryWorld, bound, build, graph_of, hour_of
+from tests.app.memory_world import SOURCE, MemoryWorld, graph_of, hour_of
 from vde_dagster.app.apply.filling import evaluate_range
-from vde_dagster.app.apply.running import plan_run
 from vde_dagster.app.catch_up.detecting import detect
-from vde_dagster.app.catch_up.sessions import catch_up, note_detected
+from vde_dagster.app.catch_up.sessions import note_detected
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.inspect.verify import verify
 from vde_dagster.core.graph.graph import Graph
@@ -37,18 +36,13 @@ def project(options: str = ", catchup_threshold '3 hours'") -> Graph:
 
 def loaded_to_hour_ten(graph: Graph | None = None) -> MemoryWorld:
     """One row of each of ten hours; 7 is the first one within the threshold."""
-    world = MemoryWorld()
-    world.land(*((hour + 0.5, 10 * hour) for hour in range(10)), until=10)
-    build(world.services(), graph or project())
+    world = MemoryWorld.landed(*((hour + 0.5, 10 * hour) for hour in range(10)), until=10)
+    world.build(graph or project())
     return world
 
 
-def amounts(world: MemoryWorld) -> list[int]:
-    return sorted(int(str(row[2])) for row in world.rows("a.p"))
-
-
 def pending(world: MemoryWorld) -> list[Pending]:
-    key = bound(world.services()).key(NAME)
+    key = world.bound().key(NAME)
     return list(world.state.pending([key]).get(key, ()))
 
 
@@ -65,8 +59,7 @@ TEN = [10 * each for each in range(10)]
 
 
 def caught_up(world: MemoryWorld, *, reload: bool = False) -> Evaluated | NothingToLoad:
-    services = world.services()
-    return catch_up(services, bound(services), NAME, reload=reload)
+    return world.catch_up(NAME, reload=reload)
 
 
 @pytest.mark.full
@@ -75,7 +68,7 @@ def test_late_rows_within_the_threshold_are_added_and_others_are_pending() -> No
     world.land((2.2, 1), until=10)
     world.land((7.2, 2), until=10)
     assert isinstance(caught_up(world), Evaluated)
-    assert amounts(world) == sorted([*TEN, 2])
+    assert world.amounts("a.p") == sorted([*TEN, 2])
     assert pending(world) == left(2)
 
 
@@ -83,13 +76,13 @@ def test_rows_of_hours_that_are_not_loaded_yet_need_no_session() -> None:
     world = loaded_to_hour_ten(project(""))
     world.land((10.2, 1), until=10)
     services = world.services()
-    found = detect(services, bound(services), NAME)
+    found = detect(services, world.bound(), NAME)
     assert isinstance(found, NothingToLoad)
     assert found.has_moved
-    note_detected(services, bound(services))
+    note_detected(services, world.bound())
     world.land((10.4, 2), until=11)
     caught_up(world)
-    assert amounts(world) == sorted([*TEN, 1, 2])
+    assert world.amounts("a.p") == sorted([*TEN, 1, 2])
 
 
 @pytest.mark.full
@@ -103,15 +96,15 @@ def test_what_is_pending_stays_so_until_a_person_asks_for_it() -> None:
     world.land((3.3, 2), until=10)
     world.land((10.5, 100), until=11)
     caught_up(world)
-    assert amounts(world) == sorted([*TEN, 100])
+    assert world.amounts("a.p") == sorted([*TEN, 100])
     assert pending(world) == [replace(left(2)[0], interval=Interval(hour_of(2), hour_of(4)))]
     services = world.services()
-    evaluate_range(services, bound(services), NAME, hour(2))
-    assert amounts(world) == sorted([*TEN, 100, 1])
+    evaluate_range(services, world.bound(), NAME, hour(2))
+    assert world.amounts("a.p") == sorted([*TEN, 100, 1])
     assert pending(world) == left(3)
-    evaluate_range(services, bound(services), NAME, hour(3))
-    assert (amounts(world), pending(world)) == (sorted([*TEN, 100, 1, 2]), [])
-    (checked,) = verify(services, bound(services), [NAME])
+    evaluate_range(services, world.bound(), NAME, hour(3))
+    assert (world.amounts("a.p"), pending(world)) == (sorted([*TEN, 100, 1, 2]), [])
+    (checked,) = verify(services, world.bound(), [NAME])
     assert not checked.mismatches
 
 
@@ -120,7 +113,7 @@ def test_a_plan_keeps_what_is_pending_and_says_so() -> None:
     world = loaded_to_hour_ten()
     world.land((2.2, 1), until=10)
     caught_up(world)
-    plan = plan_run(world.services(), "prod")
+    plan = world.plan_run()
     (change,) = [each for each in plan.changes if each.name == NAME]
     assert change.staleness is not None
     assert change.staleness.kept == (hour(2),)
@@ -139,5 +132,5 @@ def test_a_rewritten_source_is_overwritten_as_far_back_as_the_threshold() -> Non
         table, [(row[0], row[1], changed.get(int(str(row[2])), row[2])) for row in before]
     )
     assert isinstance(caught_up(world), Evaluated)
-    assert amounts(world) == sorted([*(each for each in TEN if each != 80), 81])
+    assert world.amounts("a.p") == sorted([*(each for each in TEN if each != 80), 81])
     assert pending(world) == [replace(left(0)[0], interval=Interval(hour_of(0), hour_of(7)))]

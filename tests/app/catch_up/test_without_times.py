@@ -12,15 +12,12 @@ from tests.app.memory_world import (
     Fuse,
     MemoryWorld,
     bound,
-    build,
     graph_of,
     hour_of,
     made_once,
     mismatches,
 )
-from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.filling import evaluate_range
-from vde_dagster.app.apply.running import plan_run
 from vde_dagster.app.catch_up.detecting import detect
 from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.evaluate.evaluated import Evaluated
@@ -49,14 +46,9 @@ def project(where: str = BOUNDED, kind: str = "INCREMENTAL_UNMANAGED", more: str
 @made_once
 def loaded(where: str = BOUNDED, kind: str = "INCREMENTAL_UNMANAGED") -> MemoryWorld:
     """Two hours are loaded, of a row each; a row of the fourth hour is there already."""
-    world = MemoryWorld()
-    world.land((0.5, 10), (1.5, 20), until=2)
-    build(world.services(), project(where, kind))
+    world = MemoryWorld.landed((0.5, 10), (1.5, 20), until=2)
+    world.build(project(where, kind))
     return world
-
-
-def amounts(world: MemoryWorld) -> list[int]:
-    return sorted(int(str(row[2])) for row in world.rows("a.log"))
 
 
 def session(world: MemoryWorld, fuse: Fuse | None = None, *, reload: bool = False) -> object:
@@ -70,39 +62,39 @@ def test_late_and_new_rows_are_appended_once(where: str) -> None:
     world = loaded(where)
     world.land((0.7, 1), until=2)
     assert isinstance(session(world), Evaluated)
-    assert amounts(world) == [1, 10, 20]
+    assert world.amounts("a.log") == [1, 10, 20]
     world.land((1.7, 2), (2.5, 30), until=3)
     assert isinstance(session(world), Evaluated)
-    assert amounts(world) == [1, 2, 10, 20, 30]
+    assert world.amounts("a.log") == [1, 2, 10, 20, 30]
     assert isinstance(session(world), NothingToLoad)
-    assert amounts(world) == [1, 2, 10, 20, 30]
+    assert world.amounts("a.log") == [1, 2, 10, 20, 30]
     assert mismatches(world.services(), NAME) == []
-    assert world.state.holdings([bound(world.services()).key(NAME)])[
-        bound(world.services()).key(NAME)
-    ].computed == (Interval(START, hour_of(3)),)
+    assert world.state.holdings([world.bound().key(NAME)])[world.bound().key(NAME)].computed == (
+        Interval(START, hour_of(3)),
+    )
 
 
 def test_rows_of_hours_that_are_not_due_wait_for_them() -> None:
     world = loaded()
     world.land((2.5, 30), until=2)
     assert isinstance(session(world), NothingToLoad)
-    assert amounts(world) == [10, 20]
+    assert world.amounts("a.log") == [10, 20]
     world.land((0.7, 1), (2.6, 31), until=2)
     session(world)
-    assert amounts(world) == [1, 10, 20]
+    assert world.amounts("a.log") == [1, 10, 20]
     world.land((0.8, 2), until=3)
     session(world)
-    assert amounts(world) == [1, 2, 10, 20, 30, 31]
+    assert world.amounts("a.log") == [1, 2, 10, 20, 30, 31]
 
 
 def test_rows_that_are_not_read_by_time_come_with_the_next_session() -> None:
     world = loaded("WHERE amount > 0")
     world.land((0.7, 1), (2.6, 31), until=2)
     session(world)
-    assert amounts(world) == [1, 10, 20, 31]
+    assert world.amounts("a.log") == [1, 10, 20, 31]
     world.land(until=3)
     session(world)
-    assert amounts(world) == [1, 10, 20, 31]
+    assert world.amounts("a.log") == [1, 10, 20, 31]
 
 
 def test_late_data_may_be_switched_off_and_on_again_without_doubling_a_row() -> None:
@@ -115,21 +107,20 @@ def test_late_data_may_be_switched_off_and_on_again_without_doubling_a_row() -> 
     )
     world.land((0.7, 1), (2.5, 30), until=2)
     session(world)
-    build(world.services(), ordinary)
+    world.build(ordinary)
     world.land((2.6, 31), until=3)
-    build(world.services(), ordinary)
-    assert amounts(world) == [1, 10, 20, 30, 31]
+    world.build(ordinary)
+    assert world.amounts("a.log") == [1, 10, 20, 30, 31]
     world.land((3.1, 40), until=4)
-    build(world.services(), project())
-    assert amounts(world) == [1, 10, 20, 30, 31, 40]
+    world.build(project())
+    assert world.amounts("a.log") == [1, 10, 20, 30, 31, 40]
     world.land((2.7, 32), until=4)
     session(world)
-    assert amounts(world) == [1, 10, 20, 30, 31, 32, 40]
+    assert world.amounts("a.log") == [1, 10, 20, 30, 31, 32, 40]
 
 
 def test_rows_after_the_models_end_are_not_loaded() -> None:
-    world = MemoryWorld()
-    world.land((0.5, 10), (3.5, 99), until=5)
+    world = MemoryWorld.landed((0.5, 10), (3.5, 99), until=5)
     graph = graph_of(
         {
             "log": "MODEL (name a.log, kind INCREMENTAL_UNMANAGED, cron '@hourly', "
@@ -137,10 +128,10 @@ def test_rows_after_the_models_end_are_not_loaded() -> None:
             f"SELECT id AS id, at AS at, amount AS amount FROM raw.events {BOUNDED}"
         }
     )
-    build(world.services(), graph)
+    world.build(graph)
     world.land((0.7, 1), (4.5, 100), until=5)
     session(world)
-    assert amounts(world) == [1, 10]
+    assert world.amounts("a.log") == [1, 10]
 
 
 def test_a_bounded_plan_of_dev_loads_what_lies_within_its_bounds() -> None:
@@ -148,11 +139,10 @@ def test_a_bounded_plan_of_dev_loads_what_lies_within_its_bounds() -> None:
     world.land((2.5, 30), until=3)
     kind = "INCREMENTAL_UNMANAGED (forward_only false)"
     options = PlanOptions(start=hour_of(1), end=hour_of(2))
-    services = world.services()
     plan = plan_environment(
-        services, project(kind=kind, where=f"{BOUNDED} AND id > 0"), "dev", options
+        world.services(), project(kind=kind, where=f"{BOUNDED} AND id > 0"), "dev", options
     )
-    apply_plan(services, plan, lambda _: None)
+    world.apply(plan)
     assert [int(str(row[2])) for row in world.rows("a__dev.log")] == [20]  # of [1:00, 2:00) alone
 
 
@@ -160,18 +150,18 @@ def test_rows_before_the_first_interval_are_not_loaded() -> None:
     world = loaded()
     world.land((-1.5, 1), (0.7, 2), until=2)
     session(world)
-    assert amounts(world) == [2, 10, 20]
+    assert world.amounts("a.log") == [2, 10, 20]
 
 
 def test_a_plan_and_a_run_load_what_is_late_by_a_session() -> None:
     world, graph = loaded(), project()
     world.land((0.7, 1), until=2)
-    build(world.services(), graph)
-    assert amounts(world) == [1, 10, 20]
+    world.build(graph)
+    assert world.amounts("a.log") == [1, 10, 20]
     world.land((0.8, 2), (2.5, 30), until=3)
-    apply_plan(world.services(), plan_run(world.services(), "prod"), lambda _: None)
-    assert amounts(world) == [1, 2, 10, 20, 30]
-    assert not plan_run(world.services(), "prod").backfills
+    world.run()
+    assert world.amounts("a.log") == [1, 2, 10, 20, 30]
+    assert not world.plan_run().backfills
 
 
 def test_changed_rows_rebuild_the_table() -> None:
@@ -179,10 +169,10 @@ def test_changed_rows_rebuild_the_table() -> None:
     rows = [(1, hour_of(0.5), 11), (2, hour_of(1.5), 20), (3, hour_of(1.6), 21)]
     world.catalog.overwrite(RAW, rows)
     session(world)
-    assert amounts(world) == [11, 20, 21]
+    assert world.amounts("a.log") == [11, 20, 21]
     world.land((0.7, 1), until=2)
     session(world)
-    assert amounts(world) == [1, 11, 20, 21]
+    assert world.amounts("a.log") == [1, 11, 20, 21]
     assert mismatches(world.services(), NAME) == []
 
 
@@ -191,9 +181,9 @@ def test_a_source_with_fewer_rows_does_not_rebuild_the_table_unless_asked() -> N
     world.catalog.overwrite(RAW, [(1, hour_of(0.5), 11)])
     with pytest.raises(Refused, match="fewer rows than before"):
         session(world)
-    assert amounts(world) == [10, 20]
+    assert world.amounts("a.log") == [10, 20]
     session(world, reload=True)
-    assert amounts(world) == [11]
+    assert world.amounts("a.log") == [11]
 
 
 def test_a_table_that_must_not_be_restated_is_not_rebuilt_by_itself() -> None:
@@ -203,22 +193,21 @@ def test_a_table_that_must_not_be_restated_is_not_rebuilt_by_itself() -> None:
     world.catalog.overwrite(RAW, rows)
     with pytest.raises(Refused, match="reload"):
         session(world)
-    assert amounts(world) == [10, 20]
+    assert world.amounts("a.log") == [10, 20]
     session(world, reload=True)
-    assert amounts(world) == [11, 20]
+    assert world.amounts("a.log") == [11, 20]
 
 
 def test_a_restatement_rebuilds_it_as_of_the_source_now_and_sets_the_mark() -> None:
     world, graph = loaded(), project()
     world.land((0.7, 1), (2.2, 5), until=2)
-    services = world.services()
-    plan = plan_environment(services, graph, "prod", PlanOptions(restate=("a.log",)))
-    apply_plan(services, plan, lambda _: None)
-    assert amounts(world) == [1, 10, 20]
+    plan = plan_environment(world.services(), graph, "prod", PlanOptions(restate=("a.log",)))
+    world.apply(plan)
+    assert world.amounts("a.log") == [1, 10, 20]
     assert isinstance(session(world), NothingToLoad)
     world.land((1.7, 2), until=3)
     session(world)
-    assert amounts(world) == [1, 2, 5, 10, 20]
+    assert world.amounts("a.log") == [1, 2, 5, 10, 20]
     assert mismatches(world.services(), NAME) == []
 
 
@@ -226,16 +215,16 @@ def test_a_loaded_interval_is_refused_and_never_appended_twice() -> None:
     world = loaded()
     services = world.services()
     with pytest.raises(Refused, match=r"has loaded .* already.*no new rows"):
-        evaluate_range(services, bound(services), NAME, Interval(START, hour_of(1)), force=True)
-    assert amounts(world) == [10, 20]
+        evaluate_range(services, world.bound(), NAME, Interval(START, hour_of(1)), force=True)
+    assert world.amounts("a.log") == [10, 20]
 
 
 def test_new_columns_of_a_kept_table_stay_null_in_older_rows() -> None:
     world = loaded()
     graph = project(more=", amount * 2 AS twice")
-    build(world.services(), graph)
+    world.build(graph)
     world.land((0.7, 1), (2.5, 30), until=3)
-    build(world.services(), graph)
+    world.build(graph)
     found = sorted((row[2], row[3]) for row in world.rows("a.log"))
     assert found == [(1, 2), (10, None), (20, None), (30, 60)]
     assert mismatches(world.services(), NAME) == []
@@ -245,18 +234,11 @@ def test_late_rows_that_the_query_leaves_out_change_nothing() -> None:
     world = loaded("WHERE amount > 5")
     world.land((0.7, 1), until=2)
     assert isinstance(session(world), Evaluated)
-    assert amounts(world) == [10, 20]
-    services = world.services()
-    assert isinstance(detect(services, bound(services), NAME), NothingToLoad)
+    assert world.amounts("a.log") == [10, 20]
+    assert isinstance(detect(world.services(), world.bound(), NAME), NothingToLoad)
 
 
 def late() -> MemoryWorld:
     world = loaded()
     world.land((0.7, 1), (2.5, 30), until=3)
     return world
-
-
-def changing_calls() -> list[int]:
-    fuse = Fuse()
-    session(late(), fuse)
-    return fuse.changing

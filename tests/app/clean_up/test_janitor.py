@@ -15,7 +15,6 @@ from tests.app.memory_world import (
     Fuse,
     MemoryWorld,
     PowerCut,
-    bound,
     graph_of,
     instead,
     made_once,
@@ -28,7 +27,6 @@ from tests.app.shop_world import (
     SHOP,
     TENFOLD,
     TRIPLE,
-    asked,
     done,
     shop_in_production,
 )
@@ -58,8 +56,8 @@ LATER = {**EDITED, "sales": SALES.replace("SUM(amount)", "SUM(amount * 100)")}
 def promoted_and_removed() -> MemoryWorld:
     """Production shows what dev had made, and dev is removed: the first versions are history."""
     world = shop_in_production()
-    done(world.services(), graph_of(EDITED), "dev")
-    apply_plan(world.services(), plan_promotion(world.services(), "dev", "prod"), lambda _: None)
+    world.build(graph_of(EDITED), "dev")
+    world.apply(plan_promotion(world.services(), "dev", "prod"))
     remove_environment(world.services(), "dev")
     return world
 
@@ -80,13 +78,13 @@ def shown(world: MemoryWorld, *environments: str) -> set[TableName]:
     return {
         snapshot.key.table
         for name in environments
-        for snapshot in bound(world.services(), name).snapshots.values()
+        for snapshot in world.bound(name).snapshots.values()
         if not snapshot.is_source
     }
 
 
 def key_of(world: MemoryWorld, environment: str = "prod") -> VersionKey:
-    return bound(world.services(), environment).key(SALES_NAME)
+    return world.bound(environment).key(SALES_NAME)
 
 
 def assert_nothing_is_left_of(world: MemoryWorld, *keys: VersionKey) -> None:
@@ -159,11 +157,11 @@ def test_versions_of_a_plan_that_failed_stay_for_their_time() -> None:
 def test_an_environment_expires_after_its_time_unless_it_is_planned_or_pinned() -> None:
     world = shop_in_production()
     for name in ("dev", "pinned", "planned"):
-        done(world.services(), graph_of(EDITED), name)
+        world.build(graph_of(EDITED), name)
     times = replace(TIMES, environments={"pinned": None})
     assert passed(world, 6, times).removed == ()
     other = {**EDITED, "triple": TRIPLE.replace("* 3", "* 4")}
-    done(world.services(), graph_of(other), "planned")
+    world.build(graph_of(other), "planned")
     assert passed(world, 1.1, times).removed == ("dev",)
     assert world.state.environments() == ("pinned", "planned", "prod")
     assert passed(world, 6, times).removed == ("planned",)
@@ -192,7 +190,7 @@ def test_within_its_time_going_back_computes_nothing_whatever_the_janitor_did() 
     passed(world, 3)
     passed(world, 3)
     plan = plan_rollback(world.services(), "prod")
-    assert apply_plan(world.services(), plan, lambda _: None) == ()
+    assert world.apply(plan) == ()
     assert world.rows("mart.shown") == AMOUNTS
 
 
@@ -209,14 +207,14 @@ def test_r12_a_promotion_in_the_middle_of_which_the_janitor_runs_shows_all_or_is
 ) -> None:
     world = promoted_and_removed()
     passed(world, 7.1)
-    plan = asked(world.services(), graph_of(SHOP), "prod")
+    plan = world.plan(graph_of(SHOP))
     world.clock.advance(1.1 * DAY)  # by now all that the plan shows may be dropped
     between = Between(world, at, after=after, then=lambda: clean_up(world.services(), TIMES))
     try:
         apply_plan(between.services(), plan, lambda _: None)
     except Conflict:
         assert world.rows("mart.shown") == TENFOLD
-        done(world.services(), graph_of(SHOP), "prod")
+        world.build(graph_of(SHOP))
     assert between.came
     assert world.rows("mart.shown") == AMOUNTS
     passed(world, 1.1)
@@ -237,7 +235,7 @@ def test_r12_a_janitor_in_the_middle_of_which_somebody_plans_drops_nothing_that_
 
     def plan_back() -> None:
         try:
-            done(world.services(), graph_of(SHOP), "prod")
+            world.build(graph_of(SHOP))
         except Conflict:
             return
 
@@ -250,7 +248,7 @@ def test_r12_a_janitor_in_the_middle_of_which_somebody_plans_drops_nothing_that_
         (AMOUNTS, [(66,)]),
         (TENFOLD, [(660,)]),
     )
-    done(world.services(), graph_of(SHOP), "prod")
+    world.build(graph_of(SHOP))
     assert world.rows("mart.shown") == AMOUNTS
     passed(world, 1.1)
     assert world.rows("mart.shown") == AMOUNTS
@@ -264,12 +262,12 @@ def test_an_environment_that_somebody_uses_or_removes_after_the_look_is_left_to_
 ) -> None:
     world = shop_in_production()
     for name in ("dev", "other"):
-        done(world.services(), graph_of(EDITED), name)
+        world.build(graph_of(EDITED), name)
     world.clock.advance(8 * DAY)
 
     def meanwhile() -> None:
         if then == "plan":
-            done(world.services(), graph_of(LATER), "dev")
+            world.build(graph_of(LATER), "dev")
         else:
             remove_environment(world.services(), "dev")
 
@@ -323,7 +321,7 @@ def test_work_of_a_killed_run_on_what_nobody_shows_is_ended(cut: str) -> None:
     passed(world, 1)
     assert not world.state.references().open_work
     assert bool(world.state.ledger([key]).get(key)) == (cut == "publish")
-    done(world.services(), graph_of(EDITED), "prod")
+    world.build(graph_of(EDITED))
     assert world.rows("mart.shown") == TENFOLD
 
 
@@ -364,7 +362,7 @@ def test_work_that_cannot_be_ended_keeps_nothing_else_from_being_done() -> None:
 def test_work_on_what_is_shown_is_left_to_its_environment() -> None:
     world = shop_in_production()
     world.land((80, 1), until=96)
-    plan = asked(world.services(), graph_of(SHOP), "prod")
+    plan = world.plan(graph_of(SHOP))
     with pytest.raises(PowerCut):
         apply_plan(world.services(Fuse(cut_name="publish")), plan, lambda _: None)
     passed(world, 1)
@@ -453,7 +451,7 @@ AUDITED: Final = (
 def refused(world: MemoryWorld) -> str:
     """The unit of work whose rows an audit of the total refuses; they stay on its branch."""
     with pytest.raises(AuditFailed):
-        done(world.services(), graph_of({**EDITED, "total": AUDITED}), "prod", restate=("*.total",))
+        world.build(graph_of({**EDITED, "total": AUDITED}), restate=("*.total",))
     (work_id,) = branches(world)
     return work_id
 
@@ -514,7 +512,7 @@ def test_a_janitor_that_is_cut_at_any_call_is_completed_by_the_next_one(stage: s
             assert world.state.drops() == ()
             assert world.state.references().tombstones == {}
             assert world.state.references().known == {
-                each.key for each in bound(world.services(), "prod").snapshots.values()
+                each.key for each in world.bound("prod").snapshots.values()
             }
 
 
@@ -530,7 +528,7 @@ def test_a_drop_that_was_cut_is_finished_by_the_plan_that_needs_the_version() ->
             clean_up(world.services(Fuse(cut_at=cut, after=after)), TIMES)
         assert world.state.drops()
         world.reboot()
-        done(world.services(), graph_of(SHOP), "prod")
+        world.build(graph_of(SHOP))
         assert world.state.drops() == ()
         assert world.rows("mart.shown") == AMOUNTS
 
@@ -547,7 +545,7 @@ def test_files_that_cannot_be_deleted_keep_nothing_else_from_being_done() -> Non
     assert first.failed[0].reason == f"files of {key.table} cannot be deleted"
     assert physical(world) - shown(world, "prod") == {key.table}
     assert {each.key for each in first.dropped} == {*first.swept.due} - {key}
-    done(world.services(), graph_of(LATER), "dev")
+    world.build(graph_of(LATER), "dev")
     world.clock.advance(8 * DAY)
     second = clean_up(stuck, TIMES)
     assert (second.removed, second.finished, len(second.failed)) == (("dev",), (), 1)

@@ -97,7 +97,7 @@ def changed(found: Maintenance) -> set[str]:
 
 
 def key_of(world: MemoryWorld, name: ModelName) -> VersionKey:
-    return bound(world.services(), "prod").key(name)
+    return world.bound("prod").key(name)
 
 
 def table_of(world: MemoryWorld, name: ModelName) -> TableName:
@@ -117,7 +117,7 @@ def restated(world: MemoryWorld, name: str = "mart.total", times: int = 1) -> No
     """Compute a model again, a day later each time."""
     for _ in range(times):
         world.clock.advance(DAY)
-        done(world.services(), graph_of(SHOP), "prod", restate=(name,))
+        world.build(graph_of(SHOP), restate=(name,))
 
 
 def computed_again(world: MemoryWorld, name: ModelName, services: Services | None = None) -> None:
@@ -166,7 +166,7 @@ def test_r3_what_the_ledger_names_stays_and_its_rows_can_be_read() -> None:
     for number in (4, 5, 6):
         world.land(((number - 1) * 24 + 1, number), until=number * 24)
         world.clock.advance(DAY)
-        done(world.services(), graph_of(SHOP), "prod")
+        world.build(graph_of(SHOP))
     table = world.catalog.tables[table_of(world, SALES_NAME)]
     named = {each.interval: each.iceberg_snapshot_id for each in entries(world, "prod", SALES_NAME)}
     before = {at: table.rows_at(at) for at in named.values()}
@@ -214,7 +214,7 @@ def test_a_tag_of_a_repair_goes_after_the_time_of_the_history_and_its_rows_with_
     name = table_of(world, TOTAL_NAME)
     foreign = world.catalog.overwrite(name, [(1,)])
     world.clock.advance(20 * DAY)
-    repair(world.services(), bound(world.services(), "prod"), TOTAL_NAME)
+    repair(world.services(), world.bound("prod"), TOTAL_NAME)
     tag = f"before_repair_{foreign}"
     assert world.catalog.tables[name].tags == {tag: foreign}
     assert of(maintained(world, 6.9), TOTAL_NAME).tags == ()
@@ -286,9 +286,9 @@ def dropped_in(found: Maintenance) -> list[str]:
 @pytest.mark.full
 def test_files_of_views_that_were_dropped_go_once_nobody_can_go_back_to_them() -> None:
     world = shop_in_production()
-    done(world.services(), graph_of(SHOP), "dev")
+    world.build(graph_of(SHOP), "dev")
     fewer = {name: text for name, text in SHOP.items() if name != "total"}
-    done(world.services(), graph_of(fewer), "dev")
+    world.build(graph_of(fewer), "dev")
     world.clock.advance(4 * DAY)
     remove_environment(world.services(), "dev")
     assert dropped_in(maintained(world, 2.9)) == []
@@ -305,14 +305,14 @@ def test_files_of_views_that_were_dropped_go_once_nobody_can_go_back_to_them() -
 
 def test_a_view_that_is_back_or_that_a_person_dropped_keeps_its_files() -> None:
     world = shop_in_production()
-    done(world.services(), graph_of(SHOP), "dev")
+    world.build(graph_of(SHOP), "dev")
     remove_environment(world.services(), "dev")
     world.clock.advance(8 * DAY)
     fewer = {name: text for name, text in SHOP.items() if name != "total"}
-    done(world.services(), graph_of(fewer), "dev")
+    world.build(graph_of(fewer), "dev")
     world.catalog.swap_views([], [TableName("mart", "shown")])  # prod is still to show it
     assert dropped_in(maintained(world, 8)) == ["mart__dev.total"]
-    done(world.services(), graph_of(SHOP), "prod")
+    world.build(graph_of(SHOP))
     assert world.rows("mart.shown") == AMOUNTS
 
 
@@ -340,7 +340,7 @@ def test_rows_that_an_audit_refused_can_still_be_published_afterwards() -> None:
     world = restated_thrice()
     graph = graph_of({**SHOP, "total": AUDITED})
     with pytest.raises(AuditFailed):
-        done(world.services(), graph, "prod", restate=("mart.total",))
+        world.build(graph, restate=("mart.total",))
     (name,) = (name for name, each in world.catalog.tables.items() if each.branches)
     table = world.catalog.tables[name]
     staged = table.branches.copy()
@@ -371,7 +371,7 @@ def test_r3_what_an_evaluation_reads_is_there_or_it_does_not_begin(at: str, afte
     try:
         done(between.services(), graph_of(SHOP), "prod", restate=("mart.total",))
     except Conflict:
-        done(world.services(), graph_of(SHOP), "prod", restate=("mart.total",))
+        world.build(graph_of(SHOP), restate=("mart.total",))
     assert between.came
     assert world.rows("mart.total") == [(66,)]
     assert to_do(world) == {}
@@ -397,7 +397,7 @@ def test_r3_maintenance_in_the_middle_of_which_somebody_evaluates_removes_nothin
 
     def evaluated() -> None:
         try:
-            done(world.services(), graph_of(SHOP), "prod", restate=("mart.triple",))
+            world.build(graph_of(SHOP), restate=("mart.triple",))
         except Conflict:
             return
 
@@ -406,7 +406,7 @@ def test_r3_maintenance_in_the_middle_of_which_somebody_evaluates_removes_nothin
     assert between.came
     # A plan computes again what is gone, so this comes before the next one.
     assert (world.rows("mart.shown"), world.rows("mart.total")) == (AMOUNTS, [(66,)])
-    done(world.services(), graph_of(SHOP), "prod")
+    world.build(graph_of(SHOP))
     assert world.rows("mart.total") == [(66,)]
     maintained(world, upkeep=AT_ONCE)
     assert to_do(world) == {}
@@ -429,7 +429,7 @@ def test_r3_a_process_that_slept_before_it_recorded_what_it_reads_is_refused() -
     assert world.rows("mart.total") == [(66,)]
     key = key_of(world, TOTAL_NAME)
     assert world.state.open_work(key) == ()
-    done(world.services(), graph_of(SHOP), "prod")
+    world.build(graph_of(SHOP))
     assert world.rows("mart.total") == [(66,)]
 
 
@@ -456,13 +456,12 @@ def test_r3_who_records_what_it_reads_between_announcement_and_expiry_takes_it_b
 @made_once
 def everything() -> MemoryWorld:
     """Readers whose staleness follows from D-SHAs, and some for which it follows from history."""
-    world = MemoryWorld()
-    world.land((1, 10), (30, 5), (50, 7), until=72)
-    done(world.services(), graph_of(EVERYTHING), "prod")
+    world = MemoryWorld.landed((1, 10), (30, 5), (50, 7), until=72)
+    world.build(graph_of(EVERYTHING))
     for number in (4, 5):
         world.land(((number - 1) * 24 + 1, number), until=number * 24)
         world.clock.advance(DAY)
-        done(world.services(), graph_of(EVERYTHING), "prod")
+        world.build(graph_of(EVERYTHING))
     return world
 
 
@@ -487,7 +486,7 @@ def due() -> MemoryWorld:
     world = restated_thrice()
     name = table_of(world, TOTAL_NAME)
     foreign = world.catalog.overwrite(name, [(1,)])
-    repair(world.services(), bound(world.services(), "prod"), TOTAL_NAME)
+    repair(world.services(), world.bound("prod"), TOTAL_NAME)
     assert foreign in world.catalog.tables[name].tags.values()
     world.catalog.append(table_of(world, SALES_NAME), [])
     record_head(world, table_of(world, SALES_NAME))

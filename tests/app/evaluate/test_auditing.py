@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.app.memory_world import MemoryWorld, bound, build, graph_of, hour_of
-from vde_dagster.app.apply.applying import apply_plan
+from tests.app.memory_world import MemoryWorld, graph_of, hour_of
 from vde_dagster.app.evaluate.evaluation import evaluate
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.core.errors import AuditFailed
@@ -48,17 +47,15 @@ def text(kind: str, more: str, *, only_warns: bool) -> str:
 
 def two_days(kind: str, more: str) -> MemoryWorld:
     """The first day is loaded with an audit that warns, then the second."""
-    world = MemoryWorld()
-    world.land((1, 20), (2, 30), (3, 1), until=24)
-    build(world.services(), graph_of({"kept": text(kind, more, only_warns=True)}))
+    world = MemoryWorld.landed((1, 20), (2, 30), (3, 1), until=24)
+    world.build(graph_of({"kept": text(kind, more, only_warns=True)}))
     world.land((25, 40), (26, 2), until=48)
-    build(world.services(), graph_of({"kept": text(kind, more, only_warns=True)}))
+    world.build(graph_of({"kept": text(kind, more, only_warns=True)}))
     return world
 
 
 def audited(world: MemoryWorld) -> list[UnitOfWork]:
-    services = world.services()
-    return list(services.state.audited(bound(services).key(NAME), limit=10))
+    return list(world.services().state.audited(world.bound().key(NAME), limit=10))
 
 
 @pytest.mark.full
@@ -73,10 +70,9 @@ def test_audits_see_what_was_processed_and_nothing_that_was_there(
 
 
 def test_what_only_warns_is_told_to_whoever_computes() -> None:
-    world = MemoryWorld()
-    world.land((1, 20), (2, 3), until=24)
+    world = MemoryWorld.landed((1, 20), (2, 3), until=24)
     kind, more, _ = KINDS[0]
-    done = build(world.services(), graph_of({"kept": text(kind, more, only_warns=True)}))
+    done = world.build(graph_of({"kept": text(kind, more, only_warns=True)}))
     (warning,) = [each for unit in done for each in unit.warnings]
     assert "accepted_range_non_blocking" in warning
     assert "1 row fails" in warning
@@ -87,7 +83,7 @@ def test_a_full_table_is_looked_at_as_a_whole() -> None:
     world = MemoryWorld()
     whole = text("FULL", "", only_warns=True).replace("WHERE at BETWEEN @start_dt AND @end_dt", "")
     world.land((1, 20), (2, 30), (3, 1), (25, 40), (26, 2), until=48)
-    build(world.services(), graph_of({"kept": whole}))
+    world.build(graph_of({"kept": whole}))
     (only,) = audited(world)
     assert [each.failing for each in only.audits] == [BOTH]
 
@@ -98,15 +94,13 @@ def test_a_blocking_audit_publishes_nothing_and_keeps_what_failed(
     kind: str, more: str, failing: int
 ) -> None:
     del failing
-    world = MemoryWorld()
-    world.land((3, 1), until=24)
+    world = MemoryWorld.landed((3, 1), until=24)
     graph = graph_of({"kept": text(kind, more, only_warns=False)})
-    build(world.services(), graph)
+    world.build(graph)
     before = world.rows("mart.kept")
     world.land((25, 40), (26, 2), until=48)
-    services = world.services()
     with pytest.raises(AuditFailed, match="amount = 40") as caught:
-        evaluate(services, bound(services), NAME, Interval(hour_of(24), hour_of(48)))
+        evaluate(world.services(), world.bound(), NAME, Interval(hour_of(24), hour_of(48)))
     assert "nothing was published" in str(caught.value)
     assert world.rows("mart.kept") == before
     newest = audited(world)[0]
@@ -114,9 +108,9 @@ def test_a_blocking_audit_publishes_nothing_and_keeps_what_failed(
     assert (newest.state, result.failing) == (UnitOfWorkState.ABANDONED, 1)
     (failed,) = result.sample
     assert dict(zip(result.columns, failed, strict=True))["amount"] == 40
-    key = bound(services).key(NAME)
+    key = world.bound().key(NAME)
     assert newest.intent.work_id in str(world.catalog.branches(key.table))
-    build(world.services(), graph_of({"kept": text(kind, more, only_warns=True)}))
+    world.build(graph_of({"kept": text(kind, more, only_warns=True)}))
     assert len(world.rows("mart.kept")) == len(before) + 2, "the next one that passes is seen"
     assert newest.intent.work_id not in str(world.catalog.branches(key.table))
 
@@ -133,10 +127,9 @@ WHERE at BETWEEN @start_dt AND @end_dt GROUP BY amount % 2
 """
     world, graph = MemoryWorld(), graph_of({"kept": unique})
     world.land((1, 20), (2, 31), (25, 40), (26, 51), until=48)
-    build(world.services(), graph)
-    services = world.services()
-    again = plan_environment(services, graph, "prod", PlanOptions(restate=(str(NAME),)))
-    apply_plan(services, again, lambda _: None)
+    world.build(graph)
+    again = plan_environment(world.services(), graph, "prod", PlanOptions(restate=(str(NAME),)))
+    world.apply(again)
     assert world.rows("mart.kept") == [(0, 40), (1, 51)]
     newest = audited(world)[0]
     assert [each.failing for each in newest.audits] == [0, 0]
@@ -159,11 +152,11 @@ SELECT id AS id, CAST(at AS DATE) AS day FROM raw.events WHERE at BETWEEN @start
 def test_a_source_is_counted_within_what_was_computed_and_not_within_what_was_kept() -> None:
     world, graph = MemoryWorld(), graph_of({"kept": COUNTED, "copies": COPIES})
     world.land((1, 1), (2, 2), (25, 3), until=48)
-    build(world.services(), graph)
+    world.build(graph)
     world.land((26, 4), until=48)
     services = world.services()
     both = Interval(hour_of(0), hour_of(48))
-    evaluate(services, bound(services), ModelName("staging", "copies"), both, force=True)
-    done = evaluate(services, bound(services), NAME, both)
+    evaluate(services, world.bound(), ModelName("staging", "copies"), both, force=True)
+    done = evaluate(services, world.bound(), NAME, both)
     assert done.rows == 2  # the second day; the first is kept
     assert [each.failing for each in audited(world)[0].audits] == [0]

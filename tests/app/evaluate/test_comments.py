@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 
-from tests.app.memory_world import PROJECT, MemoryWorld, build, graph_of
+from tests.app.memory_world import PROJECT, MemoryWorld, graph_of
 
 KEYED = """
 MODEL (
@@ -32,9 +32,9 @@ def test_a_comment_at_the_end_of_a_text_takes_nothing_with_it() -> None:
     world = MemoryWorld()
     texts = {"events": PROJECT["events"], "daily": PROJECT["daily"], "keyed": KEYED}
     world.land((1, 10), (30, 5), until=48)
-    build(world.services(), graph_of(texts))
+    world.build(graph_of(texts))
     world.land((50, 7), until=72)
-    build(world.services(), graph_of(texts))
+    world.build(graph_of(texts))
     assert world.rows("mart.keyed") == [
         (date(2024, 1, 1), 10),
         (date(2024, 1, 2), 5),

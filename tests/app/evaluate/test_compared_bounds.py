@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.app.memory_world import MemoryWorld, build, declared_source, graph_of
+from tests.app.memory_world import MemoryWorld, declared_source, graph_of
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.names import ModelName, TableName
@@ -33,7 +33,7 @@ def built(
     world.land(until=72)
     source = declared_source(ModelName("raw", "texts"), TYPES if declared is None else declared)
     text = f"MODEL (name m.x, kind {kind}, cron '@daily', start '2024-01-01');\n{query}"
-    build(world.services(), graph_of({"x": text, **models}, source))
+    world.build(graph_of({"x": text, **models}, source))
     return world.rows("m.x")
 
 

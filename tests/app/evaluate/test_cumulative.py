@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.app.memory_world import MemoryWorld, bound, build, build_due, graph_of, plan
-from tests.app.shop_world import asked, day, done, entries
+from tests.app.memory_world import MemoryWorld, bound, build_due, graph_of
+from tests.app.shop_world import day, done, entries
 from tests.worlds.engine import MemoryEngine
 from vde_dagster.app.evaluate.cumulative import sequential_batches, sequential_ranges
 from vde_dagster.app.evaluate.evaluation import evaluate
@@ -173,7 +173,7 @@ def loaded(kind: str, more: str = "") -> Shop:
     for number, amounts in enumerate([(10, 1), (5,), (7,)]):
         events = [(24 * number + 1 + hour, amount) for hour, amount in enumerate(amounts)]
         shop.world.land(*events, until=24 * (number + 1))
-        build(shop.world.services(), shop.graph)
+        shop.world.build(shop.graph)
     return shop
 
 
@@ -188,7 +188,7 @@ def sum_of_entries(world: MemoryWorld, environment: str = "prod") -> RowSum:
 def sum_of_table(world: MemoryWorld) -> RowSum:
     from tests.worlds.frames import sum_of
 
-    key = bound(world.services()).key(NAME)
+    key = world.bound().key(NAME)
     table = world.catalog.tables[key.table]
     return sum_of(table.rows_at(table.head))
 
@@ -214,11 +214,11 @@ def test_a_restatement_is_one_unit_of_work_from_nothing_on(kind: str, more: str)
     before = shop.world.rows("mart.kept")
     build_due(shop.world.services(), shop.graph)
     assert shop.world.rows("mart.kept") == before
-    (work,) = done(shop.world.services(), shop.graph, "prod", restate=("mart.kept",))
+    (work,) = shop.world.build(shop.graph, restate=("mart.kept",))
     assert work.interval == day(1, 3)
     assert amounts(shop.world) == [(1, 111), (2, 5), (3, 7)]
     assert sum_of_entries(shop.world) == sum_of_table(shop.world)
-    assert asked(shop.world.services(), shop.graph, "prod").backfills == ()
+    assert shop.world.plan(shop.graph).backfills == ()
 
 
 @pytest.mark.full
@@ -253,6 +253,6 @@ def test_a_lookback_merges_the_days_before_again(size: str) -> None:
     there = entries(shop.world, "prod", NAME)
     assert [each.interval for each in there] == [day(1), day(2), day(3), day(4)]
     assert sum_of_entries(shop.world) == sum_of_table(shop.world)
-    build(shop.world.services(), shop.graph)  # rows later than the lookback rebuild all of it
+    shop.world.build(shop.graph)  # rows later than the lookback rebuild all of it
     assert amounts(shop.world) == [(1, 111), (2, 5), (3, 107), (4, 3)]
-    assert plan(shop.world.services(), shop.graph).backfills == ()
+    assert shop.world.plan(shop.graph).backfills == ()

@@ -11,14 +11,11 @@ from tests.app.memory_world import (
     DEFAULTS,
     MemoryWorld,
     bound,
-    build,
     graph_of,
     made_once,
     mismatches,
-    plan,
     there,
 )
-from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.evaluate.evolution import evolve_tables
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.core.columns import Column
@@ -54,15 +51,14 @@ def project(columns: str, kind: str = KIND, description: str = "") -> Graph:
 def loaded(kind: str = KIND) -> tuple[MemoryWorld, VersionKey]:
     """A day of the first definition is loaded, and a second day has landed."""
     world = _loaded(kind)
-    return world, bound(world.services()).key(NAME)
+    return world, world.bound().key(NAME)
 
 
 @made_once
 def _loaded(kind: str) -> MemoryWorld:
-    world = MemoryWorld()
-    world.land((1, 10), (2, 20), until=24)
+    world = MemoryWorld.landed((1, 10), (2, 20), until=24)
     world.clock.advance(timedelta(days=1))
-    build(world.services(), project(FIRST, kind))
+    world.build(project(FIRST, kind))
     world.land((25, 30), until=48)
     world.clock.advance(timedelta(days=1))
     return world
@@ -79,11 +75,10 @@ WIDENED = ColumnWidened(column="amount", before="decimal(10,2)", after="decimal(
 @made_once
 def narrow() -> MemoryWorld:
     """A table with a narrow column, which production writes, and another environment shows."""
-    world = MemoryWorld()
-    world.land((1, 10), until=24)
+    world = MemoryWorld.landed((1, 10), until=24)
     models = project("at AS at, CAST(amount AS DECIMAL(10, 2)) AS amount")
     for environment in ("prod", "dev"):
-        build(world.services(), models, environment)
+        world.build(models, environment)
     return world
 
 
@@ -101,11 +96,11 @@ def test_r11_views_have_the_wider_type_before_the_table_has() -> None:
 
 def test_r11_an_environment_that_only_shows_a_table_leaves_its_columns() -> None:
     world = narrow()
-    key = bound(world.services()).key(NAME)
+    key = world.bound().key(NAME)
     before = world.catalog.table(key.table)
     for environment in ("dev", "prod"):
         services = world.services()
-        binding = bound(services, environment)
+        binding = world.bound(environment)
         assert binding.key(NAME) == key
         evolve_tables(services, binding, [(NAME, [WIDENED])])
         is_changed = world.catalog.table(key.table) != before
@@ -114,19 +109,19 @@ def test_r11_an_environment_that_only_shows_a_table_leaves_its_columns() -> None
 
 def test_a_column_that_comes_back_with_a_wider_type_is_widened_in_the_table_that_kept_it() -> None:
     world, key = loaded()
-    build(world.services(), project("id AS id, at AS at"))
+    world.build(project("id AS id, at AS at"))
     wide = "id AS id, at AS at, CAST(amount AS DECIMAL(20, 0)) AS amount"
     kind = f"{KIND}, columns (id bigint, at timestamp, amount decimal(20, 0))"
     with pytest.raises(Refused, match=r"changes amount from bigint to decimal\(20,\s?0\)"):
-        build(world.services(), project(wide, kind))
+        world.build(project(wide, kind))
 
     small = f"{KIND}, columns (id bigint, at timestamp, amount int)"
     world, key = loaded(small)
-    build(world.services(), project("id AS id, at AS at", KIND))
+    world.build(project("id AS id, at AS at", KIND))
     world.land((49, 5_000_000_000), until=72)
     world.clock.advance(timedelta(days=1))
-    build(world.services(), project(FIRST, KIND))
-    assert bound(world.services()).key(NAME) == key
+    world.build(project(FIRST, KIND))
+    assert world.bound().key(NAME) == key
     assert shown(world, "SELECT id, amount FROM m.kept")[-2:] == [(3, None), (4, 5_000_000_000)]
     table = there(world.catalog.table(key.table))
     assert [each.type for each in table.columns] == ["bigint", "timestamp", "bigint"]
@@ -134,9 +129,8 @@ def test_a_column_that_comes_back_with_a_wider_type_is_widened_in_the_table_that
 
 
 def promoted(world: MemoryWorld, graph: Graph, environment: str, *, forward_only: bool) -> None:
-    services = world.services()
     options = PlanOptions(forward_only=forward_only)
-    apply_plan(services, plan_environment(services, graph, environment, options), lambda _: None)
+    world.apply(plan_environment(world.services(), graph, environment, options))
 
 
 OWN_TABLE = "INCREMENTAL_BY_TIME_RANGE (time_column at)"
@@ -146,17 +140,17 @@ EDITED = "id AS id, at AS at, amount + 1 AS amount"
 def test_production_gets_the_columns_of_a_definition_that_another_environment_stored() -> None:
     """It was stored for the table that production had then, and has no more when it comes."""
     world, key = loaded(OWN_TABLE)
-    build(world.services(), project(FIRST, OWN_TABLE))
+    world.build(project(FIRST, OWN_TABLE))
     promoted(world, project(MORE, OWN_TABLE), "dev", forward_only=True)
-    build(world.services(), project(EDITED, OWN_TABLE))
-    assert bound(world.services()).key(NAME) != key
-    build(world.services(), project(MORE, OWN_TABLE))
-    assert bound(world.services()).key(NAME) == key
+    world.build(project(EDITED, OWN_TABLE))
+    assert world.bound().key(NAME) != key
+    world.build(project(MORE, OWN_TABLE))
+    assert world.bound().key(NAME) == key
     assert [name for name, _ in _columns_of_view(world)] == ["id", "twice", "at"]
     assert shown(world, "SELECT id, twice FROM m.kept") == [(1, None), (2, None), (3, None)]
     world.land((49, 40), until=72)
     world.clock.advance(timedelta(days=1))
-    build(world.services(), project(MORE, OWN_TABLE))
+    world.build(project(MORE, OWN_TABLE))
     assert shown(world, "SELECT id, twice FROM m.kept")[-1] == (4, 80)
     assert mismatches(world.services(), NAME) == []
 
@@ -164,7 +158,7 @@ def test_production_gets_the_columns_of_a_definition_that_another_environment_st
 @pytest.mark.full
 def test_other_environments_show_a_column_once_production_has_it() -> None:
     world, _ = loaded(OWN_TABLE)
-    build(world.services(), project(FIRST, OWN_TABLE))
+    world.build(project(FIRST, OWN_TABLE))
     promoted(world, project(MORE, OWN_TABLE), "dev", forward_only=True)
     promoted(world, project(FIRST, OWN_TABLE), "other", forward_only=True)
     assert [name for name, _ in _columns_of_view(world, "m__dev")] == ["id", "at"]
@@ -178,7 +172,7 @@ def test_what_is_wrong_with_another_environment_keeps_nobody_from_promoting(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     world, _ = loaded(OWN_TABLE)
-    build(world.services(), project(FIRST, OWN_TABLE))
+    world.build(project(FIRST, OWN_TABLE))
     for name in ("busy", "broken"):
         promoted(world, project(MORE, OWN_TABLE), name, forward_only=True)
     world.catalog.swap_views([], [TableName("m__broken", "kept")])
@@ -198,7 +192,7 @@ def test_only_the_owner_of_a_table_touches_views_of_others(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     world, _ = loaded(OWN_TABLE)
-    build(world.services(), project(FIRST, OWN_TABLE))
+    world.build(project(FIRST, OWN_TABLE))
     ttl = timedelta(hours=1)
     world.state.acquire_lease(environment_resource("prod"), holder="somebody", ttl=ttl)
     promoted(world, project(MORE, OWN_TABLE), "dev", forward_only=True)
@@ -207,10 +201,10 @@ def test_only_the_owner_of_a_table_touches_views_of_others(
 
 def test_words_reach_the_table_and_the_view_without_an_evaluation() -> None:
     world, key = loaded()
-    build(world.services(), project(FIRST))
-    made = plan(world.services(), project(FIRST + " -- how much", description="told"))
+    world.build(project(FIRST))
+    made = world.plan(project(FIRST + " -- how much", description="told"))
     assert made.backfills == ()
-    assert build(world.services(), project(FIRST + " -- how much", description="told")) == ()
+    assert world.build(project(FIRST + " -- how much", description="told")) == ()
     table = there(world.catalog.table(key.table))
     assert table.properties["comment"] == "told"
     assert dict(_columns_of_view(world))["amount"] == "how much"

@@ -14,28 +14,19 @@ from tests.app.memory_world import (
     SOURCE,
     MemoryWorld,
     bound,
-    build,
     graph_of,
     hour_of,
     instead,
     made_once,
-    plan,
     raising,
 )
-from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.catch_up.detecting import detect
-from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.leases import leased
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.promote.promotion import finish_promotions
 from vde_dagster.app.publish.foreign_writes import ForeignWrite
-from vde_dagster.core.errors import (
-    Conflict,
-    EvaluationFailed,
-    OutcomeUnknown,
-    Refused,
-)
+from vde_dagster.core.errors import Conflict, EvaluationFailed, OutcomeUnknown, Refused
 from vde_dagster.core.ledger.late.decision import Load
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.planning.changes.comparison import compare_graphs
@@ -51,9 +42,8 @@ FILTERED = graph_of({**PROJECT, "daily": DAILY.replace("> 0", "> 10")})
 @pytest.fixture
 @made_once
 def world() -> MemoryWorld:
-    world = MemoryWorld()
-    world.land((1, 10), (2.5, 20), (30, 5), until=48)
-    build(world.services(), graph_of(PROJECT))
+    world = MemoryWorld.landed((1, 10), (2.5, 20), (30, 5), until=48)
+    world.build(graph_of(PROJECT))
     return world
 
 
@@ -63,16 +53,15 @@ def test_an_interval_is_not_recorded_beyond_what_its_source_is_complete_to(
     plain = graph_of(
         {"events": EVENTS.replace(",\n  late_data (mode stateless, sources (raw.events))", "")}
     )
-    build(world.services(), plain)
+    world.build(plain)
     services = world.services()
     with pytest.raises(Refused, match=r"raw\.events is complete only to 2024-01-03"):
-        evaluate_range(services, bound(services), EVENTS_NAME, Interval(hour_of(48), hour_of(49)))
+        evaluate_range(services, world.bound(), EVENTS_NAME, Interval(hour_of(48), hour_of(49)))
 
 
 def test_the_first_write_of_a_version_does_not_undo_a_promotion_meanwhile() -> None:
-    world = MemoryWorld()
-    world.land(until=3)
-    build(world.services(), graph_of(PROJECT))  # nothing is due for the daily models yet
+    world = MemoryWorld.landed(until=3)
+    world.build(graph_of(PROJECT))  # nothing is due for the daily models yet
     world.land((1, 10), (2.5, 20), until=24)
     services = world.services()
     old = bound(services)
@@ -80,7 +69,7 @@ def test_the_first_write_of_a_version_does_not_undo_a_promotion_meanwhile() -> N
 
     def overtaken(views: Any, drops: Any, **more: Any) -> None:
         world.catalog.swap_views = swap_views  # type: ignore[method-assign]
-        build(world.services(), FILTERED)
+        world.build(FILTERED)
         swap_views(views, drops, **more)
 
     evaluate_range(services, old, EVENTS_NAME, Interval(hour_of(0), hour_of(24)))
@@ -91,7 +80,7 @@ def test_the_first_write_of_a_version_does_not_undo_a_promotion_meanwhile() -> N
 
 def test_two_recoveries_at_once_exclude_each_other(world: MemoryWorld) -> None:
     services = world.services()
-    stale = plan(services, FILTERED)
+    stale = world.plan(FILTERED)
     with leased(
         services.state, environment_resource("prod"), holder=f"plan {stale.plan_id}"
     ) as lease:
@@ -124,21 +113,21 @@ def test_a_plan_whose_version_another_one_stored_differently_is_refused(
     edited = graph_of({**PROJECT, "daily": DAILY.replace("amount > 0", "amount > 1")})
     forward = PlanOptions(forward_only=True)
     waiting = plan_environment(world.services(), edited, "prod", forward)  # keeps the version
-    build(world.services(), edited, "dev")  # gives it a new one
+    world.build(edited, "dev")  # gives it a new one
     stored = world.state.snapshots([(DAILY_NAME, edited[DAILY_NAME].fingerprint)])
     (other,) = stored.values()
     assert other.version != waiting.snapshots[DAILY_NAME].version
     with pytest.raises(Conflict, match=r"mart\.daily"):
-        apply_plan(world.services(), waiting, lambda _: None)
+        world.apply(waiting)
 
 
 def test_production_is_not_promoted_to_less_than_it_shows(world: MemoryWorld) -> None:
     before = world.rows("mart.daily")
     world.catalog.set_property(TableName("raw", "events"), "vde.valid-to", hour_of(24).isoformat())
     with pytest.raises(Refused, match=r"mart\.daily \(\[2024-01-02, 2024-01-03\)\)"):
-        build(world.services(), FILTERED)
+        world.build(FILTERED)
     assert world.rows("mart.daily") == before
-    assert plan(world.services(), graph_of(PROJECT)).is_empty
+    assert world.plan(graph_of(PROJECT)).is_empty
 
 
 def test_a_parents_new_column_reaches_who_reads_all_of_them() -> None:
@@ -153,11 +142,11 @@ def test_a_parents_new_column_reaches_who_reads_all_of_them() -> None:
 
 @pytest.mark.full
 def test_what_production_no_longer_shows_another_environment_may_fill(world: MemoryWorld) -> None:
-    build(world.services(), graph_of(PROJECT), "dev")
-    build(world.services(), FILTERED)
+    world.build(graph_of(PROJECT), "dev")
+    world.build(FILTERED)
     world.land((50, 7), until=72)
-    build(world.services(), FILTERED)
-    build(world.services(), graph_of(PROJECT), "dev")
+    world.build(FILTERED)
+    world.build(graph_of(PROJECT), "dev")
     assert world.rows("mart__dev.totals") == [(3, 42)]
 
 
@@ -169,15 +158,15 @@ def test_a_source_that_lost_the_rows_of_hours_is_loaded_again_when_a_person_says
         [(1, hour_of(0) + timedelta(minutes=5), 3)],
     )
     services = world.services()
-    found = detect(services, bound(services), EVENTS_NAME)
+    found = detect(services, world.bound(), EVENTS_NAME)
     assert isinstance(found, Load)
     assert "overwrites rows that may be loaded already" in found.rewrite
     with pytest.raises(Refused, match="--allow-empty"):
-        catch_up(services, bound(services), EVENTS_NAME)
-    assert isinstance(detect(services, bound(services), EVENTS_NAME, reload=True), Load)
-    catch_up(services, bound(services), EVENTS_NAME, reload=True)
+        world.catch_up(EVENTS_NAME)
+    assert isinstance(detect(services, world.bound(), EVENTS_NAME, reload=True), Load)
+    world.catch_up(EVENTS_NAME, reload=True)
     assert [row[2] for row in world.rows("staging.events")] == [3]
-    assert services.state.marks(bound(services).key(EVENTS_NAME))[SOURCE].iceberg_snapshot_id == (
+    assert services.state.marks(world.bound().key(EVENTS_NAME))[SOURCE].iceberg_snapshot_id == (
         world.catalog.tables[TableName("raw", "events")].head
     )
 
@@ -203,20 +192,18 @@ def test_a_unit_of_a_batch_is_computed_again_if_its_rows_depended_on_the_batch()
     SELECT at AS at, SUM(amount) OVER (ORDER BY at) AS running FROM raw.events
     WHERE at BETWEEN @start_dt AND @end_dt
     """
-    world = MemoryWorld()
-    world.land((1, 1), (25, 2), until=48)
-    build(world.services(), graph_of({"p": running}))
+    world = MemoryWorld.landed((1, 1), (25, 2), until=48)
+    world.build(graph_of({"p": running}))
     assert [row[1] for row in world.rows("a.p")] == [1, 3]
-    services = world.services()
     second = Interval(hour_of(24), hour_of(48))
-    (did,) = evaluate_range(services, bound(services), ModelName("a", "p"), second)
+    (did,) = evaluate_range(world.services(), world.bound(), ModelName("a", "p"), second)
     assert not did.reused
     assert [row[1] for row in world.rows("a.p")] == [1, 2]
 
 
 def test_a_foreign_write_is_reported_after_a_compaction_and_an_expiry(world: MemoryWorld) -> None:
     services = world.services()
-    binding = bound(services)
+    binding = world.bound()
     table = binding.key(DAILY_NAME).table
     world.catalog.compact(table)
     world.catalog.append(table, [(date(2024, 1, 1), 666)])
@@ -233,4 +220,4 @@ def test_a_query_that_fails_names_its_file_and_line(world: MemoryWorld, kind: st
         "WHERE at BETWEEN @start_ts AND @end_ts"
     )
     with pytest.raises(EvaluationFailed, match=r"^models/\S+\.sql:4: "):
-        build(world.services(), graph_of({"broken": text}))
+        world.build(graph_of({"broken": text}))

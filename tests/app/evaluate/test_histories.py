@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from tests.app.memory_world import MemoryWorld, bound, build, graph_of, hour_of
+from tests.app.memory_world import MemoryWorld, graph_of, hour_of
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.core.errors import EvaluationFailed
@@ -47,25 +47,23 @@ def days_of(world: MemoryWorld) -> list[tuple[object, ...]]:
 
 @pytest.mark.full
 def test_a_snapshot_of_each_day_becomes_the_history_of_the_seed() -> None:
-    world = MemoryWorld()
-    world.land((0, 1), (24, 2), (48, 3), (72, 3), until=96)
-    build(world.services(), graph_of({"prices": BY_DAY}))
+    world = MemoryWorld.landed((0, 1), (24, 2), (48, 3), (72, 3), until=96)
+    world.build(graph_of({"prices": BY_DAY}))
     assert days_of(world) == [(1, "1970", 1), (2, 1, 2), (3, 2, None)]
     # A day later only the new day is evaluated, against the rows that are open.
     world.land((96, 4), until=120)
-    build(world.services(), graph_of({"prices": BY_DAY}))
+    world.build(graph_of({"prices": BY_DAY}))
     assert days_of(world) == [(1, "1970", 1), (2, 1, 2), (3, 2, 4), (4, 4, None)]
-    build(world.services(), graph_of({"prices": BY_DAY}))
+    world.build(graph_of({"prices": BY_DAY}))
     assert len(days_of(world)) == 4
 
 
 def test_two_rows_of_a_day_with_one_key_leave_readers_with_what_they_had() -> None:
-    world = MemoryWorld()
-    world.land((0, 1), until=24)
-    build(world.services(), graph_of({"prices": BY_DAY}))
+    world = MemoryWorld.landed((0, 1), until=24)
+    world.build(graph_of({"prices": BY_DAY}))
     world.land((25, 2), (26, 3), until=48)
     with pytest.raises(EvaluationFailed, match=r"rows share the key \(item\) = \(1\)\. A key"):
-        build(world.services(), graph_of({"prices": BY_DAY}))
+        world.build(graph_of({"prices": BY_DAY}))
     assert days_of(world) == [(1, "1970", None)]
 
 
@@ -91,16 +89,15 @@ def test_what_was_closed_by_a_delete_is_not_valid_twice_once_deletes_close_nothi
     last: str,
 ) -> None:
     """Item 1 is there, is gone, and comes back with its old time; the option is switched."""
-    world = MemoryWorld()
-    world.land((1, 1), (1, 2), until=24)
-    build(world.services(), graph_of({"prices": SWITCHED.format(closes="false")}))
-    version = bound(world.services()).key(PRICES)
+    world = MemoryWorld.landed((1, 1), (1, 2), until=24)
+    world.build(graph_of({"prices": SWITCHED.format(closes="false")}))
+    version = world.bound().key(PRICES)
     for number, (closes, items) in enumerate((("true", [2]), (last, [1, 2])), start=1):
         hour = 24 * number
         world.clock.advance(timedelta(days=1))
         world.land(*[(hour + 1, each) for each in items], until=hour + 24)
-        build(world.services(), graph_of({"prices": SWITCHED.format(closes=closes)}))
-    assert bound(world.services()).key(PRICES) == version
+        world.build(graph_of({"prices": SWITCHED.format(closes=closes)}))
+    assert world.bound().key(PRICES) == version
     spans = sorted(row[-2:] for row in world.rows(VIEW) if row[2] == 1)
     (start, closed), (again, until) = spans
     assert (start, until) == (EPOCH, None)
@@ -114,23 +111,21 @@ BY_TIME = BY_DAY.replace("BY_COLUMN", "BY_TIME").replace("columns [price],", "")
 @pytest.mark.parametrize("text", [BY_DAY, BY_TIME], ids=["by column", "by time"])
 def test_a_key_that_comes_after_an_empty_first_load_is_not_valid_from_the_epoch(text: str) -> None:
     """Only the rows of the first load are valid from 1970 (seed 001), even if it had none."""
-    world = MemoryWorld()
-    world.land(until=24)
-    build(world.services(), graph_of({"prices": text}))
+    world = MemoryWorld.landed(until=24)
+    world.build(graph_of({"prices": text}))
     assert days_of(world) == []
     world.clock.advance(timedelta(days=1))
     world.land((24, 2), until=48)
-    build(world.services(), graph_of({"prices": text}))
+    world.build(graph_of({"prices": text}))
     assert days_of(world) == [(2, 1, None)]
 
 
 @pytest.mark.full
 def test_an_empty_first_batch_is_the_first_load_also_when_all_is_rebuilt() -> None:
-    world = MemoryWorld()
-    world.land((24, 2), (48, 3), until=72)
+    world = MemoryWorld.landed((24, 2), (48, 3), until=72)
     text = BY_DAY.replace("updated_at_name ds,", "updated_at_name ds, disable_restatement false,")
     graph = graph_of({"prices": text})
-    build(world.services(), graph)
+    world.build(graph)
     expected = [(2, 1, 2), (3, 2, None)]
     assert days_of(world) == expected
     services, again = world.services(), PlanOptions(restate=("mart.prices",))

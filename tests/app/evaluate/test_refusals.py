@@ -6,17 +6,7 @@ from typing import Final
 
 import pytest
 
-from tests.app.memory_world import (
-    RAW,
-    MemoryWorld,
-    bound,
-    build,
-    build_due,
-    declared_source,
-    graph_of,
-    hour_of,
-)
-from vde_dagster.app.catch_up.sessions import catch_up
+from tests.app.memory_world import RAW, MemoryWorld, build_due, declared_source, graph_of, hour_of
 from vde_dagster.app.evaluate.evaluation import evaluate
 from vde_dagster.app.evaluate.refusals import still_refused
 from vde_dagster.app.services import VALID_TO
@@ -56,21 +46,18 @@ def limited() -> Graph:
 
 
 def refused(world: MemoryWorld) -> str:
-    services = world.services()
-    return still_refused(services, bound(services), NAME)
+    return still_refused(world.services(), world.bound(), NAME)
 
 
 def loaded() -> MemoryWorld:
-    world = MemoryWorld()
-    world.land((0.5, 10), (1.5, 11), until=2)
-    build(world.services(), project())
+    world = MemoryWorld.landed((0.5, 10), (1.5, 11), until=2)
+    world.build(project())
     return world
 
 
 def fail(world: MemoryWorld) -> None:
-    services = world.services()
     with pytest.raises(AuditFailed):
-        catch_up(services, bound(services), NAME)
+        world.catch_up(NAME)
 
 
 @pytest.mark.full
@@ -89,9 +76,8 @@ def test_rows_are_refused_until_their_source_has_others() -> None:
 def test_what_a_person_evaluated_says_nothing_about_the_next_session() -> None:
     world = loaded()
     world.land((0.7, 100), until=2)
-    services = world.services()
     with pytest.raises(AuditFailed):
-        evaluate(services, bound(services), NAME, Interval(hour_of(0), hour_of(1)))
+        evaluate(world.services(), world.bound(), NAME, Interval(hour_of(0), hour_of(1)))
     assert refused(world) == ""
 
 
@@ -114,17 +100,16 @@ def test_an_audit_counts_as_edited_by_what_it_was_and_not_by_when_it_was_promote
 def test_a_query_that_is_edited_and_keeps_its_table_may_give_other_rows() -> None:
     """Neither the version nor what is read nor the audits have changed."""
     forward_only = ", forward_only true"
-    world = MemoryWorld()
-    world.land((0.5, 10), (1.5, 11), until=2)
-    build(world.services(), project(kind=forward_only))
+    world = MemoryWorld.landed((0.5, 10), (1.5, 11), until=2)
+    world.build(project(kind=forward_only))
     world.land((1.7, 100), until=2)
     fail(world)
-    before = bound(world.services()).key(NAME)
+    before = world.bound().key(NAME)
     assert refused(world) != ""
     build_due(
         world.services(), project(kind=forward_only, amount="CAST(LEAST(amount, 50) AS BIGINT)")
     )
-    assert bound(world.services()).key(NAME) == before
+    assert world.bound().key(NAME) == before
     assert refused(world) == ""
 
 
@@ -134,11 +119,10 @@ def test_what_an_audit_reads_besides_the_rows_counts_as_its_input() -> None:
     world.catalog.create_table(LIMITS, [column], properties={VALID_TO: hour_of(99).isoformat()})
     world.catalog.append(LIMITS, [(50,)])
     world.land((0.5, 10), (1.5, 11), until=2)
-    build(world.services(), limited())
+    world.build(limited())
     world.land((1.7, 100), until=2)
-    services = world.services()
     with pytest.raises(AuditFailed):
-        evaluate(services, bound(services), NAME, Interval(hour_of(1), hour_of(2)))
+        evaluate(world.services(), world.bound(), NAME, Interval(hour_of(1), hour_of(2)))
     assert refused(world).startswith("below_the_limit refused its rows")
     for table in (LIMITS, RAW):
         world.catalog.compact(table)

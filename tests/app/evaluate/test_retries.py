@@ -60,9 +60,7 @@ def failing(world: MemoryWorld, model: ModelName, failures: int) -> tuple[Servic
 
 @made_once
 def landed() -> MemoryWorld:
-    world = MemoryWorld()
-    world.land((5.5, 10), (30.5, 1), until=48)
-    return world
+    return MemoryWorld.landed((5.5, 10), (30.5, 1), until=48)
 
 
 def apply(services: Services, **texts: str) -> tuple[Evaluated, ...]:
@@ -125,7 +123,7 @@ def test_a_session_is_tried_again_with_the_rows_that_it_found(in_a_plan: bool) -
     world = landed()
     texts = {**PROJECT, "events": with_retries(EVENTS, "retries 1")}
     graph = graph_of(texts)
-    build(world.services(), graph)
+    world.build(graph)
     world.land((7.5, 5), (50.5, 3), until=72)
     services, engine = failing(world, EVENTS_NAME, 1)
     if in_a_plan:

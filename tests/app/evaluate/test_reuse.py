@@ -31,14 +31,12 @@ from tests.app.shop_world import (
     SHOP,
     TOTAL_NAME,
     TRIPLE_NAME,
-    asked,
     day,
     done,
     entries,
     shop_in_production,
 )
 from vde_dagster.app.apply.filling import evaluate_range
-from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.evaluate.reuse import FORCED, UNCHANGED
 from vde_dagster.app.publish.foreign_writes import ForeignWrite
@@ -137,7 +135,7 @@ def never_restated(world: MemoryWorld, *, more: str = "") -> None:
     """The shop with sales that set `disable_restatement`."""
     options = f"time_column day, disable_restatement true{more}"
     sales = SALES.replace("time_column day", options)
-    done(world.services(), graph_of({**SHOP, "sales": sales}), "prod")
+    world.build(graph_of({**SHOP, "sales": sales}))
 
 
 def test_a_whole_table_stands_for_a_new_period_in_which_nothing_came(world: MemoryWorld) -> None:
@@ -149,9 +147,9 @@ def test_a_whole_table_stands_for_a_new_period_in_which_nothing_came(world: Memo
     assert (did["total"].reused, did["total"].interval) == (True, day(1, 4))
     (after,) = entries(world, "prod", TOTAL_NAME)
     assert after == replace(before, interval=day(1, 4))
-    assert asked(world.services(), graph_of(SHOP), "prod").is_empty
+    assert world.plan(graph_of(SHOP)).is_empty
     world.land((97, 8), until=120)
-    done(world.services(), graph_of(SHOP), "prod")
+    world.build(graph_of(SHOP))
     assert world.rows("mart.total") == [(3 * 30,)]
 
 
@@ -163,13 +161,13 @@ def test_a_whole_table_that_is_asked_for_an_earlier_time_stands_for_all_that_it_
     assert before.interval == day(1, 3)
     if marked:
         services = world.services()
-        key = bound(services).key(TOTAL_NAME)
+        key = world.bound().key(TOTAL_NAME)
         lease = services.state.acquire_lease("x", holder="h", ttl=timedelta(minutes=5))
         services.state.outdate({key: [day(2)]}, reason="a check", lease=lease)
     did, engine = evaluated(world, TOTAL_NAME, day(1))
     assert (did.reused, engine) == (True, [])
     assert entries(world, "prod", TOTAL_NAME) == (before,)
-    assert asked(world.services(), graph_of(SHOP), "prod").is_empty
+    assert world.plan(graph_of(SHOP)).is_empty
 
 
 # Early cutoff
@@ -186,7 +184,7 @@ def test_what_is_restated_is_computed_and_what_reads_equal_rows_is_kept(
         "total": True,
     }
     assert {name: entries(world, "prod", name) for name in before} == before
-    assert asked(world.services(), graph_of(SHOP), "prod").is_empty
+    assert world.plan(graph_of(SHOP)).is_empty
 
 
 @pytest.mark.full
@@ -195,7 +193,7 @@ def test_of_what_is_restated_downstream_only_what_reads_other_rows_is_computed(
 ) -> None:
     before = entries(world, "prod", TRIPLE_NAME)
     world.catalog.append(RAW, [(99, hour_of(31), 1000)])
-    did = done(world.services(), graph_of(SHOP), "prod", restate=("mart.sales",))
+    did = world.build(graph_of(SHOP), restate=("mart.sales",))
     triple = next(each for each in did if each.key.model == TRIPLE_NAME)
     assert (triple.reused, triple.rows) == (False, 1)
     assert triple.reason == "what it reads of mart.sales has changed"
@@ -219,7 +217,7 @@ def test_r2_what_was_named_is_computed_also_where_what_it_reads_is_equal(
         (("raw.events",), {"sales"}),
         (("mart.*",), {"sales", "triple", "total"}),
     ]:
-        did = done(world.services(), graph_of(SHOP), "prod", restate=named)
+        did = world.build(graph_of(SHOP), restate=named)
         assert {each.key.model.name for each in did if not each.reused} == computed, named
     assert world.rows("mart.sales") == AMOUNTS
 
@@ -231,7 +229,7 @@ def test_r2_what_was_named_is_computed_by_whoever_goes_on_after_a_crash(
     with pytest.raises(PowerCut):
         done(cut, graph_of(SHOP), "prod", restate=("mart.sales",))
     world.reboot()
-    did = done(world.services(), graph_of(SHOP), "prod")
+    did = world.build(graph_of(SHOP))
     assert {each.key.model.name: each.reused for each in did} == {
         "sales": False,
         "triple": True,
@@ -305,7 +303,7 @@ def test_what_may_say_something_else_next_time_is_always_computed(world: MemoryW
     at_once = "MODEL (name mart.at_once, kind FULL);\nSELECT id, UUID() AS n FROM raw.events"
     downstream = "MODEL (name mart.below, kind FULL);\nSELECT COUNT(*) AS n FROM mart.at_once"
     graph = graph_of({"at_once": at_once, "below": downstream})
-    done(world.services(), graph, "prod")
+    world.build(graph)
     did, _ = evaluated(world, ModelName("mart", "at_once"), day(1, 3))
     assert not did.reused
     assert "UUID()" in did.reason
@@ -334,21 +332,18 @@ def test_an_existing_view_is_not_replaced_and_reports_what_it_shows_now(
 
 
 def test_a_view_that_is_gone_is_made_again(world: MemoryWorld) -> None:
-    services = world.services()
-    del world.catalog.queries[bound(services).key(SHOWN_NAME).table]
+    del world.catalog.queries[world.bound().key(SHOWN_NAME).table]
     assert evaluated(world, SHOWN_NAME, day(1, 3))[1] == ["create_view"]
     assert world.rows("mart.shown") == AMOUNTS
 
 
 def test_r8_a_loaded_hour_is_kept_until_a_session_adds_rows_to_it() -> None:
-    world = MemoryWorld()
-    world.land((1, 10), (30, 5), until=48)
-    done(world.services(), graph_of(PROJECT), "prod")
+    world = MemoryWorld.landed((1, 10), (30, 5), until=48)
+    world.build(graph_of(PROJECT))
     hour = Interval(hour_of(1), hour_of(2))
     assert evaluated(world, EVENTS_NAME, hour)[0].reused
     world.land((1.5, 7), until=48)
-    services = world.services()
-    catch_up(services, bound(services), EVENTS_NAME)
+    world.catch_up(EVENTS_NAME)
     assert [each.trace is None for each in entries(world, "prod", EVENTS_NAME)[:3]] == [
         False,
         True,
@@ -369,12 +364,11 @@ MERGED_NAME = ModelName("mart", "merged")
 
 
 def test_a_sequential_kind_records_what_each_interval_was_made_from_and_on() -> None:
-    world = MemoryWorld()
-    world.land((1, 10), (30, 5), until=48)
+    world = MemoryWorld.landed((1, 10), (30, 5), until=48)
     graph = graph_of({"merged": MERGED})
-    done(world.services(), graph, "prod")
+    world.build(graph)
     world.land((50, 7), until=72)
-    done(world.services(), graph, "prod")
+    world.build(graph)
     found = [each.trace for each in entries(world, "prod", MERGED_NAME)]
     assert all(
         each is not None and set(each.inputs) == {ModelName.parse("raw.events")} for each in found
@@ -384,7 +378,7 @@ def test_a_sequential_kind_records_what_each_interval_was_made_from_and_on() -> 
 
 # Foreign writes
 def table_of(world: MemoryWorld, name: ModelName) -> TableName:
-    return bound(world.services()).key(name).table
+    return world.bound().key(name).table
 
 
 def their_row(world: MemoryWorld, table: TableName) -> None:
@@ -409,17 +403,17 @@ def test_r4_nothing_is_built_on_what_others_wrote(
         evaluated(world, TRIPLE_NAME, day(1), force=force)
     assert str(table) in str(raised.value)
     assert entries(world, "prod", TRIPLE_NAME) == before
-    assert world.services().state.open_work(bound(world.services()).key(TRIPLE_NAME)) == ()
+    assert world.services().state.open_work(world.bound().key(TRIPLE_NAME)) == ()
 
 
 def test_r4_rows_that_were_never_recorded_are_not_written_over(world: MemoryWorld) -> None:
     other = {**SHOP, "other": SHOP["triple"].replace("mart.triple", "mart.other")}
-    key = asked(world.services(), graph_of(other), "prod").snapshots[ModelName("mart", "other")].key
+    key = world.plan(graph_of(other)).snapshots[ModelName("mart", "other")].key
     columns = [Column(name="day", type="date"), Column(name="amount", type="bigint")]
     world.catalog.create_table(key.table, columns)
     world.catalog.append(key.table, [(DAYS[0], 1)])
     with pytest.raises(Refused, match="were never recorded"):
-        done(world.services(), graph_of(other), "prod")
+        world.build(graph_of(other))
 
 
 def test_a_foreign_write_that_was_undone_is_none(world: MemoryWorld) -> None:
@@ -490,7 +484,7 @@ def running(options: str) -> tuple[MemoryWorld, Evaluated]:
     """A model whose days depend on each other if they are evaluated together."""
     world = shop_in_production()
     graph = graph_of({**SHOP, "running": RUNNING.format(options)})
-    built = done(world.services(), graph, "prod")
+    built = world.build(graph)
     return world, next(each for each in reversed(built) if each.key.model == RUNNING_NAME)
 
 
@@ -500,9 +494,7 @@ def test_what_is_new_is_said_so_and_what_may_differ_by_its_clause() -> None:
     project = graph_of({**SHOP, "running": RUNNING.format("")})
     world.land((74, 1), until=96)
     world.clock.advance(timedelta(days=4))
-    new = [
-        each for each in done(world.services(), project, "prod") if each.key.model == RUNNING_NAME
-    ]
+    new = [each for each in world.build(project) if each.key.model == RUNNING_NAME]
     assert [each.reason for each in new] == ["it was not computed yet"]
     did, _ = evaluated(world, RUNNING_NAME, day(4))
     assert "`SUM(s.amount) OVER (ORDER BY s.day)` looks at rows of several days" in did.reason

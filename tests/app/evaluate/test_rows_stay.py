@@ -12,19 +12,10 @@ from datetime import datetime
 
 import pytest
 
-from tests.app.memory_world import (
-    RAW,
-    MemoryWorld,
-    bound,
-    build,
-    declared_source,
-    graph_of,
-    hour_of,
-)
+from tests.app.memory_world import RAW, MemoryWorld, bound, declared_source, graph_of, hour_of
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.filling import evaluate_rest
 from vde_dagster.app.apply.running import plan_run
-from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.evaluate.refusals import still_refused, waiting_for_person
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.core.columns import Column
@@ -70,7 +61,7 @@ ENDS = HISTORY.format(deletes="true")
 
 def run(world: MemoryWorld, concurrency: Concurrency = ONE_AT_A_TIME) -> None:
     services = world.services()
-    apply_plan(services, plan_run(services, "prod"), lambda _: None, concurrency=concurrency)
+    apply_plan(services, world.plan_run(), lambda _: None, concurrency=concurrency)
 
 
 def refused(world: MemoryWorld, concurrency: Concurrency = ONE_AT_A_TIME) -> Refused:
@@ -97,7 +88,7 @@ def allow(world: MemoryWorld, graph: Graph, said: Refused) -> None:
             if words[1] == "run"
             else plan_environment(services, graph, "prod", options)
         )
-        apply_plan(services, plan, lambda _: None)
+        world.apply(plan)
 
 
 def commands(said: Refused) -> list[str]:
@@ -106,10 +97,6 @@ def commands(said: Refused) -> list[str]:
 
 def instant(text: str | None) -> datetime | None:
     return None if text is None else datetime.fromisoformat(text)
-
-
-def amounts(world: MemoryWorld, view: str = "m.hours") -> list[int]:
-    return sorted(int(str(row[2])) for row in world.rows(view))
 
 
 def removed(world: MemoryWorld, *gone: int) -> None:
@@ -127,15 +114,14 @@ def corrected(world: MemoryWorld, amount: int) -> None:
 def landed(**texts: str) -> tuple[MemoryWorld, Graph]:
     world, graph = MemoryWorld(), graph_of(texts)
     world.land((0.5, 10), (1.5, 20), (2.5, 30), until=3)
-    build(world.services(), graph)
+    world.build(graph)
     return world, graph
 
 
 def five_hours(**texts: str) -> MemoryWorld:
     """A row of 10, 20, 30, 40 and 50 in each of five hours."""
-    world = MemoryWorld()
-    world.land(*((hour + 0.5, 10 * hour + 10) for hour in range(5)), until=5)
-    build(world.services(), graph_of(texts))
+    world = MemoryWorld.landed(*((hour + 0.5, 10 * hour + 10) for hour in range(5)), until=5)
+    world.build(graph_of(texts))
     return world
 
 
@@ -153,11 +139,11 @@ def test_r8_the_commands_of_a_refusal_empty_only_what_waits() -> None:
     for command, there in zip(commands(said), [[10, 30, 40, 50], [10, 30, 50]], strict=True):
         with pytest.raises(RowsWouldGo, match=r"\[2024-01-01 02:00, "):
             allow(world, graph_of({}), only(command))
-        assert amounts(world) == there
+        assert world.amounts("m.hours") == there
         assert len(world.rows("m.child")) == len(there)
     allow(world, graph_of({}), refused(world))
-    assert amounts(world) == [10, 50]
-    assert plan_run(world.services(), "prod").is_empty
+    assert world.amounts("m.hours") == [10, 50]
+    assert world.plan_run().is_empty
 
 
 def only(command: str) -> Refused:
@@ -172,8 +158,8 @@ def test_r8_what_was_allowed_of_one_model_is_not_allowed_of_others() -> None:
         run(world)
     with pytest.raises(RowsWouldGo, match=r"m\.other was not loaded"):
         allow(world, graph_of({}), only("vde run prod --restate-model m.hours --allow-empty"))
-    assert amounts(world) == [10, 30, 40, 50]
-    assert amounts(world, "m.other") == [10, 20, 30, 40, 50]
+    assert world.amounts("m.hours") == [10, 30, 40, 50]
+    assert world.amounts("m.other") == [10, 20, 30, 40, 50]
 
 
 def test_r8_a_run_that_waits_is_advised_to_run_and_not_to_plan_the_files() -> None:
@@ -182,13 +168,12 @@ def test_r8_a_run_that_waits_is_advised_to_run_and_not_to_plan_the_files() -> No
     edited = graph_of({"hours": HOURS.replace("amount AS amount", "amount * 2 AS amount")})
     said = refused(world)
     allow(world, edited, said)  # other files are checked out
-    assert amounts(world) == [10, 30, 40, 50]
+    assert world.amounts("m.hours") == [10, 30, 40, 50]
 
 
 def test_of_many_ranges_that_wait_the_first_have_a_command() -> None:
-    world = MemoryWorld()
-    world.land(*((hour + 0.5, 10 * hour + 10) for hour in range(9)), until=9)
-    build(world.services(), graph_of({"hours": HOURS}))
+    world = MemoryWorld.landed(*((hour + 0.5, 10 * hour + 10) for hour in range(9)), until=9)
+    world.build(graph_of({"hours": HOURS}))
     for amount in (10, 30, 50, 70, 90):
         corrected(world, amount)
     said = refused(world)
@@ -206,16 +191,16 @@ def test_r8_a_stale_interval_keeps_its_rows_and_all_else_goes_on(models: int) ->
     assert "m.hours was not loaded" in str(said)
     assert "[2024-01-01 01:00, 2024-01-01 02:00)" in str(said)
     assert "m.child" not in str(said)
-    assert amounts(world) == [10, 11, 20, 30, 40]
+    assert world.amounts("m.hours") == [10, 11, 20, 30, 40]
     assert len(world.rows("m.child")) == 5
     assert len(world.rows("m.other")) == 5
     again = refused(world, concurrency)  # it is not taken for fresh
     assert str(again) == str(said)
-    assert "m.hours" in {str(each.name) for each in plan_run(world.services(), "prod").backfills}
+    assert "m.hours" in {str(each.name) for each in world.plan_run().backfills}
     allow(world, graph, again)
-    assert amounts(world) == [10, 11, 30, 40]
+    assert world.amounts("m.hours") == [10, 11, 30, 40]
     assert len(world.rows("m.child")) == 4
-    assert plan_run(world.services(), "prod").is_empty
+    assert world.plan_run().is_empty
 
 
 def test_r8_a_plan_of_an_edit_beside_it_is_promoted() -> None:
@@ -223,24 +208,23 @@ def test_r8_a_plan_of_an_edit_beside_it_is_promoted() -> None:
     corrected(world, 20)
     edited = graph_of({"hours": HOURS, "other": OTHER.replace("id AS id", "id + 1 AS id")})
     with pytest.raises(RowsWouldGo):
-        build(world.services(), edited)
+        world.build(edited)
     assert [row[0] for row in world.rows("m.other")] == [2, 3, 4]
-    assert amounts(world) == [10, 20, 30]
+    assert world.amounts("m.hours") == [10, 20, 30]
 
 
 def test_r8_a_stateful_session_loads_all_but_the_hour_that_would_be_empty() -> None:
     world, graph = landed(hours=STATEFUL)
     corrected(world, 20)
     world.land((0.7, 11), (3.5, 40), until=4)
-    services = world.services()
     with pytest.raises(RowsWouldGo, match="01:00, 2024-01-01 02:00"):
-        catch_up(services, bound(services), ModelName("m", "hours"))
-    assert amounts(world) == [10, 11, 20, 30, 40]
+        world.catch_up(ModelName("m", "hours"))
+    assert world.amounts("m.hours") == [10, 11, 20, 30, 40]
     said = refused(world)
-    assert amounts(world) == [10, 11, 20, 30, 40]
+    assert world.amounts("m.hours") == [10, 11, 20, 30, 40]
     allow(world, graph, said)
-    assert amounts(world) == [10, 11, 30, 40]
-    assert plan_run(world.services(), "prod").is_empty
+    assert world.amounts("m.hours") == [10, 11, 30, 40]
+    assert world.plan_run().is_empty
 
 
 @pytest.mark.parametrize("text", [ENDS, BY_TIME], ids=["by column", "by time"])
@@ -258,7 +242,7 @@ def test_r8_a_history_is_not_ended_by_a_source_without_rows(text: str) -> None:
     after = world.rows("m.history")
     assert [row[:-1] for row in after] == [row[:-1] for row in before]
     assert None not in [row[-1] for row in after]
-    assert plan_run(world.services(), "prod").is_empty
+    assert world.plan_run().is_empty
 
 
 def test_a_history_goes_on_with_fewer_keys_and_where_no_key_is_closed() -> None:
@@ -296,7 +280,7 @@ def test_r8_whatever_lands_and_goes_no_run_leaves_an_hour_without_its_rows(seed:
     world, until = MemoryWorld(), 3
     graph = graph_of(texts)
     world.land((0.5, 10), (1.5, 20), (2.5, 30), until=until)
-    build(world.services(), graph)
+    world.build(graph)
     for step in range(6):
         rows = world.rows("raw.events")
         gone = [int(str(row[2])) for row in rows if int(str(row[2])) > 0 and chance.random() < 0.5]
@@ -359,7 +343,7 @@ def test_r8_a_merge_that_would_delete_every_row_waits() -> None:
     assert "`vde run prod --allow-empty`" in str(said)
     allow(world, graph, said)
     assert world.rows("m.keys") == []
-    assert plan_run(world.services(), "prod").is_empty
+    assert world.plan_run().is_empty
 
 
 def restated_whole(world: MemoryWorld, graph: Graph) -> Refused:
@@ -368,9 +352,8 @@ def restated_whole(world: MemoryWorld, graph: Graph) -> Refused:
     other = {10: 11, 20: -20, 30: 31}
     world.catalog.overwrite(RAW, [(row[0], row[1], other[int(str(row[2]))]) for row in rows])
     options = PlanOptions(restate=("m.hours",), start=hour_of(0), end=hour_of(3))
-    services = world.services()
     with pytest.raises(RowsWouldGo, match="no rows any more") as caught:
-        apply_plan(services, plan_environment(services, graph, "prod", options), lambda _: None)
+        world.apply(plan_environment(world.services(), graph, "prod", options))
     return caught.value
 
 
@@ -378,16 +361,16 @@ def restated_whole(world: MemoryWorld, graph: Graph) -> Refused:
 def test_r8_a_refused_restatement_stops_only_what_reads_its_hour(text: str) -> None:
     world, graph = landed(hours=text, child=CHILD)
     said = restated_whole(world, graph)
-    assert amounts(world) == [11, 20, 31]
+    assert world.amounts("m.hours") == [11, 20, 31]
     world.land((3.5, 40), until=4)
     again = refused(world)
     assert again.message == said.message  # the child has nothing to say of its own
-    assert amounts(world) == [11, 20, 31, 40]
+    assert world.amounts("m.hours") == [11, 20, 31, 40]
     assert len(world.rows("m.child")) == 4
     allow(world, graph, again)
-    assert amounts(world) == [11, 31, 40]
+    assert world.amounts("m.hours") == [11, 31, 40]
     assert len(world.rows("m.child")) == 3
-    assert plan_run(world.services(), "prod").is_empty
+    assert world.plan_run().is_empty
 
 
 NAME = ModelName("m", "hours")
@@ -399,24 +382,23 @@ NAME = ModelName("m", "hours")
 def test_what_waits_is_known_with_all_of_its_hours_until_its_source_changes(
     more: str, gone: tuple[int, ...]
 ) -> None:
-    world = MemoryWorld()
-    world.land((0.5, 10), (1.5, 20), (2.5, 30), (3.5, 40), (4.5, 50), until=5)
+    world = MemoryWorld.landed((0.5, 10), (1.5, 20), (2.5, 30), (3.5, 40), (4.5, 50), until=5)
     graph = graph_of({"hours": HOURS.replace("time_column at", f"time_column at{more}")})
-    build(world.services(), graph)
+    world.build(graph)
     for each in gone:
         corrected(world, each)
     said = refused(world)
     services = world.services()
-    binding = bound(services)
+    binding = world.bound()
     assert still_refused(services, binding, NAME) == str(said)
     assert waiting_for_person(services, binding, [NAME]) == {NAME: str(said)}
     assert str(refused(world)) == str(said)
     rows = world.rows("raw.events")
     world.catalog.overwrite(RAW, [(row[0], row[1], abs(int(str(row[2])))) for row in rows])
     services = world.services()
-    assert still_refused(services, bound(services), NAME) == ""
+    assert still_refused(services, world.bound(), NAME) == ""
     run(world)
-    assert plan_run(world.services(), "prod").is_empty
+    assert world.plan_run().is_empty
 
 
 LOOKUP = TableName("raw", "lookup")
@@ -438,7 +420,7 @@ def test_a_range_is_evaluated_but_for_what_waits_in_the_middle_of_it(more: str) 
     lookup = declared_source(ModelName("raw", "lookup"), types)
     graph = graph_of({"hours": JOINED.format(more=more)}, lookup)
     world.land((0.5, 10), (1.5, 20), (2.5, 30), until=3)
-    build(world.services(), graph)
+    world.build(graph)
     ids = [int(str(row[0])) for row in world.rows("raw.events")]
     world.catalog.overwrite(LOOKUP, [(ids[0], 2), (ids[2], 2)])
     services, waiting = world.services(), WaitingRows()
@@ -449,4 +431,4 @@ def test_a_range_is_evaluated_but_for_what_waits_in_the_middle_of_it(more: str) 
         Interval(hour_of(0), hour_of(1)),
         Interval(hour_of(2), hour_of(3)),
     ]
-    assert amounts(world) == [20, 20, 60]
+    assert world.amounts("m.hours") == [20, 20, 60]

@@ -10,15 +10,7 @@ from typing import Any
 import pytest
 
 from tests.app.memory_world import MemoryWorld, bound, graph_of, made_once, slow
-from tests.app.shop_world import (
-    SALES,
-    SALES_NAME,
-    SHOP,
-    TRIPLE_NAME,
-    day,
-    done,
-    entries,
-)
+from tests.app.shop_world import SALES, SALES_NAME, SHOP, TRIPLE_NAME, day, done, entries
 from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.evaluate.savings import SavingKind, left_as_it_is, savings
 from vde_dagster.app.services import Services
@@ -37,8 +29,7 @@ KEPT, SHARED = SavingKind.KEPT, SavingKind.SHARED
 @made_once
 def world() -> MemoryWorld:
     """Three days of events in production: 10 seconds for a day, 30 for the whole table."""
-    world = MemoryWorld()
-    world.land((1, 10), (30, 5), (50, 7), until=72)
+    world = MemoryWorld.landed((1, 10), (30, 5), (50, 7), until=72)
     done(slow(world.services(), world.clock), graph_of(SHOP), "prod")
     return world
 
@@ -104,8 +95,8 @@ def test_a_run_leaves_what_it_did_not_compute(world: MemoryWorld) -> None:
     services = world.services()
     world.land((30, 100), until=72)
     evaluated(services, SALES_NAME, 2, 2, force=True)
-    units = evaluate_range(services, bound(services), TRIPLE_NAME, day(1, 3))
-    left = left_as_it_is(services, bound(services), units)
+    units = evaluate_range(services, world.bound(), TRIPLE_NAME, day(1, 3))
+    left = left_as_it_is(services, world.bound(), units)
     # of three days of two models, and a table, one day of `mart.triple` was computed
     assert (left.intervals, left.rows, left.time) == (6, 6, None)
     assert left.seconds == pytest.approx(2 * 10 + 2 * 10 + 30)

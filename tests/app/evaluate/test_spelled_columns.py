@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.app.memory_world import MemoryWorld, build, declared_source, graph_of
+from tests.app.memory_world import MemoryWorld, declared_source, graph_of
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.names import ModelName, TableName
@@ -18,9 +18,8 @@ def built(query: str, kind: str, *declared: str) -> None:
     columns = [Column(name=name, type="bigint") for name in NAMES]
     world.catalog.create_table(TableName("raw", "cased"), columns)
     source = declared_source(ModelName("raw", "cased"), dict.fromkeys(declared, "bigint"))
-    build(
-        world.services(),
-        graph_of({"x": f"MODEL (name m.x, kind {kind}, start '2020-01-01');\n{query}"}, source),
+    world.build(
+        graph_of({"x": f"MODEL (name m.x, kind {kind}, start '2020-01-01');\n{query}"}, source)
     )
 
 

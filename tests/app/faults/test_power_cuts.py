@@ -14,16 +14,7 @@ from typing import Any, Final, NoReturn
 import pytest
 
 from tests.app.faults.every_kind import KINDS, model
-from tests.app.memory_world import (
-    WRITING,
-    Fuse,
-    MemoryWorld,
-    PowerCut,
-    bound,
-    build,
-    graph_of,
-    made_once,
-)
+from tests.app.memory_world import WRITING, Fuse, MemoryWorld, PowerCut, build, graph_of, made_once
 from tests.depth import is_full, places
 from vde_dagster.core.errors import EvaluationFailed, OutcomeUnknown
 from vde_dagster.core.ledger.entries import LedgerEntry
@@ -37,9 +28,8 @@ Rows = list[tuple[object, ...]]
 def one_day_held(kind: str) -> MemoryWorld:
     """A day is loaded; another one has landed."""
     graph = graph_of({kind: model(kind)})
-    world = MemoryWorld()
-    world.land((1, 10), (2, 20), (3, 5), until=24)
-    build(world.services(), graph)
+    world = MemoryWorld.landed((1, 10), (2, 20), (3, 5), until=24)
+    world.build(graph)
     world.land((25, 7), (26, 9), until=48)
     return world
 
@@ -54,9 +44,8 @@ def recorded(world: MemoryWorld, kind: str) -> list[tuple[object, ...]]:
 
 
 def entries(world: MemoryWorld, kind: str) -> tuple[LedgerEntry, ...]:
-    services = world.services()
-    key = bound(services).key(ModelName("kept", kind))
-    return services.state.ledger([key])[key]
+    key = world.bound().key(ModelName("kept", kind))
+    return world.services().state.ledger([key])[key]
 
 
 def branches(world: MemoryWorld) -> set[str]:
@@ -92,7 +81,7 @@ def test_an_evaluation_that_dies_after_any_call_is_completed_by_the_next_run(kin
             build(world.services(Fuse(cut_at=call, after=True)), graph)
         assert seen(world, kind) in (before, after), f"readers see half of it after {name} ({call})"
         world.reboot()
-        build(world.services(), graph)
+        world.build(graph)
         assert seen(world, kind) == after, f"it died after {name} ({call})"
         assert recorded(world, kind) == recorded(undisturbed, kind), (
             f"it died after {name} ({call})"
@@ -141,11 +130,11 @@ def test_a_lost_answer_never_appends_an_interval_twice(port: str, method: str, d
     reported = nullcontext() if method == "drop_branch" else pytest.raises(OutcomeUnknown)
     with reported:
         build(replace(services, **lost), graph)
-    build(world.services(), graph)
+    world.build(graph)
     assert seen(world, "unmanaged") == world.rows("raw.events")
     assert [each.rows.rows for each in entries(world, "unmanaged")] == [3, 2]
     world.land((49, 1), until=72)
-    build(world.services(), graph)
+    world.build(graph)
     assert seen(world, "unmanaged") == world.rows("raw.events")
     assert branches(world) == set()
 
@@ -179,6 +168,6 @@ def test_a_failure_is_told_although_it_cannot_be_cleaned_up_and_the_next_run_doe
     with pytest.raises(EvaluationFailed, match="a disk is full"):
         build(replace(services, engine=Failing(services.engine), **lost), graph)
     assert seen(world, "unmanaged") == before
-    build(world.services(), graph)
+    world.build(graph)
     assert seen(world, "unmanaged") == world.rows("raw.events")
     assert branches(world) == set()

@@ -13,14 +13,7 @@ from typing import Any, Final
 import pytest
 
 from tests.app.faults.every_kind import KINDS, model
-from tests.app.faults.test_power_cuts import (
-    branches,
-    chosen,
-    entries,
-    one_day_held,
-    recorded,
-    seen,
-)
+from tests.app.faults.test_power_cuts import branches, chosen, entries, one_day_held, recorded, seen
 from tests.app.memory_world import WRITING, Fuse, MemoryWorld, build, graph_of
 from tests.depth import places
 from vde_dagster.app.services import Services
@@ -66,16 +59,14 @@ def sleeping(services: Services, sleep: Sleep) -> Services:
 def taken_over(world: MemoryWorld, graph: Graph) -> None:
     """The leases expire; another process does the work, and the work of the next day."""
     world.reboot()
-    build(world.services(), graph)
+    world.build(graph)
     world.land((49, 3), (50, 4), until=72)
-    build(world.services(), graph)
+    world.build(graph)
 
 
 def nothing_held(kind: str) -> MemoryWorld:
     """A day has landed, and nothing was ever built."""
-    world = MemoryWorld()
-    world.land((1, 10), (2, 20), (3, 5), until=24)
-    return world
+    return MemoryWorld.landed((1, 10), (2, 20), (3, 5), until=24)
 
 
 CASES: Final = [
@@ -121,7 +112,7 @@ def test_a_process_that_wakes_after_others_went_on_changes_nothing(
         assert recorded(world, kind) == recorded(undisturbed, kind), reported
         world.land((73, 1), until=96)
         world.reboot()
-        build(world.services(), graph)
+        world.build(graph)
         assert branches(world) == set(), reported
 
 

@@ -11,7 +11,6 @@ from tests.app.memory_world import (
     START,
     MemoryWorld,
     bound,
-    build,
     graph_of,
     hour_of,
     instead,
@@ -48,9 +47,8 @@ def project() -> Graph:
 
 @made_once
 def built_for_a_day() -> MemoryWorld:
-    world = MemoryWorld()
-    world.land((1, 10), (5, 20), until=24)
-    build(world.services(), project())
+    world = MemoryWorld.landed((1, 10), (5, 20), until=24)
+    world.build(project())
     return world
 
 
@@ -60,7 +58,7 @@ def test_it_is_what_a_plan_of_the_environment_says(until: float) -> None:
     world = built_for_a_day()
     world.land((until - 0.5, 7), until=until)
     services = world.services()
-    binding = bound(services)
+    binding = world.bound()
     plan = plan_environment(services, binding.graph, "prod")
     said = {each.name: (each.missing, each.complete_to) for each in plan.changes}
     found = {name: due_of(services, binding, name) for name in said}
@@ -104,18 +102,15 @@ def test_a_day_that_is_not_over_holds_no_hour_back_in_an_environment_that_shares
     None
 ):
     """A table without times is read as it is, whoever computes it: no hour of today is in it."""
-    world = MemoryWorld()
-    world.land((1, 10), until=30)
-    services = world.services()
-    build(services, graph_of({"latest": LATEST, "hourly": HOURLY}))
-    build(services, graph_of({"latest": LATEST, "hourly": EDITED}), "dev")
-    key = bound(services, "dev").key(ModelName("mart", "hourly"))
-    assert services.state.holdings([key])[key].recorded == (Interval(START, hour_of(30)),)
+    world = MemoryWorld.landed((1, 10), until=30)
+    world.build(graph_of({"latest": LATEST, "hourly": HOURLY}))
+    world.build(graph_of({"latest": LATEST, "hourly": EDITED}), "dev")
+    key = world.bound("dev").key(ModelName("mart", "hourly"))
+    assert world.services().state.holdings([key])[key].recorded == (Interval(START, hour_of(30)),)
 
 
 def test_a_day_that_is_not_over_holds_no_hour_back_of_sessions_further_down() -> None:
     graph = graph_of({"latest": LATEST, "hourly": HOURLY, "following": BY_SESSIONS})
-    world = MemoryWorld()
-    world.land((1, 10), until=30)
-    build(world.services(), graph)
+    world = MemoryWorld.landed((1, 10), until=30)
+    world.build(graph)
     assert plan_environment(world.services(), graph, "prod").is_empty

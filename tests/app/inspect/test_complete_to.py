@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.app.memory_world import MemoryWorld, bound, build, graph_of, hour_of
-from vde_dagster.app.apply.applying import apply_plan
+from tests.app.memory_world import MemoryWorld, graph_of, hour_of
 from vde_dagster.app.evaluate.evaluation import evaluate
 from vde_dagster.app.inspect.interval_report import complete_to
 from vde_dagster.app.plan.planning import plan_environment
@@ -26,16 +25,15 @@ GRAPH = graph_of(
 
 @pytest.mark.full
 def test_it_is_the_end_of_what_is_loaded_without_a_gap() -> None:
-    world = MemoryWorld()
-    world.land((0.5, 10), (3.5, 11), until=4)
+    world = MemoryWorld.landed((0.5, 10), (3.5, 11), until=4)
     services = world.services()
     planned = plan_environment(services, GRAPH, "prod", PlanOptions(skip_backfill=True))
-    apply_plan(services, planned, lambda _: None)
+    world.apply(planned)
     assert complete_to(services, "prod", KEPT) is None
     for hour in (2, 0):
-        evaluate(services, bound(services), KEPT, Interval(hour_of(hour), hour_of(hour + 1)))
+        evaluate(services, world.bound(), KEPT, Interval(hour_of(hour), hour_of(hour + 1)))
     assert complete_to(services, "prod", KEPT) == hour_of(1)
-    build(services, GRAPH)
+    world.build(GRAPH)
     assert complete_to(services, "prod", KEPT) == hour_of(4)
 
 
@@ -48,9 +46,7 @@ def test_it_is_the_end_of_what_is_loaded_without_a_gap() -> None:
     ],
 )
 def test_what_has_no_answer_is_refused(environment: str, name: ModelName, reason: str) -> None:
-    world = MemoryWorld()
-    world.land((0.5, 10), until=1)
-    services = world.services()
-    build(services, GRAPH)
+    world = MemoryWorld.landed((0.5, 10), until=1)
+    world.build(GRAPH)
     with pytest.raises(Refused, match=reason):
-        complete_to(services, environment, name)
+        complete_to(world.services(), environment, name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.app.memory_world import MemoryWorld, graph_of
-from tests.app.shop_world import EDITED, SALES, SHOP, TOTAL, day, done, shop_in_production
+from tests.app.shop_world import EDITED, SALES, SHOP, TOTAL, day, shop_in_production
 from vde_dagster.app.inspect.environment_diff import ModelDiff, Rows, diff_environments
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.model.snapshot import Category
@@ -19,7 +19,7 @@ def differences(world: MemoryWorld) -> dict[str, ModelDiff]:
 
 def with_dev(project: dict[str, str]) -> MemoryWorld:
     world = shop_in_production()
-    done(world.services(), graph_of(project), "dev")
+    world.build(graph_of(project), "dev")
     return world
 
 
@@ -56,7 +56,7 @@ def test_a_refactoring_that_gives_equal_rows_is_called_equal() -> None:
 def test_what_only_one_of_them_holds_is_named() -> None:
     world = with_dev(EDITED)
     world.land((80, 1), until=96)
-    done(world.services(), graph_of(SHOP), "prod")
+    world.build(graph_of(SHOP))
     found = differences(world)["sales"]
     assert (found.only_before, found.only_after) == ((day(4),), ())
     assert found.different == (day(1, 3),)

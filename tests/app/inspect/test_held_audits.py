@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 import pytest
 
-from tests.app.memory_world import MemoryWorld, bound, build, graph_of, hour_of
+from tests.app.memory_world import MemoryWorld, bound, graph_of, hour_of
 from vde_dagster.app.inspect.held_audits import HeldAudits, audit_held
 from vde_dagster.app.inspect.local_answers import LocalAnswer, answer_locally
 from vde_dagster.core.errors import Refused
@@ -31,9 +31,8 @@ SECOND = Interval(hour_of(24), hour_of(48))
 
 def held(text: str = DAILY) -> MemoryWorld:
     """Three rows on the first day, of which two are above 15, and two on the second."""
-    world = MemoryWorld()
-    world.land((1, 20), (2, 30), (3, 1), (25, 40), (26, 2), until=48)
-    build(world.services(), graph_of({"kept": text}))
+    world = MemoryWorld.landed((1, 20), (2, 30), (3, 1), (25, 40), (26, 2), until=48)
+    world.build(graph_of({"kept": text}))
     return world
 
 
@@ -86,7 +85,7 @@ def test_only_rows_of_the_given_time_are_audited() -> None:
 def test_a_blocking_audit_that_would_refuse_these_rows_stops() -> None:
     world = held()
     stricter = DAILY.replace("accepted_range_non_blocking", "accepted_range")
-    build(world.services(), graph_of({"kept": stricter}))  # audits change no version
+    world.build(graph_of({"kept": stricter}))  # audits change no version
     found, _ = audited(world)
     assert found.results[0].blocking
     assert found.stops
@@ -98,7 +97,7 @@ def test_nothing_is_written() -> None:
 
     def recorded() -> list[object]:
         services = world.services()
-        key = bound(services).key(NAME)
+        key = world.bound().key(NAME)
         return [*services.state.audited(key, limit=9), services.state.holdings([key])]
 
     before = recorded()
@@ -108,7 +107,7 @@ def test_nothing_is_written() -> None:
 
 def test_what_is_not_loaded_has_no_rows_to_audit() -> None:
     world = MemoryWorld()
-    build(world.services(), graph_of({"kept": DAILY}))
+    world.build(graph_of({"kept": DAILY}))
     with pytest.raises(Refused, match="is not loaded yet"):
         audited(world)
 

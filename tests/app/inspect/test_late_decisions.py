@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.app.catch_up.lifecycle import CANCELS, MODELS, SIGNUPS, span
-from tests.app.catch_up.test_sessions import NAME, TWICE, amounts, project
+from tests.app.catch_up.test_sessions import NAME, TWICE, project
 from tests.app.catch_up.test_stateful import late_data_comes, loaded_to_hour_five
-from tests.app.memory_world import MemoryWorld, bound, build
-from vde_dagster.app.catch_up.sessions import catch_up
+from tests.app.memory_world import MemoryWorld, bound
 from vde_dagster.app.inspect.late_report import explain_next, explain_session, past_sessions
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Refused
@@ -67,15 +66,14 @@ def test_a_past_session_is_explained_from_the_store() -> None:
 
 
 def test_rows_of_earlier_columns_are_part_of_what_is_stored() -> None:
-    world = MemoryWorld()
-    world.land((0.5, 10), (1.5, 5), until=2)
-    build(world.services(), project())
-    build(world.services(), project(more=TWICE))
+    world = MemoryWorld.landed((0.5, 10), (1.5, 5), until=2)
+    world.build(project())
+    world.build(project(more=TWICE))
     world.land((0.6, 100), until=2)
     services = world.services()
-    catch_up(services, bound(services), NAME)
-    assert amounts(world) == [5, 10, 100]
-    (latest,) = past_sessions(services, bound(services), NAME, limit=1)
+    world.catch_up(NAME)
+    assert world.amounts("a.p") == [5, 10, 100]
+    (latest,) = past_sessions(services, world.bound(), NAME, limit=1)
     assert decided_again(services, latest) == latest.intent.session
     asked = services.state.question(latest.intent.work_id)
     assert isinstance(asked, StatelessQuestion)

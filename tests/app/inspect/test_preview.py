@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.app.memory_world import Fuse, MemoryWorld, bound, graph_of
+from tests.app.memory_world import Fuse, MemoryWorld, graph_of
 from tests.app.shop_world import (
     AMOUNTS,
     DAYS,
@@ -47,13 +47,13 @@ def test_a_range_and_a_limit_are_kept_to() -> None:
 
 def test_what_an_environment_shows_reads_what_it_shows() -> None:
     world = shop_in_production()
-    found = preview(world.services(), bound(world.services()), TOTAL_NAME, limit=9)
+    found = preview(world.services(), world.bound(), TOTAL_NAME, limit=9)
     assert list(found.rows) == [(66,)]
 
 
 def test_a_view_is_computed_from_what_it_reads() -> None:
     world = shop_in_production()
-    found = preview(world.services(), bound(world.services()), ModelName("mart", "shown"), limit=9)
+    found = preview(world.services(), world.bound(), ModelName("mart", "shown"), limit=9)
     assert sorted(found.rows) == AMOUNTS
 
 
@@ -67,15 +67,13 @@ def test_an_interval_that_its_sources_are_not_complete_for_is_refused() -> None:
     world = shop_in_production()
     later = Interval(day(3).end, day(4).end)
     with pytest.raises(Refused):
-        preview(
-            world.services(), bound(world.services()), ModelName("mart", "triple"), later, limit=9
-        )
+        preview(world.services(), world.bound(), ModelName("mart", "triple"), later, limit=9)
 
 
 def test_a_source_is_refused() -> None:
     world = shop_in_production()
     with pytest.raises(Refused, match="is a source"):
-        preview(world.services(), bound(world.services()), ModelName("raw", "events"), limit=9)
+        preview(world.services(), world.bound(), ModelName("raw", "events"), limit=9)
 
 
 def test_a_model_whose_sources_are_empty_is_not_due() -> None:

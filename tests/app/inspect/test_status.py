@@ -6,18 +6,8 @@ from dataclasses import replace
 from datetime import timedelta
 
 from tests.app.generated_models import Form, Made, project
-from tests.app.memory_world import (
-    PROJECT,
-    MemoryWorld,
-    bound,
-    build,
-    graph_of,
-    hour_of,
-    there,
-)
-from tests.app.shop_world import EDITED, SALES_NAME, SHOP, day, done, shop_in_production
-from vde_dagster.app.apply.applying import apply_plan
-from vde_dagster.app.apply.running import plan_run
+from tests.app.memory_world import PROJECT, MemoryWorld, graph_of, hour_of, there
+from tests.app.shop_world import EDITED, SALES_NAME, SHOP, day, shop_in_production
 from vde_dagster.app.inspect.status import EnvironmentStatus, ModelStatus, look_at_environment
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.time.intervals import Interval
@@ -65,7 +55,7 @@ def test_what_is_stale_and_what_follows_from_it_are_distinguished() -> None:
 
 def test_what_is_due_is_reported_and_elsewhere_waits_for_who_computes_it() -> None:
     world = shop_in_production()
-    done(world.services(), GRAPH, "dev")
+    world.build(GRAPH, "dev")
     world.land((75, 1), until=96)
     assert of(status(world), "mart.sales").due == (day(4),)
     elsewhere = status(world, "dev")
@@ -73,15 +63,14 @@ def test_what_is_due_is_reported_and_elsewhere_waits_for_who_computes_it() -> No
     (wait,) = of(elsewhere, "mart.sales").waits
     assert str(wait) == "the environment prod fills this version, with `vde run prod`"
     assert (elsewhere.is_behind, elsewhere.is_up_to_date) == (False, False)
-    done(world.services(), GRAPH, "prod")
+    world.build(GRAPH)
     assert status(world).is_up_to_date
     assert status(world, "dev").is_up_to_date
 
 
 def test_a_session_that_has_late_rows_is_reported_with_its_hours() -> None:
-    world = MemoryWorld()
-    world.land((0.5, 10), (1.5, 5), until=24)
-    build(world.services(), LATE)
+    world = MemoryWorld.landed((0.5, 10), (1.5, 5), until=24)
+    world.build(LATE)
     world.clock.advance(MINUTE)
     world.land((1.6, 2), until=24)
     events = there(of(status(world), "staging.events").staleness)
@@ -92,7 +81,7 @@ def test_a_session_that_has_late_rows_is_reported_with_its_hours() -> None:
 
 def test_what_another_environment_computes_is_reported_there_too() -> None:
     world = shop_in_production()
-    done(world.services(), graph_of({**SHOP, "total": EDITED["total"] + " -- same"}), "dev")
+    world.build(graph_of({**SHOP, "total": EDITED["total"] + " -- same"}), "dev")
     assert status(world, "dev").is_up_to_date
     world.clock.advance(MINUTE)
     world.land((26, 9), until=72)
@@ -105,10 +94,9 @@ def test_what_another_environment_computes_is_reported_there_too() -> None:
 
 
 def test_late_rows_of_what_another_environment_loads_are_reported_there_too() -> None:
-    world = MemoryWorld()
-    world.land((0.5, 10), (1.5, 5), until=24)
-    build(world.services(), LATE)
-    build(world.services(), LATE, "dev")
+    world = MemoryWorld.landed((0.5, 10), (1.5, 5), until=24)
+    world.build(LATE)
+    world.build(LATE, "dev")
     assert status(world, "dev").is_up_to_date
     world.land((1.6, 2), until=24)
     events = of(status(world, "dev"), "staging.events")
@@ -119,7 +107,7 @@ def test_late_rows_of_what_another_environment_loads_are_reported_there_too() ->
 
 def test_a_table_that_somebody_dropped_and_a_view_are_reported() -> None:
     world = shop_in_production()
-    world.catalog.drop_table(bound(world.services()).table(SALES_NAME))
+    world.catalog.drop_table(world.bound().table(SALES_NAME))
     world.catalog.swap_views([], [TableName("mart", "triple")])
     found = status(world)
     assert of(found, "mart.sales").lost is not None
@@ -132,9 +120,8 @@ def test_what_must_not_be_computed_again_is_reported_and_kept() -> None:
         **SHOP,
         "sales": SHOP["sales"].replace("column day", "column day, disable_restatement true"),
     }
-    world = MemoryWorld()
-    world.land((1, 10), (30, 5), (50, 7), until=72)
-    done(world.services(), graph_of(fixed), "prod")
+    world = MemoryWorld.landed((1, 10), (30, 5), (50, 7), until=72)
+    world.build(graph_of(fixed))
     world.land((26, 9), until=72)
     found = status(world)
     assert named(found) == ["mart.sales"]
@@ -147,13 +134,13 @@ def test_an_environment_says_that_another_one_has_to_run_only_if_that_one_says_s
     """Dev shows production's table over a parent of its own, which production never reads."""
     world = shop_in_production()
     wider = SHOP["sales"].replace("SUM(amount) AS amount", "SUM(amount) AS amount, 1 AS one")
-    done(world.services(), graph_of({**SHOP, "sales": wider}), "dev")
+    world.build(graph_of({**SHOP, "sales": wider}), "dev")
     world.clock.advance(MINUTE)
     world.land((26, 9), until=72)
     for environment in ("prod", "dev"):
         world.clock.advance(MINUTE)
-        plan = plan_run(world.services(), environment)
-        apply_plan(world.services(), plan, lambda _: None)
+        plan = world.plan_run(environment)
+        world.apply(plan)
     assert named(status(world)) == []
     assert not status(world, "dev").is_behind
 
@@ -163,17 +150,16 @@ def test_a_version_that_a_run_would_show_instead_is_not_called_up_to_date() -> N
     above = Made(name="m0", form=Form.CHANCE, parents=("raw.events",))
     reader = Made(name="m1", form=Form.COPY, parents=("gen.m0",), daily=True)
     edited = project((replace(above, layout="days(at)"), reader))
-    world = MemoryWorld()
-    world.land((0, 1), (11, 2), until=30)
-    build(world.services(), project((above, reader)))
-    build(world.services(), edited, "qa")
+    world = MemoryWorld.landed((0, 1), (11, 2), until=30)
+    world.build(project((above, reader)))
+    world.build(edited, "qa")
     assert look_at_environment(world.services(), "qa").is_up_to_date
     world.clock.advance(timedelta(minutes=1))
     world.land((16, 76), until=30)
-    build(world.services(), edited)
+    world.build(edited)
     status = look_at_environment(world.services(), "qa")
     assert (status.is_up_to_date, status.is_behind) == (False, True)
     assert status.dropped_views == (reader.key,)
-    apply_plan(world.services(), plan_run(world.services(), "qa"), lambda _: None)
+    world.run("qa")
     assert look_at_environment(world.services(), "qa").is_up_to_date
     assert [row[2] for row in world.rows("gen__qa.m1")] == [1, 2, 76]

@@ -9,17 +9,8 @@ from typing import Any
 import pytest
 from sqlglot import exp
 
-from tests.app.memory_world import MemoryWorld, bound, graph_of, there
-from tests.app.shop_world import (
-    DAYS,
-    EDITED,
-    SALES,
-    SALES_NAME,
-    SHOP,
-    day,
-    done,
-    shop_in_production,
-)
+from tests.app.memory_world import MemoryWorld, graph_of, there
+from tests.app.shop_world import DAYS, EDITED, SALES, SALES_NAME, SHOP, day, shop_in_production
 from vde_dagster.app.inspect.local_answers import LocalAnswer, answer_locally
 from vde_dagster.app.inspect.table_diff import TableDiff, diff_table
 from vde_dagster.app.services import Services
@@ -70,7 +61,7 @@ ONE_DAY = {
 
 
 def shown_table(world: MemoryWorld, environment: str) -> TableName:
-    return bound(world.services(), environment).key(SALES_NAME).table
+    return world.bound(environment).key(SALES_NAME).table
 
 
 def with_dev(project: Mapping[str, str], base: Mapping[str, str] = SHOP) -> MemoryWorld:
@@ -78,8 +69,8 @@ def with_dev(project: Mapping[str, str], base: Mapping[str, str] = SHOP) -> Memo
         world = shop_in_production()
     else:
         world = shop_in_production()
-        done(world.services(), graph_of(dict(base)), "prod")
-    done(world.services(), graph_of(dict(project)), "dev")
+        world.build(graph_of(dict(base)))
+    world.build(graph_of(dict(project)), "dev")
     return world
 
 
@@ -245,7 +236,7 @@ def test_what_changes_meanwhile_is_a_conflict(what: str, said: str) -> None:
             if not self.asked and what == "written":
                 world.catalog.append(table, [])
             elif not self.asked:
-                done(world.services(), graph_of(SHOP), "dev")
+                world.build(graph_of(SHOP), "dev")
             return super().__call__(query, views, most)
 
     with pytest.raises(Conflict, match=said):

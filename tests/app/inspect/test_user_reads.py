@@ -12,12 +12,10 @@ from tests.app.memory_world import (
     PROJECT,
     MemoryWorld,
     bound,
-    build,
     graph_of,
     hour_of,
     instead,
     made_once,
-    plan,
 )
 from vde_dagster.app.binding import Binding, bind_plan
 from vde_dagster.app.inspect.user_reads import user_read
@@ -33,9 +31,8 @@ TOTALS, PEOPLE = ModelName("mart", "totals"), ModelName("mart", "people")
 @pytest.fixture
 @made_once
 def world() -> MemoryWorld:
-    world = MemoryWorld()
-    world.land((1, 10), (2.5, 20), (30, 5), until=48)
-    build(world.services(), graph_of(PROJECT))
+    world = MemoryWorld.landed((1, 10), (2.5, 20), (30, 5), until=48)
+    world.build(graph_of(PROJECT))
     return world
 
 
@@ -54,7 +51,7 @@ def read(
 
 
 def test_a_model_is_read_whole_or_by_interval(world: MemoryWorld) -> None:
-    binding = bound(world.services())
+    binding = world.bound()
     days = [(date(2024, 1, 1), 30), (date(2024, 1, 2), 5)]
     assert read(world, binding, DAILY) == days
     assert read(world, binding, DAILY, Interval(hour_of(24), hour_of(48))) == days[1:]
@@ -68,15 +65,15 @@ def test_a_model_is_read_whole_or_by_interval(world: MemoryWorld) -> None:
 
 @pytest.mark.full
 def test_what_was_read_stays_as_it_was(world: MemoryWorld) -> None:
-    before = frame(world, bound(world.services()), TOTALS)
+    before = frame(world, world.bound(), TOTALS)
     world.land((50, 7), until=72)
-    build(world.services(), graph_of(PROJECT))
+    world.build(graph_of(PROJECT))
     assert list(before.collect()) == [(2, 35)]
-    assert read(world, bound(world.services()), TOTALS) == [(3, 42)]
+    assert read(world, world.bound(), TOTALS) == [(3, 42)]
 
 
 def test_what_is_not_loaded_is_refused(world: MemoryWorld) -> None:
-    binding = bound(world.services())
+    binding = world.bound()
     lacks = (
         r"^mart\.daily is not loaded for \[2024-01-03, 2024-01-04\) in prod\. "
         r"Materialize it first\.$"
@@ -84,7 +81,7 @@ def test_what_is_not_loaded_is_refused(world: MemoryWorld) -> None:
     with pytest.raises(Refused, match=lacks):
         read(world, binding, DAILY, Interval(hour_of(24), hour_of(72)))
     new = "MODEL (name mart.new, kind FULL);\nSELECT COUNT(*) AS days FROM mart.daily"
-    planned = bind_plan(plan(world.services(), graph_of({**PROJECT, "new": new})))
+    planned = bind_plan(world.plan(graph_of({**PROJECT, "new": new})))
     with pytest.raises(Refused, match=r"^mart\.new is not loaded yet in prod\.$"):
         read(world, planned, ModelName("mart", "new"))
 

@@ -13,8 +13,6 @@ from tests.app.memory_world import (
     Fuse,
     MemoryWorld,
     PowerCut,
-    bound,
-    build,
     graph_of,
     hour_of,
     made_once,
@@ -45,24 +43,21 @@ DAY = Interval(START, hour_of(24))
 @pytest.fixture
 @made_once
 def world() -> MemoryWorld:
-    made = MemoryWorld()
-    made.land((1, 10), (5, 20), (26, 30), (30, 40), until=48)
-    build(made.services(), graph_of({**PROJECT, "latest": UPSERTS}))
+    made = MemoryWorld.landed((1, 10), (5, 20), (26, 30), (30, 40), until=48)
+    made.build(graph_of({**PROJECT, "latest": UPSERTS}))
     return made
 
 
 def verified(world: MemoryWorld, *names: ModelName) -> dict[ModelName, Verified]:
-    services = world.services()
-    found = verify(services, bound(services), names or None)
+    found = verify(world.services(), world.bound(), names or None)
     return {each.key.model: each for each in found}
 
 
 def change_stored_rows(world: MemoryWorld, name: ModelName) -> None:
     """The last row's amount is changed in storage, without a commit."""
-    services = world.services()
-    key = bound(services).key(name)
+    key = world.bound().key(name)
     table = world.catalog.tables[key.table]
-    head = services.state.heads([key])[key]
+    head = world.services().state.heads([key])[key]
     snapshot = table.snapshots[head]
     *others, last = snapshot.rows
     table.snapshots[head] = replace(snapshot, rows=(*others, (*last[:-1], 999)))
@@ -90,7 +85,7 @@ def test_a_changed_row_is_reported_with_its_interval_and_nothing_else_is(
 
 def test_a_kind_without_rows_per_interval_is_compared_as_a_whole(world: MemoryWorld) -> None:
     latest = ModelName("mart", "latest")
-    key = bound(world.services()).key(latest)
+    key = world.bound().key(latest)
     assert len(world.state.ledger([key])[key]) == 2
     change_stored_rows(world, latest)
     (mismatch,) = verified(world, latest)[latest].mismatches
@@ -98,9 +93,8 @@ def test_a_kind_without_rows_per_interval_is_compared_as_a_whole(world: MemoryWo
 
 
 def test_rows_in_no_recorded_interval_are_found(world: MemoryWorld) -> None:
-    services = world.services()
-    key = bound(services).key(EVENTS)
-    table, head = world.catalog.tables[key.table], services.state.heads([key])[key]
+    key = world.bound().key(EVENTS)
+    table, head = world.catalog.tables[key.table], world.services().state.heads([key])[key]
     snapshot = table.snapshots[head]
     stray = (77, hour_of(100), 1)
     table.snapshots[head] = replace(snapshot, rows=(*snapshot.rows, stray))
@@ -110,7 +104,7 @@ def test_rows_in_no_recorded_interval_are_found(world: MemoryWorld) -> None:
 
 
 def test_a_table_that_is_gone_is_reported(world: MemoryWorld) -> None:
-    world.catalog.drop_table(bound(world.services()).key(TOTALS).table)
+    world.catalog.drop_table(world.bound().key(TOTALS).table)
     found = verified(world, TOTALS)[TOTALS]
     assert (found.holds, found.missing_table) == (False, True)
 
@@ -119,9 +113,8 @@ def test_what_others_write_is_reported_with_the_rows_that_are_as_recorded(
     world: MemoryWorld,
 ) -> None:
     """A table is read at the Iceberg snapshot at which the ledger is true; readers see another."""
-    services = world.services()
-    key = bound(services).key(TOTALS)
-    recorded = services.state.heads([key])[key]
+    key = world.bound().key(TOTALS)
+    recorded = world.services().state.heads([key])[key]
     found = world.catalog.append(key.table, [(9, 9)])
     reported = verified(world)
     assert [str(name) for name, each in reported.items() if not each.holds] == ["mart.totals"]
@@ -133,7 +126,7 @@ def test_what_others_write_is_reported_with_the_rows_that_are_as_recorded(
 def test_what_others_write_is_reported_where_the_recorded_rows_have_expired(
     world: MemoryWorld,
 ) -> None:
-    table = bound(world.services()).key(TOTALS).table
+    table = world.bound().key(TOTALS).table
     world.catalog.append(table, [(9, 9)])
     world.catalog.expire(table)
     reported = verified(world)
@@ -143,17 +136,17 @@ def test_what_others_write_is_reported_where_the_recorded_rows_have_expired(
 
 
 def test_a_compaction_is_no_write_of_others(world: MemoryWorld) -> None:
-    world.catalog.compact(bound(world.services()).key(TOTALS).table)
+    world.catalog.compact(world.bound().key(TOTALS).table)
     assert verified(world, TOTALS)[TOTALS].holds
 
 
 def test_what_is_published_and_not_recorded_yet_is_no_foreign_write(world: MemoryWorld) -> None:
-    build(world.services(), graph_of({**PROJECT, "raw_daily": RAW_DAILY}))
+    world.build(graph_of({**PROJECT, "raw_daily": RAW_DAILY}))
     world.land((3, 60), until=48)
     cut = Fuse(cut_name="publish", after=True)
     with pytest.raises(PowerCut):
-        evaluate(world.services(cut), bound(world.services()), RAW_NAME, DAY)
-    key = bound(world.services()).key(RAW_NAME)
+        evaluate(world.services(cut), world.bound(), RAW_NAME, DAY)
+    key = world.bound().key(RAW_NAME)
     table = world.catalog.table(key.table)
     assert table is not None
     assert table.iceberg_snapshot_id != world.state.heads([key])[key]
@@ -163,10 +156,10 @@ def test_what_is_published_and_not_recorded_yet_is_no_foreign_write(world: Memor
 def test_what_is_recorded_while_it_is_looked_up_is_no_false_alarm(world: MemoryWorld) -> None:
     world.land((2, 50), until=48)
     graph = graph_of({**PROJECT, "raw_daily": RAW_DAILY})
-    build(world.services(), graph)
+    world.build(graph)
     world.land((3, 60), until=48)
     services = world.services()
-    binding = bound(services)
+    binding = world.bound()
     racing = Between(
         world,
         "entries_within",
@@ -181,10 +174,10 @@ def test_what_is_recorded_while_it_is_looked_up_is_no_false_alarm(world: MemoryW
 def test_each_model_is_compared_with_what_is_recorded_at_that_moment(
     world: MemoryWorld,
 ) -> None:
-    build(world.services(), graph_of({**PROJECT, "raw_daily": RAW_DAILY}))
+    world.build(graph_of({**PROJECT, "raw_daily": RAW_DAILY}))
     services = world.services()
-    found = verify(services, bound(services), [DAILY, RAW_NAME])
+    found = verify(services, world.bound(), [DAILY, RAW_NAME])
     assert next(found).key.model == DAILY
     world.land((3, 60), until=48)
-    evaluate(services, bound(services), RAW_NAME, DAY)
+    evaluate(services, world.bound(), RAW_NAME, DAY)
     assert [(each.holds, each.rows) for each in found] == [(True, 5)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.app.evaluate.test_evolution import FIRST, KIND, NAME, loaded, project
-from tests.app.memory_world import MemoryWorld, build, there
+from tests.app.memory_world import MemoryWorld, there
 from vde_dagster.app.binding import stored_graph
 from vde_dagster.app.inspect.local_answers import read_as
 from vde_dagster.app.publish.shown_views import views_of
@@ -90,8 +90,8 @@ def test_a_column_that_was_widened_is_read_before_any_row_is_loaded_again() -> N
     """The state knows the columns of a version as they were when rows were written last."""
     small = f"{KIND}, columns (id bigint, at timestamp, amount int)"
     world, key = loaded(small)
-    build(world.services(), project(FIRST, small))  # nothing is due after this
-    build(world.services(), project(FIRST, KIND))
+    world.build(project(FIRST, small))  # nothing is due after this
+    world.build(project(FIRST, KIND))
     services = world.services()
     shown = there(services.state.environment("prod"))
     graph, naming = stored_graph(shown.snapshots, services.models), shown_naming(services, shown)

@@ -8,13 +8,7 @@ from functools import cache
 import pytest
 
 from tests.app.faults.every_kind import KINDS, model
-from tests.app.memory_world import (
-    Fuse,
-    MemoryWorld,
-    bound,
-    build,
-    graph_of,
-)
+from tests.app.memory_world import Fuse, MemoryWorld, bound, graph_of
 from tests.app.shop_world import (
     AMOUNTS,
     DAYS,
@@ -34,7 +28,7 @@ from tests.app.shop_world import (
     versions,
     work,
 )
-from vde_dagster.app.apply.applying import apply_plan, promote_followed
+from vde_dagster.app.apply.applying import promote_followed
 from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.apply.visitor import applying
 from vde_dagster.app.plan.adoption import has_rows_of
@@ -56,7 +50,7 @@ ROWS = [(at, 3 * amount) for at, amount in AMOUNTS]
 
 
 def adopters(world: MemoryWorld, environment: str) -> set[ModelName]:
-    snapshots = bound(world.services(), environment).snapshots
+    snapshots = world.bound(environment).snapshots
     return {name for name, each in snapshots.items() if each.decided_by is DecidedBy.DATA}
 
 
@@ -76,7 +70,7 @@ def test_models_downstream_of_an_edit_with_equal_output_get_their_tables_back(
 ) -> None:
     before = versions(world, "prod")
     ledgers = {name: entries(world, "prod", name) for name in BELOW}
-    plan = asked(world.services(), graph_of(SAME), environment)
+    plan = world.plan(graph_of(SAME), environment)
     assert set(plan.may_adopt) == set(BELOW)
     assert staged(world, SAME, environment) == ["sales"]
     after = versions(world, environment)
@@ -87,7 +81,7 @@ def test_models_downstream_of_an_edit_with_equal_output_get_their_tables_back(
     schema = "mart" if environment == "prod" else "mart__dev"
     assert world.rows(f"{schema}.triple") == ROWS
     assert world.rows(f"{schema}.total") == [(66,)]
-    assert asked(world.services(), graph_of(SAME), environment).is_empty
+    assert world.plan(graph_of(SAME), environment).is_empty
 
 
 def why_kept(plan: Plan, name: ModelName) -> tuple[Category | None, str]:
@@ -97,28 +91,28 @@ def why_kept(plan: Plan, name: ModelName) -> tuple[Category | None, str]:
 
 def test_who_only_shares_an_adopted_table_is_not_called_forward_only(world: MemoryWorld) -> None:
     """Dev follows production to a definition with equal rows, and goes back from it."""
-    done(world.services(), graph_of(SHOP), "dev")
-    done(world.services(), graph_of(SAME), "prod")
+    world.build(graph_of(SHOP), "dev")
+    world.build(graph_of(SAME))
     shared = (
         Category.INDIRECT_NON_BREAKING,
         "its table is the same, since its rows were found to be equal",
     )
-    there = asked(world.services(), graph_of(SAME), "dev")
+    there = world.plan(graph_of(SAME), "dev")
     assert why_kept(there, TRIPLE_NAME) == shared
-    apply_plan(world.services(), there, lambda _: None)
+    world.apply(there)
     back = plan_rollback(world.services(), "dev")
     assert why_kept(back, TRIPLE_NAME) == shared
     assert work(back) == {}
     assert all("forward-only" not in line for line in totals(back))
-    apply_plan(world.services(), back, lambda _: None)
+    world.apply(back)
     assert versions(world, "dev")[TRIPLE_NAME] == versions(world, "prod")[TRIPLE_NAME]
-    assert not any(each.drifted for each in bound(world.services(), "dev").snapshots.values())
+    assert not any(each.drifted for each in world.bound("dev").snapshots.values())
 
 
 def test_a_model_whose_source_is_declared_otherwise_is_computed(world: MemoryWorld) -> None:
     names = "MODEL (name mart.names, kind FULL);\nSELECT CAST(id AS STRING) AS id FROM raw.events"
-    done(world.services(), graph_of({"names": names}), "prod")
-    plan = asked(world.services(), graph_of({"names": names}, id="decimal(20,0)"), "prod")
+    world.build(graph_of({"names": names}))
+    plan = world.plan(graph_of({"names": names}, id="decimal(20,0)"))
     found = change(plan, "mart.names")
     assert (found.category, found.may_adopt) == (Category.INDIRECT_BREAKING, False)
 
@@ -134,11 +128,11 @@ def test_r6_a_model_below_a_view_that_was_edited_is_computed(
 
 @pytest.mark.full
 def test_what_was_adopted_is_given_back_when_it_has_other_rows(world: MemoryWorld) -> None:
-    done(world.services(), graph_of(SAME), "dev")
+    world.build(graph_of(SAME), "dev")
     theirs = versions(world, "prod")
     world.land((73, 500), until=96)
-    done(world.services(), graph_of(SHOP), "prod")
-    plan = asked(world.services(), graph_of(SAME), "dev")
+    world.build(graph_of(SHOP))
+    plan = world.plan(graph_of(SAME), "dev")
     assert set(plan.may_adopt) == set(BELOW)
     assert work(plan)["triple"] == [day(1, 4)]
     assert any("adopted" in each for each in sentences(change(plan, "mart.triple").reasons))
@@ -148,7 +142,7 @@ def test_what_was_adopted_is_given_back_when_it_has_other_rows(world: MemoryWorl
     assert world.rows("mart__dev.triple") == ROWS
     assert world.rows("mart__dev.total") == [(66,)]
     assert world.rows("mart.total") == [(66 + 1500,)]
-    assert asked(world.services(), graph_of(SAME), "dev").is_empty
+    assert world.plan(graph_of(SAME), "dev").is_empty
 
 
 @pytest.mark.parametrize("name", BELOW)
@@ -169,14 +163,14 @@ def test_r6_rows_that_are_to_be_computed_again_are_none_to_adopt_a_table_for(
 
 
 def test_what_was_adopted_stays_so_while_new_rows_are_equal(world: MemoryWorld) -> None:
-    done(world.services(), graph_of(SAME), "dev")
+    world.build(graph_of(SAME), "dev")
     world.land((73, 9), until=96)
-    done(world.services(), graph_of(SHOP), "prod")
+    world.build(graph_of(SHOP))
     assert staged(world, SAME, "dev") == ["sales"]
     assert adopters(world, "dev") == set(BELOW)
     assert versions(world, "dev")[TRIPLE_NAME] == versions(world, "prod")[TRIPLE_NAME]
     assert world.rows("mart__dev.total") == [(66 + 27,)]
-    assert asked(world.services(), graph_of(SAME), "dev").is_empty
+    assert world.plan(graph_of(SAME), "dev").is_empty
 
 
 def test_what_its_owner_has_not_computed_yet_is_computed_where_it_is_planned(
@@ -209,17 +203,16 @@ def test_what_was_loaded_before_the_views_move_is_compared_once_more(world: Memo
 def test_what_was_computed_from_a_table_that_is_given_back_is_computed_again(last: str) -> None:
     view = "MODEL (name mart.shown3, kind VIEW);\nSELECT day, amount FROM mart.triple"
     models = {**SHOP, "shown3": view, "total": TOTAL.replace("mart.triple", last)}
-    world = MemoryWorld()
-    world.land((1, 10), (30, 5), (50, 7), until=72)
-    done(world.services(), graph_of(models), "prod")
+    world = MemoryWorld.landed((1, 10), (30, 5), (50, 7), until=72)
+    world.build(graph_of(models))
     services = world.services()
-    plan = asked(services, graph_of({**models, "sales": SAME["sales"]}), "dev")
+    plan = world.plan(graph_of({**models, "sales": SAME["sales"]}), "dev")
     with applying(services, plan) as apply:
         for stage in stages_of(plan):
             if isinstance(stage, Backfill) and stage.model == TOTAL_NAME:
                 world.land((2, 500), until=72)
                 for name in (SALES_NAME, TRIPLE_NAME):
-                    evaluate_range(services, bound(services), name, day(1), force=True)
+                    evaluate_range(services, world.bound(), name, day(1), force=True)
             list(apply.visit(stage))
     assert world.rows("mart__dev.triple") == ROWS
     assert world.rows("mart__dev.total") == [(66,)]
@@ -228,13 +221,13 @@ def test_what_was_computed_from_a_table_that_is_given_back_is_computed_again(las
 def test_a_run_that_follows_the_files_compares_what_was_adopted_once_more(
     world: MemoryWorld,
 ) -> None:
-    done(world.services(), graph_of(SAME), "dev")
+    world.build(graph_of(SAME), "dev")
     owned = {**SAME, "triple": TRIPLE.replace("cron", "owner me, cron")}
     services = world.services()
-    plan = asked(services, graph_of(owned), "dev")
+    plan = world.plan(graph_of(owned), "dev")
     assert plan.promotes
     world.land((73, 500), until=96)
-    done(world.services(), graph_of(SHOP), "prod")
+    world.build(graph_of(SHOP))
     with pytest.raises(Refused, match=r"^mart\.triple would show.*No view was moved"):
         promote_followed(services, plan)
     shown = services.state.environment("dev")
@@ -249,21 +242,21 @@ def test_a_run_that_follows_the_files_compares_what_was_adopted_once_more(
 def test_what_was_written_since_for_another_definition_is_not_taken_for_its_own(
     world: MemoryWorld, texts: dict[str, str]
 ) -> None:
-    done(world.services(), graph_of(SAME), "prod")
+    world.build(graph_of(SAME))
     world.land((73, 500), (74, 4), until=96)
-    done(world.services(), graph_of(SAME), "prod")
+    world.build(graph_of(SAME))
     assert world.rows("mart.triple")[3][1] == 12
-    done(world.services(), graph_of(texts), "prod")
+    world.build(graph_of(texts))
     assert [amount for _, amount in world.rows("mart.triple")] == [30, 15, 21, 3 * 504]
     assert world.rows("mart.total") == [(66 + 3 * 504,)]
 
 
 def test_an_edit_of_metadata_keeps_what_was_adopted(world: MemoryWorld) -> None:
-    done(world.services(), graph_of(SAME), "dev")
+    world.build(graph_of(SAME), "dev")
     owned = {**SAME, "triple": TRIPLE.replace("cron", "owner me, cron")}
-    plan = asked(world.services(), graph_of(owned), "dev")
+    plan = world.plan(graph_of(owned), "dev")
     assert (work(plan), change(plan, "mart.triple").category) == ({}, Category.METADATA)
-    done(world.services(), graph_of(owned), "dev")
+    world.build(graph_of(owned), "dev")
     assert adopters(world, "dev") == set(BELOW)
 
 
@@ -300,7 +293,7 @@ def _in_two_days(kind: str) -> MemoryWorld:
     graph = graph_of({"base": PARENT, kind: downstream(kind)})
     for events, until in ((((1, 10), (2, 20), (3, 5)), 24), (((25, 7), (26, 9)), 48)):
         world.land(*events, until=until)
-        build(world.services(), graph)
+        world.build(graph)
     return world
 
 

@@ -6,9 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from tests.app.memory_world import RAW, START, MemoryWorld, bound, build, graph_of, hour_of
-from vde_dagster.app.apply.applying import apply_plan
-from vde_dagster.app.apply.running import plan_run
+from tests.app.memory_world import RAW, START, MemoryWorld, graph_of, hour_of
 from vde_dagster.app.evaluate.evaluation import evaluate
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.core.errors import Refused, VdeError
@@ -34,9 +32,8 @@ DAY = Interval(START, START + timedelta(days=1))
 
 
 def built(**texts: str) -> MemoryWorld:
-    world = MemoryWorld()
-    world.land((0.5, 20), (2.5, 30), until=24)
-    build(world.services(), graph_of(texts))
+    world = MemoryWorld.landed((0.5, 20), (2.5, 30), until=24)
+    world.build(graph_of(texts))
     return world
 
 
@@ -46,37 +43,34 @@ def keep(world: MemoryWorld, *amounts: int) -> None:
 
 
 def planned(world: MemoryWorld, options: PlanOptions, **texts: str) -> None:
-    services = world.services()
-    plan = plan_environment(services, graph_of(texts), "prod", options)
-    apply_plan(services, plan, lambda _: None)
+    plan = plan_environment(world.services(), graph_of(texts), "prod", options)
+    world.apply(plan)
 
 
 def test_r8_a_full_table_with_rows_is_not_replaced_by_none_whoever_computes_it() -> None:
     world = built(large=FULL)
     before = world.rows("m.large")
     keep(world)
-    services = world.services()
     with pytest.raises(
         Refused, match=r"m.large was not loaded: what it reads has no rows any"
     ) as e:
-        evaluate(services, bound(services), LARGE, DAY)
+        evaluate(world.services(), world.bound(), LARGE, DAY)
     assert "vde run prod --restate-model m.large --allow-empty" in e.value.advice
     with pytest.raises(Refused, match="no rows any more"):
-        apply_plan(services, plan_run(services, "prod"), lambda _: None)
+        world.run()
     with pytest.raises(Refused, match="no rows any more"):
         planned(world, PlanOptions(), large=FULL)
     assert world.rows("m.large") == before
     planned(world, PlanOptions(allow_empty=True), large=FULL)
     assert world.rows("m.large") == []
-    assert plan_run(world.services(), "prod").is_empty
+    assert world.plan_run().is_empty
 
 
 @pytest.mark.full
 def test_a_full_table_that_only_gets_smaller_or_never_had_rows_is_computed() -> None:
     world = built(large=FULL, none=FULL.replace("m.large", "m.none").replace("15", "99"))
     keep(world, 30)
-    services = world.services()
-    apply_plan(services, plan_run(services, "prod"), lambda _: None)
+    world.run()
     assert len(world.rows("m.large")) == 1
     assert world.rows("m.none") == []
 
@@ -91,7 +85,7 @@ def test_r8_a_restated_interval_keeps_its_rows_unless_that_is_said() -> None:
     with pytest.raises(VdeError, match=r"no rows any more for .*where its table has some"):
         planned(world, restated, hours=HOURLY)
     with pytest.raises(VdeError, match="no rows any more"):  # and by nobody who goes on with it
-        apply_plan(world.services(), plan_run(world.services(), "prod"), lambda _: None)
+        world.run()
     assert world.rows("m.hours") == before
     planned(world, PlanOptions(restate=(str(HOURS),), allow_empty=True), hours=HOURLY)
     assert [row[2] for row in world.rows("m.hours")] == [20]

@@ -6,25 +6,9 @@ from typing import Final
 
 import pytest
 
-from tests.app.memory_world import (
-    MemoryWorld,
-    bound,
-    build,
-    graph_of,
-    there,
-)
-from tests.app.shop_world import (
-    EDITED,
-    TOTAL,
-    TOTAL_NAME,
-    asked,
-    change,
-    day,
-    done,
-    entries,
-)
+from tests.app.memory_world import MemoryWorld, graph_of, there
+from tests.app.shop_world import EDITED, TOTAL, TOTAL_NAME, asked, change, day, done, entries
 from vde_dagster.app.apply.applying import apply_plan
-from vde_dagster.app.apply.running import plan_run
 from vde_dagster.app.plan.planned_again import planned_again
 from vde_dagster.app.promote.taking import plan_promotion
 from vde_dagster.core.errors import Refused
@@ -43,7 +27,7 @@ AMOUNTS: Final = {10, 5, 7}
 
 
 def shown(world: MemoryWorld, name: ModelName, environment: str = "dev") -> ModelSnapshot:
-    return bound(world.services(), environment).snapshots[name]
+    return world.bound(environment).snapshots[name]
 
 
 def total(world: MemoryWorld, environment: str = "dev") -> list[tuple[object, ...]]:
@@ -55,7 +39,7 @@ def total(world: MemoryWorld, environment: str = "dev") -> list[tuple[object, ..
 def test_a_full_model_below_a_bounded_parent_is_computed_from_what_is_there(
     world: MemoryWorld,
 ) -> None:
-    plan = asked(world.services(), graph_of(EDITED), start=SINCE)
+    plan = world.plan(graph_of(EDITED), "dev", start=SINCE)
     found = change(plan, "mart.total")
     assert (found.missing, found.bounded) == (
         (day(2, 3),),
@@ -63,11 +47,11 @@ def test_a_full_model_below_a_bounded_parent_is_computed_from_what_is_there(
     )
     assert sentences(found.reasons)[0] == "bounded: it begins at 2024-01-02, and is never promoted"
     assert not found.may_adopt
-    apply_plan(world.services(), plan, lambda _: None)
+    world.apply(plan)
     assert total(world) == [(360,)]
     assert total(world, "prod") == [(66,)]
     assert loaded_intervals(entries(world, "dev", TOTAL_NAME)) == (day(2, 3),)
-    assert asked(world.services(), graph_of(EDITED), start=SINCE).is_empty
+    assert world.plan(graph_of(EDITED), "dev", start=SINCE).is_empty
 
 
 def project(parent: str, child: str, view: bool = False) -> dict[str, str]:
@@ -109,7 +93,7 @@ def test_every_kind_begins_at_the_start_and_never_gets_to_production(
 ) -> None:
     world, graph = MemoryWorld(), graph_of(project(parent, child, view))
     world.land((1, 10), (30, 5), (50, 7), until=72)
-    done(world.services(), graph, start=SINCE)
+    world.build(graph, "dev", start=SINCE)
     assert {row[2] for row in world.rows("a__dev.c")} == {5, 7}
     bounded = shown(world, CHILD)
     assert bounded.bounded is not None
@@ -119,15 +103,15 @@ def test_every_kind_begins_at_the_start_and_never_gets_to_production(
     assert all(each.bounded is None for each in taken.changes)
     why = "what dev shows of it begins at 2024-01-02, and is never promoted: this one has it all"
     assert why in sentences(change(taken, "a.c").reasons)
-    apply_plan(world.services(), taken, lambda _: None)
+    world.apply(taken)
     assert {row[2] for row in world.rows("a.c")} == AMOUNTS
     assert shown(world, CHILD, "prod").version == bounded.bounded.instead_of != bounded.version
     assert {row[2] for row in world.rows("a__dev.c")} == {5, 7}
     # and without a start
-    build(world.services(), graph, "dev")
+    world.build(graph, "dev")
     assert {row[2] for row in world.rows("a__dev.c")} == AMOUNTS
     assert shown(world, CHILD).key == shown(world, CHILD, "prod").key
-    assert plan_run(world.services(), "prod").is_empty
+    assert world.plan_run().is_empty
 
 
 def test_what_reads_a_bounded_table_is_bounded_whatever_it_reads_of_it() -> None:
@@ -142,9 +126,8 @@ def test_what_reads_a_bounded_table_is_bounded_whatever_it_reads_of_it() -> None
             f"SELECT id AS id, at AS at, amount AS amount FROM a.d {SAME_DAY}",
         }
     )
-    world = MemoryWorld()
-    world.land((1, 10), (30, 5), until=48)
-    plan = asked(world.services(), graph, start=SINCE)
+    world = MemoryWorld.landed((1, 10), (30, 5), until=48)
+    plan = world.plan(graph, "dev", start=SINCE)
     assert {str(e.name): e.bounded is not None for e in plan.changes if e.name.schema == "a"} == {
         "a.p": True,
         "a.d": True,
@@ -159,8 +142,8 @@ def test_what_reads_a_bounded_table_is_bounded_whatever_it_reads_of_it() -> None
 def test_two_environments_with_one_start_share_what_is_bounded() -> None:
     world, graph = MemoryWorld(), graph_of(project(BY_KEY, "FULL"))
     world.land((1, 10), (30, 5), (50, 7), until=72)
-    done(world.services(), graph, start=SINCE)
-    assert done(world.services(), graph, "other", start=SINCE) == ()
+    world.build(graph, "dev", start=SINCE)
+    assert world.build(graph, "other", start=SINCE) == ()
     assert shown(world, CHILD, "other").key == shown(world, CHILD).key
     assert {row[2] for row in world.rows("a__other.c")} == {5, 7}
 
@@ -168,7 +151,7 @@ def test_two_environments_with_one_start_share_what_is_bounded() -> None:
 def test_production_refuses_what_is_bounded_before_anything_is_recorded(
     world: MemoryWorld,
 ) -> None:
-    plan = asked(world.services(), graph_of(EDITED), start=SINCE)
+    plan = world.plan(graph_of(EDITED), "dev", start=SINCE)
     services = world.services()
     lease = services.state.acquire_lease("environment:prod", holder="me", ttl=services.lease_ttl)
     services.state.store_snapshots(tuple(plan.snapshots.values()), environment="dev")
@@ -187,12 +170,12 @@ def test_production_refuses_what_is_bounded_before_anything_is_recorded(
 # What stays, and what does not
 @pytest.mark.full
 def test_a_run_goes_on_with_what_is_bounded_and_moves_no_view(world: MemoryWorld) -> None:
-    done(world.services(), graph_of(EDITED), start=SINCE)
+    world.build(graph_of(EDITED), "dev", start=SINCE)
     before = shown(world, TOTAL_NAME)
     world.land((80, 4), until=96)
-    plan = plan_run(world.services(), "dev")
+    plan = world.plan_run("dev")
     assert not plan.promotes
-    apply_plan(world.services(), plan, lambda _: None)
+    world.apply(plan)
     assert shown(world, TOTAL_NAME) == before
     assert total(world) == [(780,)]  # from what is there by now, the first day with it
 
@@ -214,13 +197,12 @@ def test_a_later_start_begins_later_and_no_start_ends_it(world: MemoryWorld) -> 
 
 @pytest.mark.full
 def test_what_is_not_selected_stays_bounded(world: MemoryWorld) -> None:
-    services = world.services()
-    done(services, graph_of(EDITED), start=SINCE)
+    world.build(graph_of(EDITED), "dev", start=SINCE)
     triple = {**EDITED, "sales": EDITED["sales"].replace("* 10", "* 20")}
-    plan = asked(services, graph_of(triple), select=("mart.sales",))
+    plan = world.plan(graph_of(triple), "dev", select=("mart.sales",))
     assert change(plan, "mart.total").bounded.since == SINCE
     more = {**EDITED, "more": TOTAL.replace("mart.total", "mart.more").replace("SUM", "MAX")}
-    plan = asked(services, graph_of(more), select=("mart.more",))
+    plan = world.plan(graph_of(more), "dev", select=("mart.more",))
     assert change(plan, "mart.total").bounded == shown(world, TOTAL_NAME).bounded
     assert change(plan, "mart.total").version == shown(world, TOTAL_NAME).version
 

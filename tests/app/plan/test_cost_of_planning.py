@@ -8,15 +8,7 @@ from functools import cache, partial
 
 import pytest
 
-from tests.app.memory_world import (
-    START,
-    Fuse,
-    MemoryWorld,
-    build,
-    graph_of,
-    hour_of,
-    plan,
-)
+from tests.app.memory_world import START, Fuse, MemoryWorld, graph_of, hour_of, plan
 from tests.app.read_models import reading_once
 from tests.counting import calls_of
 from vde_dagster.app.inspect.interval_report import report_intervals
@@ -137,8 +129,8 @@ def planned(models: int, parent: Names, kind: str) -> tuple[MemoryWorld, Graph]:
     world, graph = MemoryWorld(), project(models, parent, kind)
     world.land((1, 10), until=24)
     with reading_once():
-        build(world.services(), graph)
-    assert plan(world.services(), graph).is_empty
+        world.build(graph)
+    assert world.plan(graph).is_empty
     return world, graph
 
 
@@ -182,8 +174,7 @@ def test_a_plan_takes_as_many_calls_however_early_a_model_begins() -> None:
     """Each five minutes since 1970 are nearly six million units, and are one range."""
     found = []
     for start in (START, datetime(1970, 1, 1, tzinfo=UTC)):
-        world = MemoryWorld()
-        world.land((1, 10), until=24)
+        world = MemoryWorld.landed((1, 10), until=24)
         text = f"""
         MODEL (
           name m.often, kind INCREMENTAL_BY_TIME_RANGE (time_column at), cron '*/5 * * * *',

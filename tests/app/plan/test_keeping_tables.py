@@ -7,28 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.app.memory_world import (
-    DEFAULTS,
-    RAW_COLUMNS,
-    SOURCE,
-    MemoryWorld,
-    bound,
-    graph_of,
-    there,
-)
+from tests.app.memory_world import DEFAULTS, RAW_COLUMNS, SOURCE, MemoryWorld, graph_of, there
 from tests.app.shop_world import (
     AMOUNTS,
     EDITED,
     SALES,
     SALES_NAME,
     SHOP,
-    asked,
     change,
-    done,
     shop_in_production,
     work,
 )
-from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.inspect.verify import look_at_tables
 from vde_dagster.app.promote.taking import plan_promotion, plan_rollback
 from vde_dagster.core.errors import Place, Refused
@@ -63,19 +52,18 @@ def categories(plan: Plan) -> dict[str, Category | None]:
 
 
 def test_an_edit_of_a_model_that_a_pattern_means_keeps_its_table(world: MemoryWorld) -> None:
-    services = world.services()
-    before = bound(services).key(SALES_NAME)
-    plan = asked(services, with_patterns(EDITED, "mart.sa*"), "prod")
+    before = world.bound().key(SALES_NAME)
+    plan = world.plan(with_patterns(EDITED, "mart.sa*"))
     assert categories(plan)["sales"] is FORWARD
     assert work(plan) == {}
-    apply_plan(services, plan, lambda _: None)
-    assert bound(services).key(SALES_NAME) == before
+    world.apply(plan)
+    assert world.bound().key(SALES_NAME) == before
     assert world.rows("mart.sales") == AMOUNTS
-    assert asked(services, with_patterns(EDITED, "mart.sa*"), "prod").is_empty
+    assert world.plan(with_patterns(EDITED, "mart.sa*")).is_empty
 
 
 def test_what_a_model_reads_does_not_move_it_if_a_pattern_means_it(world: MemoryWorld) -> None:
-    plan = asked(world.services(), with_patterns(EDITED, "mart.triple", "tag:none"), "prod")
+    plan = world.plan(with_patterns(EDITED, "mart.triple", "tag:none"))
     found = categories(plan)
     assert (found["sales"], found["triple"]) == (Category.BREAKING, FORWARD)
     assert found["total"] is Category.INDIRECT_NON_BREAKING
@@ -85,10 +73,10 @@ def test_what_a_model_reads_does_not_move_it_if_a_pattern_means_it(world: Memory
 def test_a_person_wins_over_a_pattern(world: MemoryWorld) -> None:
     decisions = {SALES_NAME: Category.BREAKING}
     graph = with_patterns(EDITED, "*")
-    plan = asked(world.services(), graph, "prod", decisions=decisions)
+    plan = world.plan(graph, decisions=decisions)
     assert categories(plan)["sales"] is Category.BREAKING
     own = {**EDITED, "sales": EDITED["sales"].replace("day)", "day, forward_only false)", 1)}
-    plan = asked(world.services(), with_patterns(own, "*"), "prod")
+    plan = world.plan(with_patterns(own, "*"))
     assert categories(plan)["sales"] is Category.BREAKING
 
 
@@ -104,18 +92,17 @@ def sales(text: str, rules: str = "") -> dict[str, str]:
 def with_two() -> MemoryWorld:
     """Production shows sales with one more column, in a table that edits keep."""
     world = shop_in_production()
-    done(world.services(), graph_of(sales(TWO)), "prod")
+    world.build(graph_of(sales(TWO)))
     return world
 
 
 def test_a_column_is_not_taken_out_of_a_kept_table_unless_its_model_allows_it() -> None:
     world = with_two()
-    services = world.services()
-    plan = asked(services, graph_of(sales(SALES)), "prod")
+    plan = world.plan(graph_of(sales(SALES)))
     (finding,) = column_findings(plan)
     assert finding.refuses
     with pytest.raises(Refused) as refused:
-        apply_plan(services, plan, lambda _: None)
+        world.apply(plan)
     said = str(refused.value)
     assert "models/sales.sql:2: mart.sales keeps its table and drops n (bigint)" in said
     assert "Write `on_destructive_change allow` (or warn) in the model" in said
@@ -128,41 +115,39 @@ def test_a_column_is_not_taken_out_of_a_kept_table_unless_its_model_allows_it() 
 @pytest.mark.parametrize("rule,warned", [("allow", False), ("warn", True)])
 def test_a_model_may_allow_that_columns_leave_its_views(rule: str, warned: bool) -> None:
     world = with_two()
-    services = world.services()
-    key = bound(services).key(SALES_NAME)
-    plan = asked(services, graph_of(sales(SALES, f", on_destructive_change {rule}")), "prod")
+    key = world.bound().key(SALES_NAME)
+    plan = world.plan(graph_of(sales(SALES, f", on_destructive_change {rule}")))
     text = (
         "Warning: models/sales.sql:2: mart.sales keeps its table and drops n (bigint) "
         "(on_destructive_change warn)"
     )
     said = [each for each in totals(plan) if each.startswith("Warning: ")]
     assert said == ([text] if warned else [])
-    apply_plan(services, plan, lambda _: None)
-    assert bound(services).key(SALES_NAME) == key
+    world.apply(plan)
+    assert world.bound().key(SALES_NAME) == key
     assert world.rows("mart.sales") == AMOUNTS
 
 
 @pytest.mark.parametrize("how", ["", ", on_additive_change error", ", on_additive_change warn"])
 def test_a_column_is_added_to_a_kept_table_unless_its_model_does_not_allow_it(how: str) -> None:
     world = shop_in_production()
-    services = world.services()
-    plan = asked(services, graph_of(sales(TWO, how)), "prod")
+    plan = world.plan(graph_of(sales(TWO, how)))
     assert [each.rule.value for each in column_findings(plan)] == (
         [how.rsplit(maxsplit=1)[-1]] if how else []
     )
     if "error" not in how:
-        apply_plan(services, plan, lambda _: None)
+        world.apply(plan)
         assert world.rows("mart.sales") == [(*row, None) for row in AMOUNTS]
         return
     with pytest.raises(Refused, match=r"adds n \(bigint\), which its on_additive_change does not"):
-        apply_plan(services, plan, lambda _: None)
+        world.apply(plan)
     assert world.rows("mart.sales") == AMOUNTS
 
 
 def test_a_column_goes_with_a_new_table_as_the_refusal_advises() -> None:
     world = with_two()
     decisions = {SALES_NAME: Category.BREAKING}
-    done(world.services(), graph_of(sales(SALES)), "prod", decisions=decisions)
+    world.build(graph_of(sales(SALES)), decisions=decisions)
     assert world.rows("mart.sales") == AMOUNTS
 
 
@@ -170,7 +155,6 @@ def test_a_model_that_only_reads_what_was_edited_is_told_to_take_another_stamp_f
     world: MemoryWorld,
 ) -> None:
     """Nothing can be decided about it: its own definition is as it was."""
-    services = world.services()
     copy = (
         "MODEL (name mart.copy, kind INCREMENTAL_BY_TIME_RANGE (time_column day, "
         "forward_only true), on_additive_change error{});\n"
@@ -178,40 +162,33 @@ def test_a_model_that_only_reads_what_was_edited_is_told_to_take_another_stamp_f
         "WHERE day BETWEEN @start_ds AND @end_ds"
     )
     small = SALES.replace("SUM(amount) AS amount", "CAST(SUM(amount) AS INT) AS amount")
-    done(services, graph_of({**SHOP, "sales": small, "copy": copy.format("")}), "prod")
-    plan = asked(services, graph_of({**SHOP, "copy": copy.format("")}), "prod")
+    world.build(graph_of({**SHOP, "sales": small, "copy": copy.format("")}))
+    plan = world.plan(graph_of({**SHOP, "copy": copy.format("")}))
     (finding,) = column_findings(plan)
     assert "mart.copy keeps its table and widens amount from int to bigint" in str(finding)
     assert "write another `stamp` in it and plan with --decide mart.copy=breaking" in str(finding)
     stamped = {**SHOP, "copy": copy.format(", stamp 'two'")}
-    done(
-        services,
-        graph_of(stamped),
-        "prod",
-        decisions={ModelName("mart", "copy"): Category.BREAKING},
-    )
+    world.build(graph_of(stamped), decisions={ModelName("mart", "copy"): Category.BREAKING})
     assert world.rows("mart.copy") == AMOUNTS
 
 
 def test_another_environment_is_asked_before_it_shows_less(world: MemoryWorld) -> None:
     world = with_two()
-    services = world.services()
     with pytest.raises(Refused, match=r"mart\.sales keeps its table and drops n"):
-        done(services, graph_of(sales(SALES)), "dev")
-    done(services, graph_of(sales(SALES, ", on_destructive_change warn")), "dev")
-    promotion = plan_promotion(services, "dev", "prod")
+        world.build(graph_of(sales(SALES)), "dev")
+    world.build(graph_of(sales(SALES, ", on_destructive_change warn")), "dev")
+    promotion = plan_promotion(world.services(), "dev", "prod")
     assert [each.rule.value for each in column_findings(promotion)] == ["warn"]
-    apply_plan(services, promotion, lambda _: None)
+    world.apply(promotion)
     assert world.rows("mart.sales") == AMOUNTS
 
 
 def test_a_rollback_to_fewer_columns_is_never_refused() -> None:
     world = with_two()
-    services = world.services()
-    plan = plan_rollback(services, "prod")
+    plan = plan_rollback(world.services(), "prod")
     assert change(plan, "mart.sales").schema_changes != ()
     assert [*column_findings(plan)] == []
-    apply_plan(services, plan, lambda _: None)
+    world.apply(plan)
     assert world.rows("mart.sales") == AMOUNTS
 
 
@@ -233,11 +210,10 @@ NOW = PAST.replace("SCD_TYPE_2_BY_COLUMN (unique_key id, columns (amount))", "FU
     ids=["another kind", "forward-only", "metadata", "a history begins"],
 )
 def test_a_plan_says_that_a_history_ends(before: str, after: str, ends: bool) -> None:
-    world = MemoryWorld()
-    world.land((1, 10), until=48)
-    done(world.services(), graph_of({"past": before}), "prod")
+    world = MemoryWorld.landed((1, 10), until=48)
+    world.build(graph_of({"past": before}))
     for environment in ("prod", "dev"):
-        plan = asked(world.services(), graph_of({"past": after}), environment)
+        plan = world.plan(graph_of({"past": after}), environment)
         reasons = {each.kind for each in change(plan, "mart.past").reasons}
         assert (ReasonKind.HISTORY_ENDS in reasons) == ends
 
@@ -256,16 +232,15 @@ def with_struct(type_: str) -> dict[str, str]:
 def structs() -> MemoryWorld:
     """Production shows sales with a struct, in a table that edits keep."""
     world = shop_in_production()
-    key = bound(world.services()).key(SALES_NAME)
-    done(world.services(), graph_of(with_struct("struct<a:bigint,z:int>")), "prod")
-    assert bound(world.services()).key(SALES_NAME) == key
+    key = world.bound().key(SALES_NAME)
+    world.build(graph_of(with_struct("struct<a:bigint,z:int>")))
+    assert world.bound().key(SALES_NAME) == key
     return world
 
 
 def stored(world: MemoryWorld, name: str) -> str:
     """The type that a column has in the table of production."""
-    services = world.services()
-    table = there(services.catalog.table(bound(services).key(SALES_NAME).table))
+    table = there(world.services().catalog.table(world.bound().key(SALES_NAME).table))
     type_ = next(each.type for each in table.columns if each.name == name)
     return grown(type_, type_)  # spelled in one way
 
@@ -283,27 +258,26 @@ def stored(world: MemoryWorld, name: str) -> str:
 def test_r11_a_struct_of_a_kept_table_gets_fields_in_place(
     structs: MemoryWorld, type_: str, becomes: str
 ) -> None:
-    services = structs.services()
     structs.land((80, 4), until=96)
-    done(services, graph_of(with_struct("struct<a:bigint,z:int>")), "prod")
-    done(services, graph_of(with_struct(type_)), "prod")
+    structs.build(graph_of(with_struct("struct<a:bigint,z:int>")))
+    structs.build(graph_of(with_struct(type_)))
     assert stored(structs, "s") == becomes
-    (look,) = look_at_tables(services, bound(services), [SALES_NAME])
+    (look,) = look_at_tables(structs.services(), structs.bound(), [SALES_NAME])
     assert look.schema == ()  # the rows were recorded with fewer fields
 
 
 def test_r11_a_field_comes_back_with_the_type_that_it_had_alone(structs: MemoryWorld) -> None:
     """A rollback shows the earlier definition, and the table keeps what it has."""
     services = structs.services()
-    done(services, graph_of(with_struct("struct<a:bigint,z:int,b:string>")), "prod")
-    apply_plan(services, plan_rollback(services, "prod"), lambda _: None)
+    structs.build(graph_of(with_struct("struct<a:bigint,z:int,b:string>")))
+    structs.apply(plan_rollback(services, "prod"))
     assert stored(structs, "s") == "struct<a:bigint,z:int,b:string>"
     view = there(services.catalog.view(TableName("mart", "sales")))
     assert same_type(view.columns[-1].type, "struct<a:bigint,z:int>")
-    other = asked(services, graph_of(with_struct("struct<a:bigint,z:int,b:date>")), "prod")
+    other = structs.plan(graph_of(with_struct("struct<a:bigint,z:int,b:date>")))
     with pytest.raises(Refused, match=r"has the column s already, .*, so it cannot become"):
-        apply_plan(services, other, lambda _: None)
-    done(services, graph_of(with_struct("struct<a:bigint,z:int,c:date,b:string>")), "prod")
+        structs.apply(other)
+    structs.build(graph_of(with_struct("struct<a:bigint,z:int,c:date,b:string>")))
     assert stored(structs, "s") == "struct<a:bigint,z:int,b:string,c:date>"
 
 
@@ -311,12 +285,11 @@ def test_a_view_model_that_reads_other_columns_keeps_no_type_from_being_widened(
     structs: MemoryWorld,
 ) -> None:
     """`mart.shown` reads the day and the amount."""
-    services = structs.services()
     whole = {
         **with_struct("struct<a:bigint,z:int>"),
         "shown": SHOP["shown"].replace("amount AS", "s AS s, amount AS"),
     }
-    done(services, graph_of(whole), "prod")
+    structs.build(graph_of(whole))
     wider = {**whole, "sales": with_struct("struct<a:bigint,z:int,b:date>")["sales"]}
     with pytest.raises(Refused, match=r"widens s from .*, but the VIEW mart\.shown reads it"):
-        apply_plan(services, asked(services, graph_of(wider), "prod"), lambda _: None)
+        structs.apply(structs.plan(graph_of(wider)))

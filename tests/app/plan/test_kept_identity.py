@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 
 from tests.app.memory_world import START, MemoryWorld, bound, hour_of, there
 from tests.app.plan.identity_edits import NAME, Edit, Written, every_edit
-from tests.app.shop_world import asked, done
-from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.inspect.status import look_at_environment
 from vde_dagster.app.inspect.verify import verify
 from vde_dagster.app.promote.taking import plan_rollback
@@ -43,7 +42,7 @@ def loaded(written: Written, until: int = MIDNIGHT) -> MemoryWorld:
     """Production shows the model over the first events."""
     world = MemoryWorld()
     landed(world, EVENTS, until)
-    done(world.services(), written.graph, "prod")
+    world.build(written.graph)
     return world
 
 
@@ -71,16 +70,15 @@ def is_sound(services: Services) -> bool:
 
 def goes_on(world: MemoryWorld, written: Written) -> None:
     """Later intervals are loaded, late rows found, and all is as from scratch and as recorded."""
-    services = world.services()
     landed(world, LATER, 124)
-    done(services, written.graph, "prod")
+    world.build(written.graph)
     events = EVENTS | LATER
     if written.kind in (IncrementalByTimeRange, Full):
         landed(world, {33: 6}, 125)
-        done(services, written.graph, "prod")
+        world.build(written.graph)
         events = {**events, 33: 6}
-    assert is_sound(services)
-    assert asked(services, written.graph, "prod").is_up_to_date
+    assert is_sound(world.services())
+    assert world.plan(written.graph).is_up_to_date
     if written.timed:
         shown = {at: count for at, count in at_of(world).items() if is_within(written, at)}
         assert shown == expected(written, events)
@@ -91,23 +89,22 @@ def goes_on(world: MemoryWorld, written: Written) -> None:
 def test_a_table_that_is_kept_stays_sound_or_the_plan_is_refused(edit: Edit) -> None:
     before, after = edit.sides(forward_only=True)
     world = loaded(before)
-    services = world.services()
-    shown = bound(services).key(NAME)
+    shown = world.bound().key(NAME)
     found = there(fate(edit.changed, edit.kind))
-    options = {"forward_only": True}
+    options: dict[str, Any] = {"forward_only": True}
     if edit.changed is Property.KIND:
-        options = {"decisions": {NAME: Category.FORWARD_ONLY}}  # type: ignore[dict-item]
-    plan = asked(services, after.graph, "prod", **options)
+        options = {"decisions": {NAME: Category.FORWARD_ONLY}}
+    plan = world.plan(after.graph, **options)
     assert plan.snapshots[NAME].key == shown
     if found.kept in (Kept.REFUSED, Kept.NOT_BEFORE):
         with pytest.raises(Refused, match=r"models/h\.sql:1: mart\.h keeps its table, and") as no:
-            apply_plan(services, plan, lambda _: None)
+            world.apply(plan)
         assert "which makes a new table" in str(no.value)
         assert any(line.startswith("Cannot be applied: models/h.sql:1") for line in totals(plan))
-        assert asked(services, before.graph, "prod").is_up_to_date
+        assert world.plan(before.graph).is_up_to_date
         return
-    apply_plan(services, plan, lambda _: None)
-    assert bound(services).key(NAME) == shown
+    world.apply(plan)
+    assert world.bound().key(NAME) == shown
     goes_on(world, after)
 
 
@@ -116,17 +113,16 @@ def test_a_table_that_is_kept_stays_sound_or_the_plan_is_refused(edit: Edit) -> 
 def test_an_edit_by_itself_is_kept_or_makes_a_table_of_its_own(edit: Edit) -> None:
     before, after = edit.sides(forward_only=False)
     world = loaded(before)
-    services = world.services()
-    shown = bound(services).key(NAME)
+    shown = world.bound().key(NAME)
     found = there(fate(edit.changed, edit.kind))
-    plan = asked(services, after.graph, "prod")
+    plan = world.plan(after.graph)
     new = found.alone is Alone.REBUILT or (found.alone is Alone.TIMED and edit.timed)
     assert (plan.snapshots[NAME].key != shown) == new
     if not new and found.kept is Kept.NOT_BEFORE:
         with pytest.raises(Refused, match="Write `start '2024-01-02'` in the model"):
-            apply_plan(services, plan, lambda _: None)
+            world.apply(plan)
         return
-    apply_plan(services, plan, lambda _: None)
+    world.apply(plan)
     goes_on(world, after)
 
 
@@ -139,20 +135,19 @@ def test_hourly_to_daily_in_mid_day_never_calls_the_day_loaded(edit: Edit) -> No
     """The way on that is named leads on: the unit stays, and the cron says when it is due."""
     before, after = edit.sides(forward_only=True)
     world = loaded(before, AFTERNOON)
-    services = world.services()
-    plan = asked(services, after.graph, "prod", forward_only=True)
+    plan = world.plan(after.graph, forward_only=True)
     if edit.kind is not Full:
         with pytest.raises(Refused, match="rite `interval_unit hour` in the model"):
-            apply_plan(services, plan, lambda _: None)
+            world.apply(plan)
         after = Written(
             kind=edit.kind, timed=True, forward_only=True, properties=", interval_unit hour"
         )
-        plan = asked(services, after.graph, "prod", forward_only=True)
-    apply_plan(services, plan, lambda _: None)
+        plan = world.plan(after.graph, forward_only=True)
+    world.apply(plan)
     landed(world, {64: 1, 70: 3}, MIDNIGHT)
-    done(services, after.graph, "prod")
+    world.build(after.graph)
     assert at_of(world) == expected(after, {**EVENTS, 64: 1, 70: 3})
-    assert is_sound(services)
+    assert is_sound(world.services())
 
 
 @pytest.mark.full
@@ -160,14 +155,13 @@ def test_hourly_to_daily_in_mid_day_never_calls_the_day_loaded(edit: Edit) -> No
 def test_a_new_table_of_days_waits_for_the_end_of_the_day(edit: Edit) -> None:
     before, after = edit.sides(forward_only=False)
     world = loaded(before, AFTERNOON)
-    services = world.services()
     with pytest.raises(Refused) as refused:
-        done(services, after.graph, "prod")
+        world.build(after.graph)
     said = str(refused.value)
     assert "its interval unit (day) what begins at 2024-01-03 is not due yet: plan again" in said
     assert "is not complete" not in said
     landed(world, {}, MIDNIGHT)
-    done(services, after.graph, "prod")
+    world.build(after.graph)
     assert at_of(world) == expected(after, EVENTS)
 
 
@@ -177,13 +171,12 @@ def test_the_new_table_that_a_refusal_names_is_made(kind: type) -> None:
     edit = Edit(changed=Property.START, kind=kind, timed=False)
     before, after = edit.sides(forward_only=True)
     world = loaded(before)
-    services = world.services()
     with pytest.raises(Refused, match="write another `stamp` in it and plan with --decide"):
-        done(services, after.graph, "prod")
+        world.build(after.graph)
     stamped = Written(
         kind=kind, timed=False, forward_only=True, start="2023-12-20", properties=", stamp 'two'"
     )
-    done(services, stamped.graph, "prod", decisions={NAME: Category.BREAKING})
+    world.build(stamped.graph, decisions={NAME: Category.BREAKING})
     goes_on(world, stamped)
     assert len(world.rows("mart.h")) == len(EVENTS | LATER)
 
@@ -192,7 +185,7 @@ def test_an_earlier_end_of_a_full_model_ends_its_new_table() -> None:
     edit = Edit(changed=Property.END, kind=Full, timed=True)
     before, after = edit.sides(forward_only=False)
     world = loaded(before)
-    done(world.services(), after.graph, "prod")
+    world.build(after.graph)
     assert at_of(world) == expected(after, EVENTS)
     assert sum(at_of(world).values()) == 3
 
@@ -201,9 +194,8 @@ def test_a_start_moves_back_within_what_is_loaded_and_a_rollback_is_not_refused(
     first = Written(kind=ScdType2ByColumn, timed=False)
     later = Written(kind=ScdType2ByColumn, timed=False, start="2024-01-02")
     world = loaded(first)
-    services = world.services()
-    done(services, later.graph, "prod")
-    apply_plan(services, plan_rollback(services, "prod"), lambda _: None)
+    world.build(later.graph)
+    world.apply(plan_rollback(world.services(), "prod"))
     goes_on(world, first)
 
 
@@ -211,22 +203,20 @@ def test_a_preview_of_what_cannot_be_kept_is_refused_before_it_is_computed() -> 
     edit = Edit(changed=Property.TIME_COLUMN, kind=IncrementalByTimeRange, timed=True)
     before, after = edit.sides(forward_only=True)
     world = loaded(before)
-    services = world.services()
     for options in ({}, {"effective_from": hour_of(24)}):
         with pytest.raises(Refused, match="its time_column was at and is day"):
-            done(services, after.graph, "dev", forward_only=True, **options)
+            world.build(after.graph, "dev", forward_only=True, **options)
 
 
 def test_units_that_come_between_plan_and_apply_are_seen() -> None:
     edit = Edit(changed=Property.COARSER, kind=IncrementalUnmanaged, timed=True)
     before, after = edit.sides(forward_only=True)
     world = loaded(before)
-    services = world.services()
-    plan = asked(services, after.graph, "prod", forward_only=True)
+    plan = world.plan(after.graph, forward_only=True)
     landed(world, {73: 9}, 75)
-    done(services, before.graph, "prod")
+    world.build(before.graph)
     with pytest.raises(Refused, match="is not made of whole units"):
-        apply_plan(services, plan, lambda _: None)
+        world.apply(plan)
 
 
 def test_a_late_row_before_the_instant_is_computed_as_the_plan_says() -> None:
@@ -234,20 +224,20 @@ def test_a_late_row_before_the_instant_is_computed_as_the_plan_says() -> None:
     edited = replace(first, amount="amount * 10")
     world = loaded(first)
     services = world.services()
-    plan = asked(services, edited.graph, "prod", effective_from=hour_of(48))
+    plan = world.plan(edited.graph, effective_from=hour_of(48))
     (said,) = (each for each in sentences(plan.changes[-1].reasons) if "it counts from" in each)
     assert said.endswith("only when a late row or a restatement has it computed")
-    apply_plan(services, plan, lambda _: None)
+    world.apply(plan)
     assert [row[3] for row in world.rows("mart.h")] == [10, 4, 5, 70]
     landed(world, {31: 6}, MIDNIGHT + 1)
-    stale = there(asked(services, edited.graph, "prod").changes[-1].staleness)
+    stale = there(world.plan(edited.graph).changes[-1].staleness)
     assert stale.reason.endswith(
         "has changed since, and a forward-only change kept its rows: they become those of the "
         "model as it is"
     )
     (status,) = look_at_environment(services, "prod").models
     assert status.staleness == stale
-    done(services, edited.graph, "prod")
+    world.build(edited.graph)
     assert Counter(row[3] for row in world.rows("mart.h")) == Counter([4, 10, 50, 60, 70])
     assert is_sound(services)
 
@@ -256,10 +246,9 @@ def test_another_unit_of_a_table_that_its_owner_has_yet_to_fill_is_refused() -> 
     """The owner records days in it, and whoever shows it would take them for hours."""
     edit = Edit(changed=Property.FINER, kind=IncrementalByTimeRange, timed=True)
     before, after = edit.sides(forward_only=True)
-    world = MemoryWorld()
-    world.land((1, 1), until=12)
-    done(world.services(), before.graph, "prod")
+    world = MemoryWorld.landed((1, 1), until=12)
+    world.build(before.graph)
     with pytest.raises(Refused, match="its interval unit was day and is hour"):
-        done(world.services(), after.graph, "dev", forward_only=True)
-    done(world.services(), after.graph, "prod", forward_only=True)
-    done(world.services(), after.graph, "dev", forward_only=True)
+        world.build(after.graph, "dev", forward_only=True)
+    world.build(after.graph, forward_only=True)
+    world.build(after.graph, "dev", forward_only=True)

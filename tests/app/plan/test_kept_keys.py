@@ -6,9 +6,7 @@ from collections import Counter
 
 import pytest
 
-from tests.app.memory_world import MemoryWorld, bound, graph_of
-from tests.app.shop_world import asked, done
-from vde_dagster.app.apply.applying import apply_plan
+from tests.app.memory_world import MemoryWorld, graph_of
 from vde_dagster.app.inspect.verify import verify
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import Graph
@@ -42,9 +40,8 @@ def graph(kind: str, staging: str = "VIEW", **columns: str) -> Graph:
 
 
 def loaded(kind: str, staging: str = "VIEW") -> MemoryWorld:
-    world = MemoryWorld()
-    world.land((1.5, 10), (30.5, 5), (50.5, 7), until=72)
-    done(world.services(), graph(kind, staging), "prod")
+    world = MemoryWorld.landed((1.5, 10), (30.5, 5), (50.5, 7), until=72)
+    world.build(graph(kind, staging))
     return world
 
 
@@ -53,16 +50,15 @@ def loaded(kind: str, staging: str = "VIEW") -> MemoryWorld:
 @pytest.mark.parametrize("staging", ["VIEW", "EMBEDDED", "FULL", FORWARD])
 def test_a_key_that_changes_upstream_is_refused_before_rows_double(kind: str, staging: str) -> None:
     world = loaded(kind, staging)
-    services = world.services()
     edited = graph(kind, staging, id="id + 1000")
     for environment in ("prod", "dev"):
-        plan = asked(services, edited, environment)
+        plan = world.plan(edited, environment)
         with pytest.raises(
             Refused, match=r"mart\.h keeps its table, and it tells rows apart"
         ) as no:
-            apply_plan(services, plan, lambda _: None)
+            world.apply(plan)
         assert "by what it reads was raw.events.id and is raw.events.id + 1000" in str(no.value)
-    assert asked(services, graph(kind, staging), "prod").is_up_to_date
+    assert world.plan(graph(kind, staging)).is_up_to_date
 
 
 @pytest.mark.full
@@ -72,25 +68,24 @@ def test_a_key_that_changes_upstream_is_refused_before_rows_double(kind: str, st
 def test_an_edit_of_other_columns_goes_through(kind: str, case: str, staging: str) -> None:
     world = loaded(kind, staging)
     services = world.services()
-    shown = bound(services).key(NAME)
-    done(services, graph(kind, staging, **OTHERS[case]), "prod")
+    shown = world.bound().key(NAME)
+    world.build(graph(kind, staging, **OTHERS[case]))
     world.land((80.5, 3), until=124)
-    done(services, graph(kind, staging, **OTHERS[case]), "prod")
-    assert bound(services).key(NAME) == shown
+    world.build(graph(kind, staging, **OTHERS[case]))
+    assert world.bound().key(NAME) == shown
     opened = Counter(row[0] for row in world.rows("mart.h") if len(row) < 5 or row[4] is None)
     assert sorted(opened.values()) == [1, 1, 1, 1]
-    assert all(each.holds for each in verify(services, bound(services)))
+    assert all(each.holds for each in verify(services, world.bound()))
 
 
 def test_new_values_of_a_key_get_a_column_of_another_name() -> None:
     kind = "SCD_TYPE_2_BY_COLUMN (unique_key id, columns [amount])"
     world = loaded(kind)
-    services = world.services()
     wider = graph_of(
         {
             "e": STAGED.format(kind="VIEW", id="id", at="at", amount="amount"),
             "h": KEYED.format(kind=kind).replace(" FROM", ", id + 1000 AS code FROM"),
         }
     )
-    done(services, wider, "prod")
+    world.build(wider)
     assert sorted(str(row[0]) for row in world.rows("mart.h")) == ["1", "2", "3"]

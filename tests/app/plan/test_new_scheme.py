@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.app.memory_world import PROJECT, MemoryWorld, build, graph_of, plan
+from tests.app.memory_world import PROJECT, MemoryWorld, graph_of
 from tests.app.shop_world import versions
 from vde_dagster.core.model import fingerprint
 from vde_dagster.core.names import ModelName
@@ -45,17 +45,16 @@ EDITED = {**MODELS, "daily": MODELS["daily"].replace("SUM(amount) AS", "SUM(amou
 @pytest.fixture
 def world(monkeypatch: pytest.MonkeyPatch) -> MemoryWorld:
     """Three days of events, which a release with another scheme has built."""
-    found = MemoryWorld()
-    found.land((1, 10), (30, 5), (50, 7), until=72)
+    found = MemoryWorld.landed((1, 10), (30, 5), (50, 7), until=72)
     with monkeypatch.context() as earlier:
         earlier.setattr(fingerprint, "SCHEME", "earlier")
-        build(found.services(), graph_of(MODELS))
+        found.build(graph_of(MODELS))
     return found
 
 
 def test_nothing_is_computed_and_no_view_moves_after_an_upgrade(world: MemoryWorld) -> None:
     stored = versions(world)
-    found = plan(world.services(), graph_of(MODELS))
+    found = world.plan(graph_of(MODELS))
     assert [str(each.name) for each in found.changes if each.to_evaluate] == []
     assert not found.promotes
     assert not found.views
@@ -65,7 +64,7 @@ def test_nothing_is_computed_and_no_view_moves_after_an_upgrade(world: MemoryWor
 @pytest.mark.full
 def test_an_edit_after_an_upgrade_rebuilds_only_what_it_reaches(world: MemoryWorld) -> None:
     stored = versions(world)
-    found = plan(world.services(), graph_of(EDITED))
+    found = world.plan(graph_of(EDITED))
     moved = {name for name, each in found.snapshots.items() if each.version != stored[name]}
     downstream = ("daily", "totals", "people", "keyed")  # histories and partitions are forward-only
     assert moved == {ModelName("mart", each) for each in downstream}
@@ -75,5 +74,5 @@ def test_an_environment_made_after_an_upgrade_shares_what_production_has(
     world: MemoryWorld,
 ) -> None:
     stored = versions(world)
-    build(world.services(), graph_of(MODELS), "dev")
+    world.build(graph_of(MODELS), "dev")
     assert versions(world, "dev") == stored

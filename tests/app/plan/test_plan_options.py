@@ -6,14 +6,7 @@ from datetime import datetime
 
 import pytest
 
-from tests.app.memory_world import (
-    EVENTS,
-    PROJECT,
-    MemoryWorld,
-    bound,
-    graph_of,
-    hour_of,
-)
+from tests.app.memory_world import EVENTS, PROJECT, MemoryWorld, bound, graph_of, hour_of
 from tests.app.shop_world import (
     ALWAYS,
     AMOUNTS,
@@ -66,9 +59,9 @@ def test_start_and_end_bound_what_is_evaluated(
     end: datetime | None,
     expected: dict[str, list[Interval]],
 ) -> None:
-    plan = asked(world.services(), graph_of(EDITED), start=start, end=end)
+    plan = world.plan(graph_of(EDITED), "dev", start=start, end=end)
     assert work(plan) == expected
-    apply_plan(world.services(), plan, lambda _: None)
+    world.apply(plan)
     for name in (SALES_NAME, TRIPLE_NAME):
         wanted = expected.get(name.name, [])
         assert list(loaded_intervals(entries(world, "dev", name))) == wanted
@@ -89,23 +82,21 @@ def test_production_evaluates_what_another_environment_left_out(world: MemoryWor
 
 @pytest.mark.full
 def test_a_model_that_loads_late_rows_begins_only_the_hours_that_were_asked_for() -> None:
-    world = MemoryWorld()
-    world.land((1, 10), (2.5, 20), (30, 5), (47, 1), until=48)
-    services = world.services()
-    done(services, graph_of(PROJECT), "prod")
+    world = MemoryWorld.landed((1, 10), (2.5, 20), (30, 5), (47, 1), until=48)
+    world.build(graph_of(PROJECT))
     edited = graph_of(
         {**PROJECT, "events": EVENTS.replace("amount AS amount", "amount + 1 AS amount")}
     )
-    done(services, edited, start=hour_of(2), end=hour_of(31))
+    world.build(edited, "dev", start=hour_of(2), end=hour_of(31))
     assert loaded_intervals(entries(world, "dev", EVENTS_NAME)) == (
         Interval(hour_of(2), hour_of(31)),
     )
     assert [row[2] for row in world.rows("staging__dev.events")] == [21, 6]
     world.land((3, 100), (1, 50), until=48)  # both late; hour 1 is not loaded yet
-    done(services, edited)
+    world.build(edited, "dev")
     found = [row[2] for row in world.rows("staging__dev.events")]
     assert sorted(map(str, found)) == sorted(map(str, [2, 6, 11, 21, 51, 101]))
-    assert asked(services, edited).is_empty
+    assert world.plan(edited, "dev").is_empty
 
 
 def test_bounds_are_refused_for_production_before_anything_is_read() -> None:
@@ -157,9 +148,9 @@ def test_who_waits_for_the_owner_of_a_version_shows_no_older_one_and_finds_it_on
 def test_without_a_backfill_no_session_loads_late_rows() -> None:
     world, graph = MemoryWorld(), graph_of(PROJECT)
     world.land((5.5, 10), until=24)
-    done(world.services(), graph, "prod")
+    world.build(graph)
     world.land((7.5, 5), until=24)
-    plan = asked(world.services(), graph, "prod", skip_backfill=True)
+    plan = world.plan(graph, skip_backfill=True)
     assert plan.backfills == ()
     left = change(plan, "staging.events").staleness
     assert left.kept == (Interval(hour_of(7), hour_of(8)),)
@@ -218,28 +209,25 @@ def test_restating_fills_what_was_recorded_as_empty(world: MemoryWorld) -> None:
 def test_what_was_looked_at_again_keeps_its_rows(world: MemoryWorld) -> None:
     looking = SALES.replace("time_column day", "time_column day, lookback 2")
     graph = graph_of({**EDITED, "sales": looking.replace("SUM(amount)", "SUM(amount * 10)")})
-    services = world.services()
-    done(services, graph)
+    world.build(graph, "dev")
     world.land((80, 4), until=96)
-    plan = asked(services, graph, empty_backfill=True)
+    plan = world.plan(graph, "dev", empty_backfill=True)
     assert work(plan)["sales"] == [day(4)]
-    apply_plan(services, plan, lambda _: None)
+    world.apply(plan)
     assert world.rows("mart__dev.sales") == TENFOLD
 
 
 def test_kinds_for_which_empty_makes_no_sense_are_refused_by_name() -> None:
-    world = MemoryWorld()
-    world.land((1, 10), until=48)
-    services = world.services()
+    world = MemoryWorld.landed((1, 10), until=48)
     with pytest.raises(Refused, match=r"staging\.events cannot be recorded as empty.*R7"):
-        done(services, graph_of(PROJECT), empty_backfill=True)
-    assert services.state.environment("dev") is None
+        world.build(graph_of(PROJECT), "dev", empty_backfill=True)
+    assert world.services().state.environment("dev") is None
     assert world.catalog.table(TableName("staging", "events")) is None
 
 
 def test_empty_in_production_is_refused(world: MemoryWorld) -> None:
     with pytest.raises(OptionsRefused, match="--empty-backfill"):
-        asked(world.services(), graph_of(EDITED), "prod", empty_backfill=True)
+        world.plan(graph_of(EDITED), empty_backfill=True)
 
 
 def test_what_is_empty_is_reported_apart_from_what_is_loaded_and_missing(
@@ -289,4 +277,4 @@ def test_planning_writes_nothing(world: MemoryWorld) -> None:
 def test_a_decision_about_no_model_is_refused(world: MemoryWorld) -> None:
     decisions = {ModelName("mart", "sale"): Category.BREAKING}
     with pytest.raises(OptionsRefused, match=r"no model mart\.sale .*Did you mean mart\.sales"):
-        asked(world.services(), graph_of(SHOP), decisions=decisions)
+        world.plan(graph_of(SHOP), "dev", decisions=decisions)

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.app.memory_world import MemoryWorld, bound, graph_of, made_once, there
+from tests.app.memory_world import MemoryWorld, graph_of, made_once, there
 from tests.app.shop_world import (
     ALWAYS,
     AMOUNTS,
@@ -18,14 +18,10 @@ from tests.app.shop_world import (
     TOTAL,
     TOTAL_NAME,
     TRIPLE_NAME,
-    asked,
     change,
     day,
-    done,
     work,
 )
-from vde_dagster.app.apply.applying import apply_plan
-from vde_dagster.app.apply.running import plan_run
 from vde_dagster.app.clean_up.janitor import clean_up
 from vde_dagster.app.evaluate.evaluation import evaluate
 from vde_dagster.app.promote.taking import plan_promotion
@@ -52,9 +48,8 @@ HALVES: Final = [(DAYS[0], 10), (DAYS[1], 50), (DAYS[2], 70)]
 
 @made_once
 def in_production() -> MemoryWorld:
-    world = MemoryWorld()
-    world.land((1, 10), (30, 5), (50, 7), until=72)
-    done(world.services(), graph_of(FIRST), "prod")
+    world = MemoryWorld.landed((1, 10), (30, 5), (50, 7), until=72)
+    world.build(graph_of(FIRST))
     return world
 
 
@@ -64,17 +59,17 @@ def world() -> MemoryWorld:
 
 
 def shown(world: MemoryWorld, name: ModelName, environment: str = "dev") -> ModelSnapshot:
-    return bound(world.services(), environment).snapshots[name]
+    return world.bound(environment).snapshots[name]
 
 
 def previewed(world: MemoryWorld, texts: dict[str, str] | None = None, **options: Any) -> None:
     options = {"effective_from": SINCE} | options
-    done(world.services(), graph_of(texts or TENFOLD), **options)
+    world.build(graph_of(texts or TENFOLD), "dev", **options)
 
 
 def promoted(world: MemoryWorld, target: str = "prod") -> dict[str, list[Interval]]:
     plan = plan_promotion(world.services(), "dev", target)
-    apply_plan(world.services(), plan, lambda _: None)
+    world.apply(plan)
     return work(plan)
 
 
@@ -84,7 +79,7 @@ def test_a_forward_only_change_is_shown_in_a_table_of_its_own(world: MemoryWorld
     kept = shown(world, SALES_NAME, "prod")
     services = world.services()
     head = services.state.heads([kept.key])
-    plan = asked(services, graph_of(TENFOLD), effective_from=SINCE)
+    plan = world.plan(graph_of(TENFOLD), "dev", effective_from=SINCE)
     found = change(plan, "mart.sales")
     assert found.category is Category.FORWARD_ONLY
     assert found.bounded == Bounded(since=SINCE, instead_of=kept.version, is_preview=True)
@@ -92,25 +87,25 @@ def test_a_forward_only_change_is_shown_in_a_table_of_its_own(world: MemoryWorld
     assert why in sentences(found.reasons)
     assert work(plan) == {"sales": [day(2, 3)], "shown": [ALWAYS]}
     assert plan.not_restated == ()
-    apply_plan(services, plan, lambda _: None)
+    world.apply(plan)
     assert world.rows("mart__dev.sales") == world.rows("mart__dev.shown") == HALVES[1:]
     assert world.rows("mart.sales") == AMOUNTS
     assert services.state.heads([kept.key]) == head
     keys = [shown(world, SALES_NAME).key, kept.key]
     assert services.state.owners(keys) == {keys[0]: "dev", keys[1]: "prod"}
     assert shown(world, TRIPLE_NAME).key == shown(world, TRIPLE_NAME, "prod").key
-    assert asked(services, graph_of(TENFOLD), effective_from=SINCE).is_empty
+    assert world.plan(graph_of(TENFOLD), "dev", effective_from=SINCE).is_empty
 
 
 @pytest.mark.full
 def test_it_goes_on_by_runs_and_plans_that_say_nothing_of_it(world: MemoryWorld) -> None:
     previewed(world)
     before = shown(world, SALES_NAME)
-    assert asked(world.services(), graph_of(TENFOLD)).is_empty
+    assert world.plan(graph_of(TENFOLD), "dev").is_empty
     world.land((80, 4), until=96)
-    plan = plan_run(world.services(), "dev")
+    plan = world.plan_run("dev")
     assert (plan.promotes, work(plan)) == (False, {"sales": [day(4)]})
-    apply_plan(world.services(), plan, lambda _: None)
+    world.apply(plan)
     assert world.rows("mart__dev.sales") == [*HALVES[1:], (date(2024, 1, 4), 40)]
     assert shown(world, SALES_NAME) == before
 
@@ -119,7 +114,7 @@ def test_it_goes_on_by_runs_and_plans_that_say_nothing_of_it(world: MemoryWorld)
 def test_another_edit_is_another_preview_from_the_same_instant(world: MemoryWorld) -> None:
     previewed(world)
     before = shown(world, SALES_NAME)
-    done(world.services(), graph_of(HUNDREDFOLD))
+    world.build(graph_of(HUNDREDFOLD), "dev")
     after = shown(world, SALES_NAME)
     assert (after.bounded, after.version == before.version) == (before.bounded, False)
     assert world.rows("mart__dev.sales") == [(DAYS[1], 500), (DAYS[2], 700)]
@@ -130,7 +125,7 @@ def test_another_edit_is_another_preview_from_the_same_instant(world: MemoryWorl
 
 def test_a_change_that_is_not_forward_only_ends_the_preview(world: MemoryWorld) -> None:
     previewed(world)
-    done(world.services(), graph_of(HUNDREDFOLD), decisions={SALES_NAME: Category.BREAKING})
+    world.build(graph_of(HUNDREDFOLD), "dev", decisions={SALES_NAME: Category.BREAKING})
     assert shown(world, SALES_NAME).bounded is None
     assert [row[1] for row in world.rows("mart__dev.sales")] == [1000, 500, 700]
 
@@ -138,9 +133,9 @@ def test_a_change_that_is_not_forward_only_ends_the_preview(world: MemoryWorld) 
 @pytest.mark.full
 def test_going_back_to_what_production_has_ends_the_preview(world: MemoryWorld) -> None:
     previewed(world)
-    plan = asked(world.services(), graph_of(FIRST))
+    plan = world.plan(graph_of(FIRST), "dev")
     assert "no preview any more" in sentences(change(plan, "mart.sales").reasons)[0]
-    apply_plan(world.services(), plan, lambda _: None)
+    world.apply(plan)
     assert shown(world, SALES_NAME).key == shown(world, SALES_NAME, "prod").key
     assert world.rows("mart__dev.sales") == AMOUNTS
 
@@ -160,20 +155,19 @@ def test_what_is_edited_below_a_preview_reads_it_and_is_bounded(world: MemoryWor
 
 
 def test_a_kind_that_builds_on_its_rows_begins_without_any() -> None:
-    world = MemoryWorld()
-    world.land((1, 10), (30, 5), until=48)
-    done(world.services(), graph_of({"keyed": KEYED}), "prod")
+    world = MemoryWorld.landed((1, 10), (30, 5), until=48)
+    world.build(graph_of({"keyed": KEYED}))
     edited = graph_of({"keyed": KEYED.replace("amount AS", "amount * 10 AS")})
-    done(world.services(), edited, effective_from=SINCE)
+    world.build(edited, "dev", effective_from=SINCE)
     assert [row[1] for row in world.rows("mart__dev.keyed")] == [50]
     plan = plan_promotion(world.services(), "dev", "prod")
     (left,) = plan.not_restated
     why = "builds each interval on the ones before it, so that its change counts from now on"
     assert (str(left.name), left.reason) == ("mart.keyed", f"INCREMENTAL_BY_UNIQUE_KEY {why}")
-    apply_plan(world.services(), plan, lambda _: None)
+    world.apply(plan)
     assert [row[1] for row in world.rows("mart.keyed")] == [10, 5]
     world.land((50, 7), until=72)
-    apply_plan(world.services(), plan_run(world.services(), "prod"), lambda _: None)
+    world.run()
     assert [row[1] for row in world.rows("mart.keyed")] == [10, 5, 70]
 
 
@@ -186,9 +180,8 @@ def test_what_keeps_its_table_under_another_parent_is_previewed_as_well() -> Non
     WHERE day BETWEEN @start_ds AND @end_ds
     """
     texts = {"sales": SALES, "below": below}
-    world = MemoryWorld()
-    world.land((1, 10), (30, 5), until=48)
-    done(world.services(), graph_of(texts), "prod")
+    world = MemoryWorld.landed((1, 10), (30, 5), until=48)
+    world.build(graph_of(texts))
     edited = {**texts, "sales": SALES.replace("SUM(amount)", "SUM(amount * 10)")}
     previewed(world, edited)
     assert world.rows("mart__dev.below") == [(DAYS[1], 51)]
@@ -213,19 +206,18 @@ def test_a_promotion_keeps_the_table_and_computes_it_again_from_the_instant_on(
     )
     assert said in (sentences(found.reasons))
     assert dict(plan.effective_from) == {SALES_NAME: SINCE}
-    apply_plan(world.services(), plan, lambda _: None)
+    world.apply(plan)
     assert shown(world, SALES_NAME, "prod").key == kept
     assert world.rows("mart.sales") == world.rows("mart.shown") == HALVES
     assert world.rows("mart.total") == [(390,)]
     assert plan_promotion(world.services(), "dev", "prod").is_empty
-    assert plan_run(world.services(), "prod").is_empty
+    assert world.plan_run().is_empty
 
 
 @pytest.mark.full
 def test_an_environment_changes_a_table_of_its_own_in_place() -> None:
-    world = MemoryWorld()
-    world.land((1, 10), (30, 5), (50, 7), until=72)
-    done(world.services(), graph_of(FIRST))
+    world = MemoryWorld.landed((1, 10), (30, 5), (50, 7), until=72)
+    world.build(graph_of(FIRST), "dev")
     before = shown(world, SALES_NAME)
     previewed(world)
     assert (shown(world, SALES_NAME).key, shown(world, SALES_NAME).bounded) == (before.key, None)
@@ -258,7 +250,7 @@ def test_an_instant_that_says_nothing_is_refused(
     world: MemoryWorld, texts: dict[str, str], options: dict[str, Any], why: str, environment: str
 ) -> None:
     with pytest.raises(OptionsRefused, match=why):
-        asked(world.services(), graph_of(texts), environment, **options)
+        world.plan(graph_of(texts), environment, **options)
 
 
 # Cleaning up
@@ -270,18 +262,17 @@ def test_a_table_that_production_shows_no_more_stays_while_a_preview_stands_for_
     previewed(world)
     kept = shown(world, SALES_NAME, "prod").key
     decided = {SALES_NAME: Category.BREAKING}
-    done(world.services(), graph_of(HUNDREDFOLD), "prod", decisions=decided)
+    world.build(graph_of(HUNDREDFOLD), decisions=decided)
     assert shown(world, SALES_NAME, "prod").key != kept
     for _ in range(3):
         later(world, Times(environment=None))
     assert kept.table in world.catalog.tables
     world.land((80, 4), until=192)
-    plan = plan_run(world.services(), "dev")  # nobody owns these tables by now
+    plan = world.plan_run("dev")  # nobody owns these tables by now
     assert (plan.promotes, list(work(plan))) == (False, ["sales"])
-    services = world.services()
     with pytest.raises(Refused, match="`vde plan dev` gives it a table of its own"):
-        evaluate(services, bound(services, "dev"), TRIPLE_NAME, day(4))
-    done(services, graph_of(TENFOLD))
+        evaluate(world.services(), world.bound("dev"), TRIPLE_NAME, day(4))
+    world.build(graph_of(TENFOLD), "dev")
     assert shown(world, TRIPLE_NAME).bounded is not None
 
 

@@ -11,26 +11,21 @@ from tests.app.memory_world import (
     Fuse,
     MemoryWorld,
     PowerCut,
-    bound,
-    build,
     graph_of,
     hour_of,
     made_once,
-    plan,
 )
 from tests.app.shop_world import (
     AMOUNTS,
     SALES_NAME,
     SHOP,
     TRIPLE_NAME,
-    asked,
     day,
     done,
     shop_in_production,
 )
-from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.pausing import pause_models, resume_models
-from vde_dagster.app.apply.running import Wanted, plan_run
+from vde_dagster.app.apply.running import Wanted
 from vde_dagster.app.apply.visitor import applying
 from vde_dagster.app.inspect.verify import verify
 from vde_dagster.core.errors import Refused
@@ -45,7 +40,7 @@ AGAIN = ("time_range", "unmanaged", "unique_key", "by_partition", "full")
 
 
 def drop(world: MemoryWorld, name: ModelName = SALES_NAME, environment: str = "prod") -> None:
-    world.catalog.drop_table(bound(world.services(), environment).key(name).table)
+    world.catalog.drop_table(world.bound(environment).key(name).table)
 
 
 def named(found: Plan) -> list[str]:
@@ -59,11 +54,10 @@ def of_kind(kind: str) -> Graph:
 
 
 def two_days(kind: str) -> MemoryWorld:
-    world = MemoryWorld()
-    world.land((1, 10), (2, 20), (3, 5), until=24)
-    build(world.services(), of_kind(kind))
+    world = MemoryWorld.landed((1, 10), (2, 20), (3, 5), until=24)
+    world.build(of_kind(kind))
     world.land((25, 7), (26, 9), until=48)
-    build(world.services(), of_kind(kind))
+    world.build(of_kind(kind))
     return world
 
 
@@ -73,18 +67,18 @@ def test_the_rows_of_a_dropped_table_are_computed_again(kind: str) -> None:
     assert {*KINDS} - {*AGAIN} == {"history"}
     world, graph, name = two_days(kind), of_kind(kind), ModelName("kept", kind)
     if kind == "by_partition":  # both days in one batch, as in every restatement
-        done(world.services(), graph, "prod", restate=(str(name),))
+        world.build(graph, restate=(str(name),))
     before = world.rows(f"kept.{kind}")
     drop(world, name)
-    found = plan(world.services(), graph)
+    found = world.plan(graph)
     assert (named(found), found.lost_tables) == ([str(name)], ())
-    apply_plan(world.services(), found, lambda _: None)
+    world.apply(found)
     assert world.rows(f"kept.{kind}") == before
-    assert plan(world.services(), graph).is_up_to_date
-    (checked,) = verify(world.services(), bound(world.services()), [name])
+    assert world.plan(graph).is_up_to_date
+    (checked,) = verify(world.services(), world.bound(), [name])
     assert checked.holds
     world.land((49, 1), until=72)
-    build(world.services(), graph)
+    world.build(graph)
     assert len(world.rows(f"kept.{kind}")) >= len(before)
 
 
@@ -92,18 +86,18 @@ def test_a_history_cannot_be_seen_again_so_its_dropped_table_is_refused_with_the
     world, graph = two_days("history"), of_kind("history")
     drop(world, ModelName("kept", "history"))
     with pytest.raises(Refused, match=r"a history has the states that it saw.*stamp"):
-        apply_plan(world.services(), plan(world.services(), graph), lambda _: None)
+        world.apply(world.plan(graph))
 
 
 @pytest.mark.full
 def test_a_run_computes_a_dropped_table_again_and_one_of_late_rows_leaves_it_and_says_so() -> None:
     world = shop_in_production()
     drop(world)
-    stale_only = plan_run(world.services(), "prod", Wanted.STALE)
+    stale_only = world.plan_run("prod", Wanted.STALE)
     assert [str(each.name) for each in stale_only.lost_tables] == ["mart.sales"]
     with pytest.raises(Refused, match=r"mart\.sales is gone.*Plan again"):
-        apply_plan(world.services(), stale_only, lambda _: None)
-    apply_plan(world.services(), plan_run(world.services(), "prod"), lambda _: None)
+        world.apply(stale_only)
+    world.run()
     assert world.rows("mart.sales") == AMOUNTS
 
 
@@ -113,9 +107,9 @@ def test_what_the_source_does_not_reach_back_to_is_not_computed_again() -> None:
     world.catalog.delete(RAW, [(2, hour_of(30), 5), (3, hour_of(50), 7)])  # the first day is gone
     drop(world)
     with pytest.raises(Refused, match=r"does not reach back.*stamp"):
-        done(world.services(), GRAPH, "prod")
+        world.build(GRAPH)
     stamped = {**SHOP, "sales": SHOP["sales"].replace("cron", "stamp 'again', cron")}
-    done(world.services(), graph_of(stamped), "dev")
+    world.build(graph_of(stamped), "dev")
     assert world.rows("mart__dev.sales") == AMOUNTS[1:]
 
 
@@ -125,9 +119,9 @@ def test_the_table_of_a_paused_model_is_computed_again_once_it_is_resumed_as_is_
     services = world.services()
     pause_models(services, "prod", [SALES_NAME], reason="")
     with pytest.raises(Refused, match=r"it is paused, so resume it: `vde resume mart\.sales`"):
-        done(services, GRAPH, "prod")
+        world.build(GRAPH)
     resume_models(services, "prod", [SALES_NAME])
-    done(services, GRAPH, "prod")
+    world.build(GRAPH)
     assert world.rows("mart.sales") == AMOUNTS
 
 
@@ -135,13 +129,13 @@ def test_the_table_of_a_paused_model_is_computed_again_once_it_is_resumed_as_is_
 def test_rows_that_entered_by_sessions_are_computed_again_as_of_the_mark() -> None:
     world, graph, name = MemoryWorld(), graph_of(PROJECT), ModelName("staging", "events")
     world.land((1, 10), (30, 5), (47, 1), until=48)
-    build(world.services(), graph)
+    world.build(graph)
     before = world.rows("staging.events")
     drop(world, name)
-    build(world.services(), graph)
+    world.build(graph)
     assert world.rows("staging.events") == before
     world.land((1.5, 100), until=48)
-    build(world.services(), graph)
+    world.build(graph)
     assert [row[2] for row in world.rows("staging.events")] == [10, 5, 1, 100]
 
 
@@ -149,15 +143,15 @@ def test_a_run_leaves_out_what_cannot_be_computed_again_and_what_reads_it_and_sa
     more = "column day, disable_restatement true"
     kept = graph_of({**SHOP, "sales": SHOP["sales"].replace("column day", more)})
     world = shop_in_production()
-    done(world.services(), kept, "prod")
+    world.build(kept)
     drop(world)
     world.land((80, 1), until=96)
-    found = plan_run(world.services(), "prod")
+    found = world.plan_run()
     (lost,) = found.lost_tables
     assert lost.why == "it sets disable_restatement, so its rows are never computed again"
     assert found.backfills == ()
     with pytest.raises(Refused, match=r"mart\.sales is gone.*disable_restatement"):
-        apply_plan(world.services(), found, lambda _: None)
+        world.apply(found)
 
 
 @made_once
@@ -178,7 +172,7 @@ def staged_and_dropped() -> MemoryWorld:
 def test_nobody_reads_what_was_staged_from_a_table_that_was_dropped_then() -> None:
     world = staged_and_dropped()
     services = world.services()
-    found = asked(services, FOURFOLD, "prod")
+    found = world.plan(FOURFOLD)
     with applying(services, found) as visitor:
         for stage in opening_of(found):
             list(visitor.visit(stage))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -49,7 +50,7 @@ def corrected(world: MemoryWorld) -> None:
 
 
 CORRECTED = [(DAYS[0], 10), (DAYS[1], 1005), (DAYS[2], 7)]
-BOUNDS = {"start": day(2).start, "end": day(2).end}
+BOUNDS: dict[str, Any] = {"start": day(2).start, "end": day(2).end}
 
 
 @pytest.mark.full
@@ -75,22 +76,22 @@ def test_a_restated_range_is_evaluated_again_with_all_that_reads_it(world: Memor
 def test_what_is_missing_is_evaluated_with_what_is_restated(world: MemoryWorld) -> None:
     corrected(world)
     world.land((80, 4), until=96)
-    plan = asked(world.services(), graph_of(SHOP), "prod", restate=("mart.sales",), **BOUNDS)
+    plan = world.plan(graph_of(SHOP), restate=("mart.sales",), **BOUNDS)
     assert change(plan, "mart.sales").missing == (day(4),)
     assert change(plan, "mart.total").missing == (day(1, 4),)
     assert change(plan, "mart.total").restated == (day(1, 3),)
     assert work(plan)["total"] == [day(1, 4)]  # it is made once
-    apply_plan(world.services(), plan, lambda _: None)
+    world.apply(plan)
     assert world.rows("mart.total") == [(3 * 1026,)]
 
 
 def test_a_model_that_disables_restatement_is_refused_by_name(world: MemoryWorld) -> None:
     kept = SALES.replace("time_column day", "time_column day, disable_restatement true")
     graph = graph_of({**SHOP, "sales": kept})
-    done(world.services(), graph, "prod")
+    world.build(graph)
     with pytest.raises(RestatementRefused, match=r"mart\.sales .* sets disable_restatement"):
-        asked(world.services(), graph, "prod", restate=("mart.*",))
-    plan = asked(world.services(), graph, "prod", restate=("raw.events",))
+        world.plan(graph, restate=("mart.*",))
+    plan = world.plan(graph, restate=("raw.events",))
     assert [(str(each.name), each.reason) for each in plan.not_restated] == [
         ("mart.sales", "it sets disable_restatement")
     ]
@@ -98,43 +99,38 @@ def test_a_model_that_disables_restatement_is_refused_by_name(world: MemoryWorld
 
 
 def test_r9_what_production_owns_is_not_restated_elsewhere_and_named(world: MemoryWorld) -> None:
-    services = world.services()
-    done(services, graph_of(SHOP))
+    world.build(graph_of(SHOP), "dev")
     corrected(world)
-    plan = asked(services, graph_of(SHOP), restate=("mart.sales",))
+    plan = world.plan(graph_of(SHOP), "dev", restate=("mart.sales",))
     assert plan.is_empty
     (reported,) = plan.not_restated
     assert str(reported.name) == "mart.sales"
     assert "prod owns its version" in reported.reason
     assert "`vde plan prod --restate-model mart.sales`" in reported.reason
     own = {**SHOP, "total": TOTAL.replace("SUM(amount)", "SUM(amount) + 1")}
-    done(services, graph_of(own))
-    plan = asked(services, graph_of(own), restate=("mart.triple", "mart.total"))
+    world.build(graph_of(own), "dev")
+    plan = world.plan(graph_of(own), "dev", restate=("mart.triple", "mart.total"))
     assert work(plan) == {"total": [day(1, 3)]}
     assert [str(each.name) for each in plan.not_restated] == ["mart.triple"]
 
 
 def test_what_holds_nothing_is_named(world: MemoryWorld) -> None:
-    plan = asked(
-        world.services(), graph_of(SHOP), "prod", restate=("mart.sales",), start=day(7).start
-    )
+    plan = world.plan(graph_of(SHOP), restate=("mart.sales",), start=day(7).start)
     assert plan.is_empty
     assert [each.reason for each in plan.not_restated] == ["it holds nothing of that time"]
     new = {**SHOP, "new": SALES.replace("mart.sales", "mart.new")}
-    plan = asked(world.services(), graph_of(new), "prod", restate=("mart.new",))
+    plan = world.plan(graph_of(new), restate=("mart.new",))
     assert [each.reason for each in plan.not_restated] == ["it holds nothing yet"]
     assert work(plan) == {"new": [day(1, 3)]}
 
 
 def test_r8_late_rows_that_no_session_loaded_yet_stay_out_of_a_restated_interval() -> None:
-    world = MemoryWorld()
-    world.land((1, 10), (30, 5), until=48)
-    services = world.services()
-    done(services, graph_of(PROJECT), "prod")
+    world = MemoryWorld.landed((1, 10), (30, 5), until=48)
+    world.build(graph_of(PROJECT))
     world.land((2, 1000), until=48)
-    plan = asked(services, graph_of(PROJECT), "prod", restate=("staging.events",))
+    plan = world.plan(graph_of(PROJECT), restate=("staging.events",))
     restated = [replace(each, staleness=None) for each in plan.changes]  # without its session
-    apply_plan(services, replace(plan, changes=tuple(restated)), lambda _: None)
+    world.apply(replace(plan, changes=tuple(restated)))
     assert [row[2] for row in world.rows("staging.events")] == [10, 5]
     assert {each.status for each in entries(world, "prod", EVENTS_NAME)} == {EntryStatus.COMPUTED}
 
@@ -164,14 +160,13 @@ def test_what_somebody_writes_right_now_is_not_restated(world: MemoryWorld) -> N
     from vde_dagster.app.leases import leased
     from vde_dagster.ports.state import version_resource
 
-    services = world.services()
-    plan = asked(services, graph_of(SHOP), "prod", restate=("mart.sales",))
+    plan = world.plan(graph_of(SHOP), restate=("mart.sales",))
     key = plan.snapshots[TRIPLE_NAME].key
     with (
-        leased(services.state, version_resource(key), holder="a run"),
+        leased(world.services().state, version_resource(key), holder="a run"),
         pytest.raises(Conflict, match="held by a run"),
     ):
-        apply_plan(services, plan, lambda _: None)
+        world.apply(plan)
     assert {each.status for each in entries(world, "prod", SALES_NAME)} == {EntryStatus.COMPUTED}
 
 
@@ -190,11 +185,11 @@ def test_what_was_staged_from_outdated_rows_is_not_taken_for_new(world: MemoryWo
     world.reboot()
     corrected(world)  # once more
     services = world.services()
-    plan = asked(services, graph, "prod", restate=("mart.sales",), **BOUNDS)
+    plan = world.plan(graph, restate=("mart.sales",), **BOUNDS)
     with applying(services, plan) as visitor:
         for stage in opening_of(plan):
             list(visitor.visit(stage))
-    evaluate_range(services, bound(services), TRIPLE_NAME, day(1))
-    done(services, graph, "prod")
+    evaluate_range(services, world.bound(), TRIPLE_NAME, day(1))
+    world.build(graph)
     assert world.rows("mart.sales")[1] == (DAYS[1], 2005)
     assert world.rows("mart.triple")[1] == (DAYS[1], 3 * 2005)

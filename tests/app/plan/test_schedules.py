@@ -8,13 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tests.app.memory_world import (
-    MemoryWorld,
-    build,
-    graph_of,
-    hour_of,
-    plan,
-)
+from tests.app.memory_world import MemoryWorld, graph_of, hour_of
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.core.graph.graph import Graph, build_graph
 from vde_dagster.core.planning.plan import Plan
@@ -64,9 +58,7 @@ def evaluated(done: Sequence[Evaluated], name: str) -> list[Interval]:
 
 
 def world_until(day: float) -> MemoryWorld:
-    world = MemoryWorld()
-    world.land(*((24 * each + 1, each) for each in range(10)), until=24 * day)
-    return world
+    return MemoryWorld.landed(*((24 * each + 1, each) for each in range(10)), until=24 * day)
 
 
 @pytest.mark.full
@@ -84,17 +76,17 @@ def test_batches_are_evaluated_one_after_the_other(
 ) -> None:
     world = world_until(loaded)
     graph = graph_of({"parent": parent(options=options)})
-    build(world.services(), graph)
+    world.build(graph)
     world.land(until=24 * until)
-    assert evaluated(build(world.services(), graph), "m.parent") == expected
+    assert evaluated(world.build(graph), "m.parent") == expected
     assert [row[2] for row in world.rows("m.parent")] == list(range(until))
-    assert plan(world.services(), graph).is_empty
+    assert world.plan(graph).is_empty
 
 
 def test_a_child_goes_on_after_its_parents_end() -> None:
     world = world_until(6)
     graph = graph_of({"parent": parent(more=", end '2024-01-03'"), "child": child()})
-    made = plan(world.services(), graph)
+    made = world.plan(graph)
     assert lacks(made, "m.parent") == (days(0, 3),)
     assert lacks(made, "m.child") == (days(0, 6),)
 
@@ -109,7 +101,7 @@ def test_a_reader_of_an_embedded_model_waits_only_for_what_that_reads() -> None:
     world = world_until(3)
     reader = child().replace("m.parent", "m.inline")
     over_source = {"inline": EMBEDDED.format(source="raw.events"), "child": reader}
-    made = plan(world.services(), graph_of(over_source))
+    made = world.plan(graph_of(over_source))
     assert lacks(made, "m.inline") == ()
     assert lacks(made, "m.child") == (days(0, 3),)
     over_weekly = {
@@ -117,10 +109,10 @@ def test_a_reader_of_an_embedded_model_waits_only_for_what_that_reads() -> None:
         "inline": EMBEDDED.format(source="m.parent"),
         "child": reader,
     }
-    made = plan(world.services(), graph_of(over_weekly))
+    made = world.plan(graph_of(over_weekly))
     assert [str(each.name) for each in made.backfills] == []
     world.land(until=24 * 9)
-    made = plan(world.services(), graph_of(over_weekly))
+    made = world.plan(graph_of(over_weekly))
     assert lacks(made, "m.parent") == (days(0, 6),)
 
 
@@ -138,6 +130,6 @@ def without_starts(texts: dict[str, str]) -> Graph:
 def test_a_model_without_a_start_begins_with_its_parent() -> None:
     world = world_until(5)
     graph = without_starts({"parent": parent(more=", start '2024-01-03'"), "child": child()})
-    made = plan(world.services(), graph)
+    made = world.plan(graph)
     assert lacks(made, "m.parent") == (days(2, 5),)
     assert lacks(made, "m.child") == (days(2, 5),)

@@ -14,15 +14,10 @@ from tests.app.memory_world import (
     SOURCE,
     TOTALS,
     MemoryWorld,
-    bound,
-    build,
     declared_source,
     hour_of,
-    plan,
 )
-from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.filling import evaluate_range
-from vde_dagster.app.apply.running import plan_run
 from vde_dagster.app.inspect.interval_report import report_intervals
 from vde_dagster.core.errors import EvaluationFailed, Refused
 from vde_dagster.core.graph.graph import Graph, build_graph
@@ -110,9 +105,7 @@ def hours(start: float, end: float) -> tuple[datetime, datetime]:
 
 @pytest.fixture
 def world() -> MemoryWorld:
-    world = MemoryWorld()
-    world.land((1, 10), (2.5, 20), (30, 5), (31, -4), until=48)
-    return world
+    return MemoryWorld.landed((1, 10), (2.5, 20), (30, 5), (31, -4), until=48)
 
 
 @pytest.mark.full
@@ -120,18 +113,18 @@ def test_units_that_a_signal_holds_back_and_their_readers_are_no_part_of_a_plan(
     world: MemoryWorld,
 ) -> None:
     graph = graph_with(events("until (hours := 40)"), DAILY)
-    assert missing(plan(world.services(), graph)) == {
+    assert missing(world.plan(graph)) == {
         "staging.events": [hours(0, 40)],
         "mart.daily": [hours(0, 24)],
     }
-    build(world.services(), graph)
+    world.build(graph)
     assert world.rows("mart.daily") == [(date(2024, 1, 1), 30)]
-    assert plan(world.services(), graph).is_empty
+    assert world.plan(graph).is_empty
 
 
 def test_a_hole_is_evaluated_around_and_its_day_waits(world: MemoryWorld) -> None:
     graph = graph_with(events("all_but (hour := 6)"), DAILY)
-    assert missing(plan(world.services(), graph)) == {
+    assert missing(world.plan(graph)) == {
         "staging.events": [hours(0, 6), hours(7, 30), hours(31, 48)]
     }
 
@@ -152,15 +145,15 @@ def test_signals_are_asked_for_what_is_missing_and_for_nothing_else(
         ]
 
     graph = graph_with(events(f"until (hours := 400, log := '{log}')", lookback=3), DAILY)
-    first = plan(world.services(), graph)
+    first = world.plan(graph)
     assert asked() == [hours(0, 48)]
     assert missing(first)["staging.events"] == [hours(0, 48)]
-    build(world.services(), graph)
+    world.build(graph)
     asked()
-    assert plan(world.services(), graph).is_empty
+    assert world.plan(graph).is_empty
     assert asked() == []
     world.land(until=50)
-    assert missing(plan(world.services(), graph))["staging.events"] == [hours(45, 50)]
+    assert missing(world.plan(graph))["staging.events"] == [hours(45, 50)]
     assert asked() == [hours(48, 50)]  # what is looked at again was let pass before
 
 
@@ -170,9 +163,9 @@ def test_an_environment_that_may_not_write_a_version_does_not_ask(
 ) -> None:
     log = tmp_path / "asked"
     graph = graph_with(events(f"until (hours := 40, log := '{log}')"), DAILY)
-    build(world.services(), graph)
+    world.build(graph)
     log.unlink()
-    plan(world.services(), graph, "dev")
+    world.plan(graph, "dev")
     assert not log.exists()
 
 
@@ -181,27 +174,25 @@ def test_a_model_that_is_made_as_a_whole_waits_for_the_first_unit_that_is_held_b
 ) -> None:
     totals = TOTALS.replace("cron '@daily'", "cron '@daily', signals (until (hours := {}))")
     base = (events("until (hours := 48)"), DAILY)
-    assert "mart.totals" not in missing(
-        plan(world.services(), graph_with(*base, totals.format(23)))
-    )
+    assert "mart.totals" not in missing(world.plan(graph_with(*base, totals.format(23))))
     one_day = graph_with(*base, totals.format(24))
-    assert missing(plan(world.services(), one_day))["mart.totals"] == [hours(0, 24)]
+    assert missing(world.plan(one_day))["mart.totals"] == [hours(0, 24)]
 
 
 def test_views_are_not_held_back(world: MemoryWorld) -> None:
     view = "MODEL (name mart.v, kind VIEW, signals (broken)); SELECT at AS at FROM raw.events"
-    build(world.services(), graph_with(view))
+    world.build(graph_with(view))
     assert len(world.rows("mart.v")) == 4
 
 
 def test_a_model_that_holds_nothing_keeps_its_readers_waiting(world: MemoryWorld) -> None:
     graph = graph_with(events("never"), DAILY, TOTALS)
-    assert plan(world.services(), graph).backfills == ()
+    assert world.plan(graph).backfills == ()
 
 
 def test_a_signal_that_fails_fails_the_plan_and_nothing_is_written(world: MemoryWorld) -> None:
     with pytest.raises(EvaluationFailed, match="the landing zone does not answer"):
-        build(world.services(), graph_with(events("broken"), DAILY))
+        world.build(graph_with(events("broken"), DAILY))
     assert world.services().state.environment("prod") is None
 
 
@@ -210,7 +201,7 @@ def test_the_report_of_intervals_names_the_signals(world: MemoryWorld) -> None:
     graph = graph_with(events("all_but (hour := 6), until (hours := 48)"), DAILY)
     waits = {
         str(each.node.name): [str(wait) for wait in each.waits]
-        for each in report_intervals(services, plan(services, graph))
+        for each in report_intervals(services, world.plan(graph))
     }
     held_back = "2024-01-01 06:00 to 2024-01-01 07:00"
     assert waits["staging.events"] == [
@@ -218,7 +209,7 @@ def test_the_report_of_intervals_names_the_signals(world: MemoryWorld) -> None:
     ]
     assert waits["mart.daily"] == [f"staging.events lacks {held_back}"]
     alone = graph_with(events("all_but (hour := 6)"), DAILY)
-    (report, _) = report_intervals(services, plan(services, alone))
+    (report, _) = report_intervals(services, world.plan(alone))
     assert list(map(str, report.waits)) == [f"the signal all_but holds back {held_back}"]
 
 
@@ -229,15 +220,15 @@ def late(signals: str, mode: str = "stateless, sources (raw.events)") -> str:
 @pytest.mark.full
 def test_a_session_loads_late_rows_and_leaves_what_a_signal_holds_back(world: MemoryWorld) -> None:
     graph = graph_with(late("until (hours := 40)"), DAILY)
-    build(world.services(), graph)
+    world.build(graph)
     world.land((3.5, 7), until=50)
-    planned = plan_run(world.services(), "prod")
+    planned = world.plan_run()
     assert [str(each.name) for each in planned.backfills] == ["staging.events", "mart.daily"]
-    apply_plan(world.services(), planned, lambda _: None)
+    world.apply(planned)
     assert world.rows("mart.daily") == [(date(2024, 1, 1), 37)]
     holding = world.state.holdings([planned.snapshots[EVENTS_NAME].key])
     assert [each.recorded for each in holding.values()] == [(Interval(*hours(0, 40)),)]
-    assert plan_run(world.services(), "prod").is_empty
+    assert world.plan_run().is_empty
 
 
 @pytest.mark.parametrize(
@@ -246,10 +237,10 @@ def test_a_session_loads_late_rows_and_leaves_what_a_signal_holds_back(world: Me
 def test_what_a_person_asks_for_by_name_is_loaded_whatever_a_signal_says(
     world: MemoryWorld, mode: str
 ) -> None:
-    build(world.services(), graph_with(late("until (hours := 40)", mode)))
+    world.build(graph_with(late("until (hours := 40)", mode)))
     asked = Interval(*hours(44, 45))
-    evaluate_range(world.services(), bound(world.services()), EVENTS_NAME, asked)
-    key = bound(world.services()).key(EVENTS_NAME)
+    evaluate_range(world.services(), world.bound(), EVENTS_NAME, asked)
+    key = world.bound().key(EVENTS_NAME)
     assert world.state.holdings([key])[key].recorded == (Interval(*hours(0, 40)), asked)
 
 
@@ -266,12 +257,12 @@ MODEL (
 );
 SELECT id AS id, amount AS amount FROM raw.events
 """
-    build(world.services(), graph_with(history.format(unit="hourly", hours=12)))
+    world.build(graph_with(history.format(unit="hourly", hours=12)))
     for held in (24, 48):
         with pytest.raises(Refused, match="is not made of whole units"):
-            build(world.services(), graph_with(history.format(unit="daily", hours=held)))
-    build(world.services(), graph_with(history.format(unit="hourly", hours=24)))
+            world.build(graph_with(history.format(unit="daily", hours=held)))
+    world.build(graph_with(history.format(unit="hourly", hours=24)))
     days = graph_with(history.format(unit="daily", hours=48))
-    assert missing(plan(world.services(), days)) == {"mart.history": [hours(24, 48)]}
-    build(world.services(), days)
-    assert plan(world.services(), days).is_empty
+    assert missing(world.plan(days)) == {"mart.history": [hours(24, 48)]}
+    world.build(days)
+    assert world.plan(days).is_empty

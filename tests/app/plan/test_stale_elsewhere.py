@@ -11,7 +11,7 @@ import pytest
 
 from tests.app.generated_models import Form, Made, edited, project
 from tests.app.memory_world import START, MemoryWorld, graph_of, hour_of
-from tests.app.shop_world import EDITED, SALES_NAME, SHOP, day, done, shop_in_production
+from tests.app.shop_world import EDITED, SALES_NAME, SHOP, day, shop_in_production
 from vde_dagster.app.apply.running import Wanted, plan_run
 from vde_dagster.app.inspect.status import look_at_environment
 from vde_dagster.app.plan.planning import plan_environment
@@ -34,7 +34,7 @@ LOOKS: Final[dict[str, Callable[[Services], Plan]]] = {
 def world() -> MemoryWorld:
     """Rows of the second day are late for production, whose sales dev shows, too."""
     world = shop_in_production()
-    done(world.services(), IN_DEV, "dev")
+    world.build(IN_DEV, "dev")
     world.clock.advance(timedelta(minutes=1))
     world.land((26, 9), until=72)
     return world
@@ -57,8 +57,8 @@ def test_nobody_says_that_it_is_up_to_date(world: MemoryWorld, look: str) -> Non
 @pytest.mark.full
 @pytest.mark.parametrize("look", LOOKS)
 def test_all_do_once_its_owner_has_computed_it(world: MemoryWorld, look: str) -> None:
-    done(world.services(), graph_of(SHOP), "prod")
-    done(world.services(), IN_DEV, "dev")
+    world.build(graph_of(SHOP))
+    world.build(IN_DEV, "dev")
     assert LOOKS[look](world.services()).is_up_to_date
 
 
@@ -73,12 +73,11 @@ def test_nor_that_what_an_edit_keeps_is_where_its_owner_has_a_late_row(
     last = Made(name="m2", form=form, parents=("gen.m1",), daily=True)
     models = (base, middle, last)
     edited_once = (edited(base, breaking=False), edited(middle, breaking=False), last)
-    world = MemoryWorld()
-    world.land((1.5, 1), (2.5, 2), until=48)
-    done(world.services(), project(models), "prod")
+    world = MemoryWorld.landed((1.5, 1), (2.5, 2), until=48)
+    world.build(project(models))
     world.clock.advance(timedelta(minutes=1))
     world.land((5.5, 7), until=48)
-    done(world.services(), project(edited_once), "qa")
+    world.build(project(edited_once), "qa")
     (behind,) = look_at_environment(world.services(), "qa").models
     assert behind.node.name == last.key
     assert behind.staleness is not None
@@ -86,7 +85,7 @@ def test_nor_that_what_an_edit_keeps_is_where_its_owner_has_a_late_row(
     assert behind.staleness.kept == (times,)
     read = "gen.m0" if between is Form.VIEW else "gen.m1"
     assert behind.staleness.reason == f"it reads {read}, which is computed again first"
-    done(world.services(), project(models), "prod")
+    world.build(project(models))
     assert look_at_environment(world.services(), "qa").is_up_to_date
     amounts = [Decimal(str(row[2])) for row in world.rows("gen__qa.m2")]
     assert sum(amounts) == (10 if between is Form.COPY else 20)

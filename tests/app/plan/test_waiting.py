@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.app.memory_world import RAW, MemoryWorld, build, graph_of, plan
+from tests.app.memory_world import RAW, MemoryWorld, graph_of
 from vde_dagster.app.inspect.interval_report import report_intervals
 from vde_dagster.app.plan.fillers import Filler
 from vde_dagster.app.plan.waiting import Reason, Wait
@@ -37,15 +37,12 @@ UPSERT = "INCREMENTAL_BY_UNIQUE_KEY (unique_key day)"
 
 
 def world_until(day: float) -> MemoryWorld:
-    world = MemoryWorld()
-    world.land(*((24 * each + 1, each) for each in range(3)), until=24 * day)
-    return world
+    return MemoryWorld.landed(*((24 * each + 1, each) for each in range(3)), until=24 * day)
 
 
 def waits(world: MemoryWorld, texts: dict[str, str], environment: str = "prod") -> list[Wait]:
     """What m.child waits for."""
-    services = world.services()
-    reports = report_intervals(services, plan(services, graph_of(texts), environment))
+    reports = report_intervals(world.services(), world.plan(graph_of(texts), environment))
     (found,) = (each for each in reports if str(each.node.name) == "m.child")
     return list(found.waits)
 
@@ -109,7 +106,7 @@ def test_a_clock_without_a_time_names_its_source() -> None:
 def test_another_environment_that_fills_the_version_is_named() -> None:
     world = world_until(6)
     texts = {"weekly": WEEKLY, "child": child()}
-    build(world.services(), graph_of(texts))
+    world.build(graph_of(texts))
     world.land(until=24 * 14)
     assert waits(world, texts, "dev") == [
         Wait(reason=Reason.ENVIRONMENT, name="prod", filler=Filler(environment="prod"))
@@ -117,8 +114,7 @@ def test_another_environment_that_fills_the_version_is_named() -> None:
 
 
 def test_a_source_without_any_row_is_named_where_late_data_of_it_is_loaded() -> None:
-    world = MemoryWorld()
-    world.land(until=48)
+    world = MemoryWorld.landed(until=48)
     late = WEEKLY.replace("@weekly'", "@daily', late_data (mode stateless, sources (raw.events))")
     texts = {"weekly": late, "child": child()}
     assert waits(world, texts) == [Wait(reason=Reason.SOURCE, name="raw.events")]
@@ -128,7 +124,7 @@ def test_a_source_without_any_row_is_named_where_late_data_of_it_is_loaded() -> 
 @pytest.mark.full
 def test_a_model_that_another_environment_fills_is_reported_as_far_as_it_is_complete() -> None:
     world = world_until(6)
-    build(world.services(), graph_of({"weekly": WEEKLY, "child": child()}))
+    world.build(graph_of({"weekly": WEEKLY, "child": child()}))
     world.land(until=24 * 14)
     own = child().replace("SUM(amount)", "SUM(amount * 2)")
     (found,) = waits(world, {"weekly": WEEKLY, "child": own}, "dev")
@@ -160,11 +156,11 @@ def test_whatever_is_due_and_in_no_plan_waits_for_something_that_is_named(text: 
     for day in range(16):
         world.land(until=24 * day + 5)
         services = world.services()
-        made = plan(services, graph)
+        made = world.plan(graph)
         (found,) = (
             each for each in report_intervals(services, made) if str(each.node.name) == "m.child"
         )
         done = {each for part in (*found.loaded, *found.missing) for each in DAY.cells(part)}
         # The source is complete to five in the morning: the days before it are due.
         assert bool(found.waits) == (len(done) < day), f"{day}: {found.waits}"
-        build(services, graph)
+        world.build(graph)

@@ -14,7 +14,7 @@ from requests import RequestException
 
 from tests.app.memory_world import MemoryWorld, graph_of
 from tests.app.promote.iceberg_views import IcebergViews
-from tests.app.shop_world import EDITED, SALES, SHOP, done
+from tests.app.shop_world import EDITED, SALES, SHOP
 from tests.worlds.rest_server import LoseRequest, RestServer, rest_server
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.promote.taking import plan_promotion
@@ -43,7 +43,7 @@ class Shop:
         self.world = MemoryWorld(catalog=_views_behind(server))
         self.world.land((1, 10), (30, 5), (50, 7), until=72)
         for environment, project in (("prod", SHOP), ("dev", EDITED), ("other", AGAIN)):
-            done(self.world.services(), graph_of(project), environment)
+            self.world.build(graph_of(project), environment)
         self.first = self.shown()
         self.second, self.third = self.of("dev"), self.of("other")
 

@@ -6,16 +6,8 @@ import pytest
 
 from tests.app.memory_world import MemoryWorld
 from tests.app.plan.identity_edits import STORED, Written
-from tests.app.plan.test_kept_identity import (
-    EVENTS,
-    at_of,
-    expected,
-    is_sound,
-    landed,
-    loaded,
-)
-from tests.app.shop_world import asked, done
-from vde_dagster.app.apply.applying import apply_plan
+from tests.app.plan.test_kept_identity import EVENTS, at_of, expected, is_sound, landed, loaded
+from tests.app.shop_world import done
 from vde_dagster.app.promote.taking import plan_promotion, plan_rollback
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.model.kinds import Full, IncrementalByTimeRange
@@ -33,25 +25,24 @@ def finer(kind: type[KindFacts], *, forward_only: bool) -> tuple[MemoryWorld, Wr
     before = Written(kind=kind, timed=True, forward_only=forward_only, cron="@daily")
     after = Written(kind=kind, timed=True, forward_only=forward_only, cron="@hourly")
     world = loaded(before)
-    done(world.services(), after.graph, "prod", forward_only=forward_only)
+    world.build(after.graph, forward_only=forward_only)
     landed(world, {73: 9}, MORNING)
-    done(world.services(), after.graph, "prod", forward_only=forward_only)
+    world.build(after.graph, forward_only=forward_only)
     return world, before
 
 
 def goes_on(world: MemoryWorld, written: Written, lands: dict[int, int]) -> None:
     """The next days are loaded by days, none of them in part, with every row once."""
-    services = world.services()
     landed(world, lands, 124)
-    done(services, written.graph, "prod", forward_only=bool(written.forward_only))
-    assert is_sound(services)
+    world.build(written.graph, forward_only=bool(written.forward_only))
+    assert is_sound(world.services())
     assert at_of(world) == expected(written, {**EVENTS, 73: 9, **lands})
-    plan = asked(services, written.graph, "prod", forward_only=bool(written.forward_only))
+    plan = world.plan(written.graph, forward_only=bool(written.forward_only))
     assert plan.is_up_to_date
 
 
 def applied(world: MemoryWorld, plan: Plan) -> None:
-    apply_plan(world.services(), plan, lambda _: None)
+    world.apply(plan)
 
 
 @pytest.mark.parametrize("kind", STORED)
@@ -103,7 +94,7 @@ def test_a_kept_table_of_hours_is_one_of_days_once_the_day_is_over(kind: type[Ki
         landed(world, {}, 96)
         services = world.services()
         hourly = Written(kind=kind, timed=True, forward_only=True, cron="@hourly")
-        done(services, hourly.graph, "prod", forward_only=True)
+        world.build(hourly.graph, forward_only=True)
     applied(world, plan_rollback(services, "prod"))
-    assert asked(services, before.graph, "prod", forward_only=True).is_up_to_date
+    assert world.plan(before.graph, forward_only=True).is_up_to_date
     goes_on(world, before, {97: 2})

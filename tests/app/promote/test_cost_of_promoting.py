@@ -9,8 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.app.memory_world import Fuse, MemoryWorld, build, graph_of, made_once
-from tests.app.shop_world import done
+from tests.app.memory_world import Fuse, MemoryWorld, graph_of, made_once
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.promote.taking import plan_promotion, plan_rollback
 from vde_dagster.app.services import Services
@@ -38,12 +37,11 @@ def project(models: int, amount: str) -> Graph:
 @made_once
 def world_of(models: int, *, shown: str = "prod") -> MemoryWorld:
     """Production and dev have other versions of all models; production shows those of dev, too."""
-    world = MemoryWorld()
-    world.land((1, 10), until=24)
-    build(world.services(), project(models, "amount"))
-    done(world.services(), project(models, "amount * 2"), "dev")
+    world = MemoryWorld.landed((1, 10), until=24)
+    world.build(project(models, "amount"))
+    world.build(project(models, "amount * 2"), "dev")
     if shown == "dev":
-        apply_plan(world.services(), MAKES["promotion"](world.services()), lambda _: None)
+        world.apply(MAKES["promotion"](world.services()))
     return world
 
 

@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 
 from tests.app.memory_world import Fuse, MemoryWorld, PowerCut, declared_source, graph_of, there
-from tests.app.shop_world import AMOUNTS, EDITED, SHOP, TENFOLD, asked, done, shop_in_production
+from tests.app.shop_world import AMOUNTS, EDITED, SHOP, TENFOLD, done, shop_in_production
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.running import plan_run
 from vde_dagster.app.inspect.environment_diff import diff_environments
@@ -36,7 +36,7 @@ def with_source() -> MemoryWorld:
     world = shop_in_production()
     world.catalog.create_table(NAMES, (Column(name="name", type="string"),))
     world.catalog.append(NAMES, [("bob",)])
-    done(world.services(), graph_of({**SHOP, "reader": READER}, SOURCE), "prod")
+    world.build(graph_of({**SHOP, "reader": READER}, SOURCE))
     return world
 
 
@@ -46,7 +46,7 @@ def test_a_source_that_becomes_a_model_is_refused_before_anything_is_computed() 
     with pytest.raises(Refused, match=r"raw\.names exists in the catalog already"):
         done(world.services(fuse), changed, "prod")
     assert not {"stage", "begin_promotion", "store_snapshots"} & set(fuse.names)
-    assert not plan_run(world.services(), "prod").promotes
+    assert not world.plan_run().promotes
     assert world.rows("mart.names") == [("bob",)]
 
 
@@ -74,7 +74,7 @@ def stuck() -> MemoryWorld:
     world = cut_in_production()
     world.catalog.create_table(BY_HAND, (Column(name="amount", type="bigint"),))
     world.reboot()
-    done(world.services(), graph_of(SHOP), "dev")
+    world.build(graph_of(SHOP), "dev")
     return world
 
 
@@ -95,7 +95,7 @@ def test_a_look_names_what_was_begun_and_writes_nothing() -> None:
     assert (status.is_promoting, status.is_up_to_date, status.is_behind) == (True, False, True)
     assert fuse.changing == []
     assert world.rows("mart.sales") == before
-    assert plan_run(world.services(), "prod").is_empty
+    assert world.plan_run().is_empty
     assert not look_at_environment(world.services(), "prod").is_promoting
     assert world.rows("mart.sales") != before
 
@@ -120,14 +120,14 @@ def test_it_is_given_up_and_everything_goes_on() -> None:
     for command in COMMANDS.values():
         if command is not COMMANDS["rollback"]:
             command(world.services())
-    assert plan_run(world.services(), "prod").is_empty
-    done(world.services(), graph_of(EDITED), "prod")
+    assert world.plan_run().is_empty
+    world.build(graph_of(EDITED))
     assert world.rows("mart.shown") == TENFOLD
 
 
 def test_it_goes_back_before_every_promotion_that_was_not_finished() -> None:
     world = stuck()
-    plan = asked(world.services(), graph_of(EDITED), "prod")
+    plan = world.plan(graph_of(EDITED))
     with pytest.raises(PowerCut):
         apply_plan(world.services(Fuse(cut_name="swap_views")), plan, lambda _: None)
     world.reboot()
@@ -148,9 +148,9 @@ def test_it_is_finished_once_the_name_is_free() -> None:
 @pytest.mark.parametrize("files", [SHOP, EDITED], ids=["put back", "others"])
 def test_a_plan_of_other_files_promotes_over_it(files: dict[str, str]) -> None:
     world = stuck()
-    done(world.services(), graph_of(files), "prod")
+    world.build(graph_of(files))
     assert world.rows("mart.shown") == (AMOUNTS if files is SHOP else TENFOLD)
-    assert plan_run(world.services(), "prod").is_empty
+    assert world.plan_run().is_empty
     assert world.catalog.table(BY_HAND) is not None
 
 
@@ -171,13 +171,13 @@ def first_stuck(environment: str) -> tuple[MemoryWorld, Graph]:
 def test_a_first_promotion_that_is_given_up_leaves_nothing(environment: str) -> None:
     world, project = first_stuck(environment)
     with pytest.raises(Refused, match=rf"`vde rollback {environment} --give-up`"):
-        plan_run(world.services(), environment)
+        world.plan_run(environment)
     assert give_up_promotion(world.services(), environment) is None
     assert world.state.environments() == ()
     with pytest.raises(Refused, match="exists in the catalog already"):
-        done(world.services(), project, environment)
-    done(world.services(), graph_of(SHOP), environment)
-    assert plan_run(world.services(), environment).is_empty
+        world.build(project, environment)
+    world.build(graph_of(SHOP), environment)
+    assert world.plan_run(environment).is_empty
 
 
 def test_what_was_finished_is_not_given_up() -> None:
@@ -199,7 +199,7 @@ def test_giving_up_that_was_cut_is_finished_by_whoever_comes_next(name: str, aft
     shown = there(world.services().state.environment("prod"))
     if shown.promoting and shown.revision == 2:
         give_up_promotion(world.services(), "prod")
-    assert plan_run(world.services(), "prod").is_empty
+    assert world.plan_run().is_empty
     assert world.rows("mart.shown") == AMOUNTS
 
 
@@ -270,17 +270,16 @@ def test_r10_a_kept_child_is_as_fresh_as_before_a_promotion_that_is_given_up(
             }
         )
 
-    world = MemoryWorld()
-    world.land((0.5, 10), (1.5, 20), (2.5, 30), until=3)
-    done(world.services(), project(""), "prod")
-    done(world.services(), project(", amount + 1 AS b"), "prod")
+    world = MemoryWorld.landed((0.5, 10), (1.5, 20), (2.5, 30), until=3)
+    world.build(project(""))
+    world.build(project(", amount + 1 AS b"))
     for cut in ("swap_views", "finish_promotion"):
         plan = plan_environment(world.services(), project(", amount + 1 AS b, 2 AS d"), "prod")
         with pytest.raises(PowerCut):
             apply_plan(world.services(Fuse(cut_name=cut)), plan, lambda _: None)
         world.reboot()
         assert give_up_promotion(world.services(), "prod") is not None
-        assert plan_run(world.services(), "prod").is_empty
+        assert world.plan_run().is_empty
     world.land((3.5, 40), until=4)
     services = world.services()
     apply_plan(services, plan_run(services, "prod"), lambda _: None)

@@ -14,15 +14,11 @@ from tests.app.memory_world import (
     Fuse,
     MemoryWorld,
     PowerCut,
-    bound,
     build,
     build_due,
     graph_of,
     hour_of,
 )
-from vde_dagster.app.apply.applying import apply_plan
-from vde_dagster.app.apply.running import plan_run
-from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.promote.taking import plan_promotion, plan_rollback
 from vde_dagster.core.names import ModelName
@@ -51,7 +47,7 @@ WIDEST: Final = EVENTS.replace("amount AS amount FROM", "amount AS amount, 2 AS 
 def done(world: MemoryWorld, plan: Plan) -> dict[str, list[Interval]]:
     """What applying a plan computed, by model."""
     found: dict[str, list[Interval]] = {}
-    for each in apply_plan(world.services(), plan, lambda _: None):
+    for each in world.apply(plan):
         if each.key.model.name != "people" and not each.reused:
             found.setdefault(each.key.model.name, []).append(each.interval)
     return found
@@ -63,15 +59,15 @@ def test_what_an_environment_adopted_of_its_own_is_promoted_as_it_is(world: Memo
         **SHOP,
         "events": EVENTS.replace("amount AS amount FROM", "amount * 3 AS amount FROM"),
     }
-    build(world.services(), graph_of(edited), "dev")
+    world.build(graph_of(edited), "dev")
     same = edited["events"].replace("amount * 3", "3 * amount + 0")
-    computed = build(world.services(), graph_of({**edited, "events": same}), "dev")
+    computed = world.build(graph_of({**edited, "events": same}), "dev")
     assert {each.key.model.name for each in computed if not each.reused} == {"events"}
     assert done(world, plan_promotion(world.services(), "dev", "prod")) == {}
-    assert done(world, plan_run(world.services(), "prod")) == {}
+    assert done(world, world.plan_run()) == {}
     world.land((2, 4), until=72)
-    build(world.services(), graph_of(SHOP), "dev")
-    done(world, plan_run(world.services(), "prod"))
+    world.build(graph_of(SHOP), "dev")
+    done(world, world.plan_run())
     assert world.rows("mart.daily") == [(date(2024, 1, 1), 57), (date(2024, 1, 2), 21)]
 
 
@@ -81,19 +77,19 @@ def test_a_gap_is_computed_and_not_what_is_kept_below_it(
 ) -> None:
     """What production keeps has the rows that came meanwhile, if a run has loaded them there."""
     base = {**SHOP, "below": BELOW}
-    build(world.services(), graph_of(base))
+    world.build(graph_of(base))
     wider = {**base, "hourly": HOURLY.replace("* 2 AS amount", "* 2 AS amount, 1 AS one")}
-    build(world.services(), graph_of(wider), "dev")
+    world.build(graph_of(wider), "dev")
     world.land((1, 1), (50, 9), until=72)
     if run_first:
-        done(world, plan_run(world.services(), "prod"))
+        done(world, world.plan_run())
     computed = done(world, plan_promotion(world.services(), "dev", "prod"))
     assert any(each.contains(one(1)) for each in computed["hourly"])
     lacking = {"events", "daily", "totals", "keyed", "below"}
     assert computed.keys() == {"hourly"} | (set() if run_first else lacking)
     found = [(date(2024, 1, 1), 32), (date(2024, 1, 2), 14), (date(2024, 1, 3), 18)]
     assert world.rows("mart.below") == found
-    assert done(world, plan_run(world.services(), "prod")) == {}
+    assert done(world, world.plan_run()) == {}
 
 
 def names(evaluated: tuple[Evaluated, ...]) -> set[str]:
@@ -102,9 +98,8 @@ def names(evaluated: tuple[Evaluated, ...]) -> set[str]:
 
 @pytest.fixture
 def world() -> MemoryWorld:
-    made = MemoryWorld()
-    made.land((1, 10), (3, 5), (26, 7), until=48)
-    build(made.services(), graph_of(SHOP))
+    made = MemoryWorld.landed((1, 10), (3, 5), (26, 7), until=48)
+    made.build(graph_of(SHOP))
     return made
 
 
@@ -112,20 +107,19 @@ def world() -> MemoryWorld:
 def test_after_a_non_breaking_edit_only_hours_that_got_rows_are_computed(
     world: MemoryWorld,
 ) -> None:
-    assert names(build(world.services(), graph_of({**SHOP, "events": WIDER}))) == {"events"}
+    assert names(world.build(graph_of({**SHOP, "events": WIDER}))) == {"events"}
     world.land((1, 1), (5, 1), until=49)
-    computed = done(world, plan_run(world.services(), "prod"))["hourly"]
+    computed = done(world, world.plan_run())["hourly"]
     hours = {hour for each in computed for hour in range(48) if each.contains(one(hour))}
     assert hours == {1, 5}
 
 
 def test_what_was_stale_when_it_was_kept_is_computed_by_the_next_run(world: MemoryWorld) -> None:
     world.land((1, 1), until=48)
-    services = world.services()
-    catch_up(services, bound(services), ModelName("staging", "events"))
+    world.catch_up(ModelName("staging", "events"))
     build_due(world.services(), graph_of({**SHOP, "events": WIDER}))
-    assert done(world, plan_run(world.services(), "prod"))["hourly"] == [one(1)]
-    assert done(world, plan_run(world.services(), "prod")) == {}
+    assert done(world, world.plan_run())["hourly"] == [one(1)]
+    assert done(world, world.plan_run()) == {}
 
 
 def one(hour: int) -> Interval:
@@ -137,34 +131,34 @@ def one(hour: int) -> Interval:
 def test_what_was_kept_stays_fresh_when_a_later_promotion_is_cut_before_it_begins(
     world: MemoryWorld, *, goes_on: bool
 ) -> None:
-    build(world.services(), graph_of({**SHOP, "events": WIDER}))
+    world.build(graph_of({**SHOP, "events": WIDER}))
     even_wider = WIDER.replace("1 AS one", "1 AS one, 2 AS two")
     later = graph_of({**SHOP, "events": even_wider})
     with pytest.raises(PowerCut):
         build(world.services(Fuse(cut_name="begin_promotion")), later)
     world.reboot()
     if goes_on:
-        assert build(world.services(), later) == ()
-    assert done(world, plan_run(world.services(), "prod")) == {}
+        assert world.build(later) == ()
+    assert done(world, world.plan_run()) == {}
 
 
 def test_another_environments_promotion_takes_no_decision_of_production_back(
     world: MemoryWorld,
 ) -> None:
-    build(world.services(), graph_of(SHOP), "dev")
-    build(world.services(), graph_of({**SHOP, "events": WIDER}))
-    build(world.services(), graph_of({**SHOP, "events": WIDEST}), "dev")
-    assert done(world, plan_run(world.services(), "prod")) == {}
+    world.build(graph_of(SHOP), "dev")
+    world.build(graph_of({**SHOP, "events": WIDER}))
+    world.build(graph_of({**SHOP, "events": WIDEST}), "dev")
+    assert done(world, world.plan_run()) == {}
 
 
 @pytest.mark.full
 def test_what_an_environment_kept_by_a_decision_is_promoted_as_it_is(world: MemoryWorld) -> None:
     keyed = KEYED.replace("amount AS", "amount + 1 AS")
     edited = {**SHOP, "daily": DAILY.replace("> 0", "> 5"), "keyed": keyed}
-    build(world.services(), graph_of(edited), "dev")
-    build(world.services(), graph_of({**edited, "events": WIDER}), "dev")
+    world.build(graph_of(edited), "dev")
+    world.build(graph_of({**edited, "events": WIDER}), "dev")
     assert done(world, plan_promotion(world.services(), "dev", "prod")) == {}
-    assert done(world, plan_run(world.services(), "prod")) == {}
+    assert done(world, world.plan_run()) == {}
     assert done(world, plan_rollback(world.services(), "prod")) == {}
     assert done(world, plan_rollback(world.services(), "prod")) == {}
-    assert done(world, plan_run(world.services(), "prod")) == {}
+    assert done(world, world.plan_run()) == {}

@@ -13,7 +13,7 @@ from typing import Final
 import pytest
 
 from tests.app.generated_models import Form, Made, edited, project
-from tests.app.memory_world import MemoryWorld, build
+from tests.app.memory_world import MemoryWorld
 from vde_dagster.app.inspect.status import look_at_environment
 
 BASE: Final = Made(name="m0", form=Form.COPY, parents=("raw.events",), daily=True)
@@ -41,13 +41,13 @@ CHAINS: Final = {
 def test_late_rows_reach_what_an_edit_keeps(chain: str, runs_between: bool) -> None:
     models, world = CHAINS[chain], MemoryWorld()
     world.land((1.5, 1), (2.5, 2), until=48)
-    build(world.services(), project(models))
+    world.build(project(models))
     world.clock.advance(timedelta(minutes=1))
     world.land((5.5, 7), until=48)
     if runs_between:
-        build(world.services(), project(models))
+        world.build(project(models))
     new = tuple(edited(each, breaking=False) if each.name == "m1" else each for each in models)
-    build(world.services(), project(new))
+    world.build(project(new))
     landed = [row[:3] for row in world.rows("raw.events")]
     assert len(landed) == 3
     for made in new:

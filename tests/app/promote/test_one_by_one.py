@@ -69,7 +69,7 @@ def promoted_again(shop: Shop) -> None:
 
 
 def planned(shop: Shop) -> None:
-    build(shop.world.services(), graph_of(EDITED))
+    shop.world.build(graph_of(EDITED))
 
 
 def run(shop: Shop) -> None:
@@ -197,7 +197,7 @@ def test_late_requests_of_a_promotion_that_is_never_finished_change_nothing_afte
     assert held.wait(60)
     shop.world.reboot()
     shop.world.catalog.drop_table(shop.second[TableName("mart", "total")])
-    build(shop.world.services(), graph_of(SHOP))
+    shop.world.build(graph_of(SHOP))
     assert shop.shown() == shop.first
     others.set()
     first.join(60)
@@ -294,7 +294,7 @@ def test_whenever_another_process_takes_over_its_promotion_stays(shop: Shop) -> 
     every = len(shop.server.asked)
     last: list[dict[TableName, TableName]] = []
     for at in range(1, every + 1, 1 if is_full() else 8):
-        build(shop.world.services(), graph_of(SHOP))
+        shop.world.build(graph_of(SHOP))
         assert shop.shown() == shop.first
         taken_over = interrupt(shop, at)
         with suppress(*FAILED):
@@ -347,12 +347,12 @@ def test_a_view_that_a_late_request_drops_is_made_again_by_the_next_plan(shop: S
     assert held.wait(60)
     fuse.blown = True
     shop.world.reboot()
-    build(shop.world.services(), graph_of(SHOP))
+    shop.world.build(graph_of(SHOP))
     assert shop.shown() == shop.first
     others.set()
     first.join(60)
     assert shop.shown().keys() == set(VIEWS) - {TableName("mart", "total")}
-    build(shop.world.services(), graph_of(SHOP))
+    shop.world.build(graph_of(SHOP))
     assert shop.shown() == shop.first
 
 

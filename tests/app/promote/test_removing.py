@@ -7,8 +7,8 @@ from functools import partial
 import pytest
 
 from tests.app.clean_up.between import Between
-from tests.app.memory_world import MemoryWorld, bound, graph_of
-from tests.app.shop_world import AMOUNTS, EDITED, TENFOLD, done, shop_in_production
+from tests.app.memory_world import MemoryWorld, graph_of
+from tests.app.shop_world import AMOUNTS, EDITED, TENFOLD, shop_in_production
 from vde_dagster.app.inspect.environment_diff import history
 from vde_dagster.app.leases import leased
 from vde_dagster.app.promote.promotion import remove_environment
@@ -22,7 +22,7 @@ from vde_dagster.ports.state import environment_resource
 
 def with_dev(project: dict[str, str] | None = None) -> MemoryWorld:
     world = shop_in_production()
-    done(world.services(), graph_of(project or EDITED), "dev")
+    world.build(graph_of(project or EDITED), "dev")
     return world
 
 
@@ -31,7 +31,7 @@ def views_of(world: MemoryWorld, environment: str) -> list[TableName]:
 
 
 def keys(world: MemoryWorld, environment: str) -> set[VersionKey]:
-    shown = bound(world.services(), environment).snapshots
+    shown = world.bound(environment).snapshots
     return {each.key for each in shown.values() if not each.is_source}
 
 
@@ -62,7 +62,7 @@ def test_an_environment_that_a_plan_holds_is_not_removed() -> None:
 def test_r9_what_it_owned_and_another_one_shows_is_owned_by_that_one() -> None:
     world = with_dev()
     for name in ("staging", "other"):
-        done(world.services(), graph_of(EDITED), name)
+        world.build(graph_of(EDITED), name)
     shared = keys(world, "dev") - keys(world, "prod")
     assert set(world.state.owners(shared).values()) == {"dev"}
     remove_environment(world.services(), "dev")
@@ -77,7 +77,7 @@ def test_r9_what_it_owned_and_another_one_shows_is_owned_by_that_one() -> None:
 def test_it_can_be_made_again_and_does_not_go_back_to_what_it_was() -> None:
     world = with_dev()
     remove_environment(world.services(), "dev")
-    assert done(world.services(), graph_of(EDITED), "dev") == ()
+    assert world.build(graph_of(EDITED), "dev") == ()
     assert world.rows("mart__dev.shown") == TENFOLD
     assert set(world.state.owners(keys(world, "dev") - keys(world, "prod")).values()) == {"dev"}
     with pytest.raises(Refused, match="nothing to go back to"):
@@ -96,7 +96,7 @@ def test_it_can_be_made_again_and_does_not_go_back_to_what_it_was() -> None:
 @pytest.mark.full
 def test_work_that_ends_after_the_removal_leaves_no_view() -> None:
     world = with_dev()
-    binding = bound(world.services(), "dev")
+    binding = world.bound("dev")
     key = next(binding.key(name) for name in binding.snapshots if name.name == "sales")
     columns = world.state.holdings([key])[key].columns
     removed = partial(remove_environment, world.services(), "dev")

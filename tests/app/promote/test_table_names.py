@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.app.memory_world import MemoryWorld, build, graph_of
+from tests.app.memory_world import MemoryWorld, graph_of
 from vde_dagster.core.names import ModelName
 
 WRITTEN = [
@@ -28,13 +28,12 @@ def test_a_model_is_the_same_with_and_without_the_projects_catalog(name: str) ->
 
 @pytest.mark.full
 def test_a_model_without_a_schema_is_in_default_and_is_read_by_its_name_alone() -> None:
-    world = MemoryWorld()
-    world.land((1, 10), (2, 20), until=48)
+    world = MemoryWorld.landed((1, 10), (2, 20), until=48)
     texts = {
         "one": "MODEL (name one, kind FULL);\nSELECT amount AS amount FROM raw.events",
         "two": "MODEL (name two, kind FULL);\nSELECT SUM(amount) AS amount FROM one",
         "three": "MODEL (name three, kind VIEW);\nSELECT amount FROM default.two",
     }
-    build(world.services(), graph_of(texts), "dev")
+    world.build(graph_of(texts), "dev")
     assert world.rows("default__dev.two") == [(30,)]
     assert world.rows("default__dev.three") == [(30,)]

@@ -16,12 +16,10 @@ from tests.app.shop_world import (
     TENFOLD,
     TOTAL,
     day,
-    done,
     shop_in_production,
     work,
 )
 from vde_dagster.app.apply.applying import apply_plan
-from vde_dagster.app.apply.running import plan_run
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.inspect.environment_diff import history
 from vde_dagster.app.promote.taking import plan_promotion, plan_rollback
@@ -34,12 +32,12 @@ SHOWN: Final = "mart.shown"
 
 def with_dev(project: dict[str, str] | None = None) -> MemoryWorld:
     world = shop_in_production()
-    done(world.services(), graph_of(project or EDITED), "dev")
+    world.build(graph_of(project or EDITED), "dev")
     return world
 
 
 def applied(world: MemoryWorld, plan: Plan) -> tuple[Evaluated, ...]:
-    return apply_plan(world.services(), plan, lambda _: None)
+    return world.apply(plan)
 
 
 def promoted(world: MemoryWorld, source: str = "dev", target: str = "prod") -> Plan:
@@ -87,7 +85,7 @@ def test_going_back_and_forward_computes_nothing() -> None:
 def test_any_revision_can_be_named() -> None:
     world = with_dev()
     promoted(world)
-    done(world.services(), graph_of({**EDITED, "total": TOTAL.replace("SUM", "MAX")}), "prod")
+    world.build(graph_of({**EDITED, "total": TOTAL.replace("SUM", "MAX")}))
     applied(world, plan_rollback(world.services(), "prod", 1))
     assert rows(world) == AMOUNTS
     assert rows(world, "mart.total") == [(66,)]
@@ -145,21 +143,20 @@ def test_r10_promoting_a_non_breaking_edit_computes_nothing_below_then_or_later(
     landed: str,
 ) -> None:
     """Only what landed since is computed, and by each environment what it owns."""
-    world = MemoryWorld()
-    world.land((1, 10), (30, 5), (50, 7), until=72)
-    done(world.services(), graph_of(CHAIN), "prod")
+    world = MemoryWorld.landed((1, 10), (30, 5), (50, 7), until=72)
+    world.build(graph_of(CHAIN))
     wider = CHAIN["first"].replace("SUM(amount) AS amount", "SUM(amount) AS amount, 1 AS one")
-    done(world.services(), graph_of({**CHAIN, "first": wider}), "dev")
+    world.build(graph_of({**CHAIN, "first": wider}), "dev")
     if landed != "nothing":
         world.land((80, 1), until=96)
-        done(world.services(), graph_of({**CHAIN, "first": wider}), "dev")
+        world.build(graph_of({**CHAIN, "first": wider}), "dev")
     if landed == "in both":
-        applied(world, plan_run(world.services(), "prod"))
+        applied(world, world.plan_run())
     plan = plan_promotion(world.services(), "dev", "prod")
     below = {"nothing": {}, "in dev": {"second": [day(4)], "third": [day(4)]}, "in both": {}}
     assert work(plan) == below[landed]
     applied(world, plan)
-    later = plan_run(world.services(), "prod")
+    later = world.plan_run()
     assert not later.backfills
     assert not any(each.staleness for each in later.changes)
     expected = [10, 5, 7] if landed == "nothing" else [10, 5, 7, 1]

@@ -12,15 +12,7 @@ import pytest
 from tests.app.clean_up.between import Between
 from tests.app.memory_world import MemoryWorld, build, graph_of
 from tests.app.promote.rest_shop import Shop, shop_in
-from tests.app.shop_world import (
-    EDITED,
-    SALES_NAME,
-    SHOP,
-    TOTAL_NAME,
-    done,
-    shop_in_production,
-)
-from vde_dagster.app.apply.applying import apply_plan
+from tests.app.shop_world import EDITED, SALES_NAME, SHOP, TOTAL_NAME, shop_in_production
 from vde_dagster.app.promote.promotion import finish_promotions
 from vde_dagster.app.promote.taking import plan_rollback
 from vde_dagster.app.publish.shown_views import show
@@ -36,9 +28,8 @@ TABLES = [TableName("mart", name) for name in SHOP]
 
 def without_total() -> MemoryWorld:
     """Production over three days of events, without the model that reads all others."""
-    world = MemoryWorld()
-    world.land((1, 10), (30, 5), (50, 7), until=72)
-    done(world.services(), graph_of(FEWER), "prod")
+    world = MemoryWorld.landed((1, 10), (30, 5), (50, 7), until=72)
+    world.build(graph_of(FEWER))
     return world
 
 
@@ -47,20 +38,19 @@ def shown(world: MemoryWorld) -> dict[TableName, TableName]:
 
 
 def rolled_back(world: MemoryWorld) -> None:
-    services = world.services()
-    apply_plan(services, plan_rollback(services, "prod"), lambda _: None)
+    world.apply(plan_rollback(world.services(), "prod"))
 
 
 def without_it(world: MemoryWorld) -> None:
-    build(world.services(), graph_of(FEWER))
+    world.build(graph_of(FEWER))
 
 
 def with_it_inlined(world: MemoryWorld) -> None:
-    build(world.services(), graph_of(EMBEDDED))
+    world.build(graph_of(EMBEDDED))
 
 
 def with_it_edited(world: MemoryWorld) -> None:
-    build(world.services(), graph_of(EDITED))
+    world.build(graph_of(EDITED))
 
 
 @pytest.mark.full
@@ -134,7 +124,7 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
 def test_a_sleeper_whose_other_views_were_overtaken_takes_back_what_it_made(shop: Shop) -> None:
     """Where views move one by one, the view of a removed model has no number that is higher."""
     world, fewer = shop.world, graph_of(FEWER)
-    build(world.services(), fewer)
+    world.build(fewer)
     before = shown(world)
     assert TOTAL_VIEW not in before
     edited = {**SHOP, "sales": EDITED["sales"]}

@@ -12,15 +12,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from tests.app.memory_world import (
-    Fuse,
-    MemoryWorld,
-    PowerCut,
-    bound,
-    build,
-    graph_of,
-    hour_of,
-)
+from tests.app.memory_world import Fuse, MemoryWorld, PowerCut, bound, build, graph_of, hour_of
 from tests.app.shop_world import (
     AMOUNTS,
     DAYS,
@@ -30,11 +22,8 @@ from tests.app.shop_world import (
     TOTAL_NAME,
     TRIPLE_NAME,
     day,
-    done,
 )
-from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.filling import evaluate_range
-from vde_dagster.app.apply.running import plan_run
 from vde_dagster.app.inspect.status import look_at_environment
 from vde_dagster.app.inspect.verify import damaged_tables, look_at_tables
 from vde_dagster.app.plan.planning import plan_environment
@@ -52,7 +41,7 @@ COLUMNS = (Column(name="day", type="date"), Column(name="amount", type="bigint")
 
 
 def sales(world: MemoryWorld) -> TableName:
-    return bound(world.services()).key(SALES_NAME).table
+    return world.bound().key(SALES_NAME).table
 
 
 def again(world: MemoryWorld, **properties: str) -> None:
@@ -160,8 +149,7 @@ CASES = {
 
 
 def run(world: MemoryWorld) -> None:
-    services = world.services()
-    apply_plan(services, plan_run(services, "prod"), lambda _: None)
+    world.run()
 
 
 def commands(text: str) -> list[str]:
@@ -186,7 +174,7 @@ def test_whoever_looks_says_what_is_wrong_and_what_to_do(world: MemoryWorld, nam
     assert not planned.is_up_to_date
     assert case.says in str(planned)
 
-    binding = bound(services)
+    binding = world.bound()
     dry = repair(services, binding, SALES_NAME, dry_run=True)
     assert (dry.repaired or dry.left) is not None
     assert (dry.repaired is not None) is case.repaired
@@ -212,15 +200,15 @@ def test_no_child_is_computed_from_it_and_the_advice_brings_it_back(
     with pytest.raises(Refused, match=r"mart\.sales"):
         run(world)
     with pytest.raises(Refused, match=r"mart\.sales"):
-        done(world.services(), GRAPH, "prod")
+        world.build(GRAPH)
     edited = {**SHOP, "triple": SHOP["triple"].replace("* 3", "* 30")}
     with pytest.raises(Refused, match=r"mart\.sales"):
-        done(world.services(), graph_of(edited), "dev")
+        world.build(graph_of(edited), "dev")
     assert world.rows("mart.total") == before
     assert world.catalog.tables[sales(world)].columns == columns
 
     if case.repaired:
-        assert repair(world.services(), bound(world.services()), SALES_NAME).is_sound
+        assert repair(world.services(), world.bound(), SALES_NAME).is_sound
         assert world.rows("mart.sales") == AMOUNTS
     else:
         world.catalog.drop_table(sales(world))
@@ -262,7 +250,7 @@ def test_what_takes_no_row_away_raises_no_alarm(
     assert look_at_environment(services, "prod").is_up_to_date
     assert plan_environment(services, GRAPH, "prod").is_up_to_date
     run(world)
-    assert repair(services, bound(services), SALES_NAME, dry_run=True).is_sound
+    assert repair(services, world.bound(), SALES_NAME, dry_run=True).is_sound
 
 
 def test_looking_at_a_changed_table_changes_nothing(world: MemoryWorld) -> None:
@@ -279,7 +267,7 @@ def test_a_state_put_back_to_an_older_copy_is_reported_and_repaired(world: Memor
     older = world.state
     kept = world.copied()
     world.land((74, 2), until=96)
-    build(world.services(), GRAPH)
+    world.build(GRAPH)
     expected = world.rows("mart.total")
     assert older is world.state
     world.state = kept.state
@@ -290,7 +278,7 @@ def test_a_state_put_back_to_an_older_copy_is_reported_and_repaired(world: Memor
     with pytest.raises(Refused):
         run(world)
     for name in wrong:
-        assert repair(world.services(), bound(world.services()), name).is_sound
+        assert repair(world.services(), world.bound(), name).is_sound
     run(world)
     assert world.rows("mart.total") == expected
     assert look_at_environment(world.services(), "prod").is_up_to_date
@@ -303,19 +291,18 @@ def test_work_that_was_published_and_not_recorded_is_no_alarm(world: MemoryWorld
     world.reboot()
     status = look_at_environment(world.services(), "prod")
     assert [each.lost for each in status.models if each.lost is not None] == []
-    build(world.services(), GRAPH)
+    world.build(GRAPH)
     assert look_at_environment(world.services(), "prod").is_up_to_date
 
 
 def test_an_evaluation_of_the_table_itself_is_refused(world: MemoryWorld) -> None:
     world.catalog.rename_column(sales(world), "amount", "total")
-    services = world.services()
     with pytest.raises(ForeignWrite, match="renamed to total"):
-        evaluate_range(services, bound(services), SALES_NAME, day(1, 3), force=True)
+        evaluate_range(world.services(), world.bound(), SALES_NAME, day(1, 3), force=True)
 
 
 def test_what_another_environment_owns_is_repaired_there(world: MemoryWorld) -> None:
-    done(world.services(), GRAPH, "dev")
+    world.build(GRAPH, "dev")
     world.catalog.append(sales(world), [(DAYS[0], 99)])
     status = look_at_environment(world.services(), "dev")
     (behind,) = [each for each in status.models if each.lost is not None]
@@ -327,10 +314,10 @@ def test_what_another_environment_owns_is_repaired_there(world: MemoryWorld) -> 
 def test_the_tables_of_all_environments_are_looked_at_together(
     world: MemoryWorld, environment: str
 ) -> None:
-    done(world.services(), graph_of(EDITED), environment)
+    world.build(graph_of(EDITED), environment)
     services = world.services()
     assert list(damaged_tables(services)) == []
-    world.catalog.append(bound(services, environment).key(SALES_NAME).table, [(DAYS[0], 99)])
+    world.catalog.append(world.bound(environment).key(SALES_NAME).table, [(DAYS[0], 99)])
     (said,) = damaged_tables(services)
     assert "somebody else wrote" in said
     assert commands(said) == [f"repair mart.sales --env {environment}"]
@@ -347,7 +334,7 @@ def test_a_new_version_does_not_wait_for_what_nothing_of_it_reads(world: MemoryW
 def test_columns_that_are_renamed_back_end_it_as_is_advised(world: MemoryWorld) -> None:
     renamed_and_expired(world)
     with pytest.raises(ForeignWrite, match="Rename them back"):
-        evaluate_range(world.services(), bound(world.services()), SALES_NAME, day(1, 3), force=True)
+        evaluate_range(world.services(), world.bound(), SALES_NAME, day(1, 3), force=True)
     world.catalog.rename_column(sales(world), "total", "amount")
     assert look_at_environment(world.services(), "prod").is_up_to_date
     assert world.rows("mart.sales") == AMOUNTS

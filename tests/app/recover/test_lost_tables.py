@@ -6,15 +6,16 @@ it waits, whoever asks is told, and the advice that is given ends it.
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.app.generated_models import Form, Made, project
-from tests.app.memory_world import MemoryWorld, bound, graph_of, there
+from tests.app.memory_world import MemoryWorld, graph_of, there
 from tests.app.recover.test_changed_tables import CASES as CHANGED
 from tests.app.recover.test_changed_tables import Case, run, sales
-from tests.app.shop_world import AMOUNTS, SALES_NAME, SHOP, done
+from tests.app.shop_world import AMOUNTS, SALES_NAME, SHOP
 from tests.simulator.advice import status_text
-from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.inspect.status import look_at_environment
 from vde_dagster.app.promote.taking import plan_promotion, plan_rollback
 from vde_dagster.app.recover.recovery import repair
@@ -54,14 +55,13 @@ def world() -> MemoryWorld:
 
 
 def production() -> MemoryWorld:
-    world = MemoryWorld()
-    world.land((1, 10), (30, 5), (50, 7), until=72)
-    done(world.services(), graph_of(FILES), "prod")
+    world = MemoryWorld.landed((1, 10), (30, 5), (50, 7), until=72)
+    world.build(graph_of(FILES))
     return world
 
 
-def plan_of(world: MemoryWorld, files: dict[str, str], **options: object) -> None:
-    done(world.services(), graph_of(files), "prod", **options)
+def plan_of(world: MemoryWorld, files: dict[str, str], **options: Any) -> None:
+    world.build(graph_of(files), **options)
 
 
 def target(world: MemoryWorld, name: str) -> TableName:
@@ -72,7 +72,7 @@ def target(world: MemoryWorld, name: str) -> TableName:
 def carry_out(world: MemoryWorld, case: Case) -> None:
     """What is advised for a case, before a plan or run."""
     if case.repaired:
-        assert repair(world.services(), bound(world.services()), SALES_NAME).left is None
+        assert repair(world.services(), world.bound(), SALES_NAME).left is None
     elif sales(world) in world.catalog.tables:
         world.catalog.drop_table(sales(world))
         world.catalog.lost_metadata.clear()
@@ -162,26 +162,25 @@ def test_what_needs_it_is_not_computed_again_for_a_person_either(world: MemoryWo
 
 @pytest.mark.full
 def test_promotions_and_rollbacks_go_on_too(world: MemoryWorld) -> None:
-    done(world.services(), graph_of(ALONE), "dev")
+    world.build(graph_of(ALONE), "dev")
     CASES["appended"].does(world)
     services = world.services()
     with pytest.raises(Refused, match="nothing else does"):
-        apply_plan(services, plan_promotion(services, "dev", "prod"), lambda _: None)
+        world.apply(plan_promotion(services, "dev", "prod"))
     assert world.rows("mart.seen") == [(4,)]
     with pytest.raises(Refused, match="nothing else does"):
-        apply_plan(services, plan_rollback(services, "prod"), lambda _: None)
+        world.apply(plan_rollback(services, "prod"))
     assert world.rows("mart.seen") == [(3,)]
 
 
 @pytest.mark.full
 def test_an_environment_never_begins_to_show_a_lost_table(world: MemoryWorld) -> None:
-    done(world.services(), graph_of(EDITED), "dev")
-    world.catalog.append(bound(world.services(), "dev").key(SALES_NAME).table, [(AMOUNTS[0][0], 9)])
-    services = world.services()
+    world.build(graph_of(EDITED), "dev")
+    world.catalog.append(world.bound("dev").key(SALES_NAME).table, [(AMOUNTS[0][0], 9)])
     with pytest.raises(Refused, match="Nothing was changed"):
-        apply_plan(services, plan_promotion(services, "dev", "prod"), lambda _: None)
+        world.apply(plan_promotion(world.services(), "dev", "prod"))
     with pytest.raises(Refused, match="Nothing was changed"):
-        done(services, graph_of(EDITED), "other")
+        world.build(graph_of(EDITED), "other")
     assert world.rows("mart.sales") == AMOUNTS
 
 
@@ -190,15 +189,14 @@ def test_an_environment_never_begins_to_show_a_lost_table(world: MemoryWorld) ->
 def test_nobody_is_told_that_its_owner_makes_again_what_is_never_computed_again(
     form: Form, environment: str
 ) -> None:
-    world = MemoryWorld()
-    world.land((1, 10), until=48)
+    world = MemoryWorld.landed((1, 10), until=48)
     models = (Made(name="m0", form=form, parents=("raw.events",), daily=True),)
     for each in ("prod", "qa"):
-        done(world.services(), project(models), each)
-    world.catalog.drop_table(bound(world.services()).key(models[0].key).table)
+        world.build(project(models), each)
+    world.catalog.drop_table(world.bound().key(models[0].key).table)
     said = status_text(world.services(), environment)
     assert "is not there" in said
     assert "restore it, or write another `stamp`" in said
     assert "makes it again" not in said
     with pytest.raises(Refused, match="Restore it, or write another `stamp` in the model"):
-        done(world.services(), project(models), environment)
+        world.build(project(models), environment)

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from tests.app.memory_world import Fuse, MemoryWorld, PowerCut, bound
+from tests.app.memory_world import Fuse, MemoryWorld, PowerCut
 from tests.app.shop_world import DAYS, TRIPLE_NAME, day, entries
 from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.recover.recovery import recover
@@ -18,7 +18,7 @@ from vde_dagster.ports.state import version_resource
 def cut(world: MemoryWorld, method: str) -> VersionKey:
     """The power goes off before a call of a day's evaluation; the version that it is of."""
     services = world.services(Fuse(cut_name=method))
-    binding = bound(world.services())
+    binding = world.bound()
     with pytest.raises(PowerCut):
         evaluate_range(services, binding, TRIPLE_NAME, day(2), force=True)
     world.reboot()

@@ -7,16 +7,7 @@ import re
 import pytest
 
 from tests.app.memory_world import Fuse, MemoryWorld, PowerCut, bound, build, graph_of, there
-from tests.app.shop_world import (
-    AMOUNTS,
-    DAYS,
-    EDITED,
-    SALES_NAME,
-    SHOP,
-    TENFOLD,
-    day,
-    done,
-)
+from tests.app.shop_world import AMOUNTS, DAYS, EDITED, SALES_NAME, SHOP, TENFOLD, day
 from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.publish.foreign_writes import ForeignWrite
 from vde_dagster.app.recover.recovery import Repaired, repair
@@ -31,12 +22,11 @@ GRAPH = graph_of(SHOP)
 def repaired(
     world: MemoryWorld, name: ModelName = SALES_NAME, environment: str = "prod", **options: bool
 ) -> Repaired:
-    services = world.services()
-    return repair(services, bound(services, environment), name, **options)
+    return repair(world.services(), world.bound(environment), name, **options)
 
 
 def sales(world: MemoryWorld, environment: str = "prod") -> TableName:
-    return bound(world.services(), environment).key(SALES_NAME).table
+    return world.bound(environment).key(SALES_NAME).table
 
 
 def head(world: MemoryWorld) -> int:
@@ -66,16 +56,15 @@ def test_rows_of_another_program_are_set_aside_and_stay_readable(world: MemoryWo
 
 
 def test_what_another_environment_owns_is_repaired_there_as_is_advised(world: MemoryWorld) -> None:
-    done(world.services(), GRAPH, "dev")
+    world.build(GRAPH, "dev")
     world.catalog.append(sales(world), [(DAYS[0], 99)])
     with pytest.raises(Refused, match="in prod, which owns it") as raised:
         repaired(world, environment="dev")
     assert commands(str(raised.value)) == ["repair mart.sales --env prod"]
-    done(world.services(), graph_of(EDITED), "dev")
+    world.build(graph_of(EDITED), "dev")
     world.catalog.append(sales(world, "dev"), [(DAYS[0], 99)])
-    services = world.services()
     with pytest.raises(ForeignWrite) as of_dev:
-        evaluate_range(services, bound(services, "dev"), SALES_NAME, day(1, 3), force=True)
+        evaluate_range(world.services(), world.bound("dev"), SALES_NAME, day(1, 3), force=True)
     assert commands(str(of_dev.value)) == ["repair mart.sales --env dev"]
     assert repaired(world, environment="dev").is_sound
     assert world.rows("mart__dev.sales") == TENFOLD
@@ -89,7 +78,7 @@ def test_a_deleted_data_file_is_named_and_the_advised_restatement_computes_it_ag
     found = repaired(world)
     assert found.left == FilesGone(recorded=head(world), files=(lost,))
     assert commands(found.advice) == ["plan prod --restate-model mart.sales"]
-    done(world.services(), GRAPH, "prod", restate=("mart.sales",))
+    world.build(GRAPH, restate=("mart.sales",))
     assert repaired(world).is_sound
     assert world.rows("mart.sales") == AMOUNTS
 
@@ -102,7 +91,7 @@ def test_a_dropped_view_is_created_by_the_plan_that_is_advised(
     world.catalog.swap_views([], [view])
     found = repaired(world, name)
     assert (found.dropped, commands(found.advice)) == (view, ["plan prod"])
-    build(world.services(), GRAPH)
+    world.build(GRAPH)
     assert repaired(world, name).is_sound
 
 
@@ -142,6 +131,6 @@ def test_an_evaluation_that_lacks_a_data_file_names_the_table_and_what_ends_it(
     lost = world.catalog.lose_file(sales(world))
     edited = {**SHOP, "triple": SHOP["triple"].replace("* 3", "* 30")}
     with pytest.raises(Refused, match=rf"mart\.sales: its table .* lacks 1 file .*{lost}") as told:
-        done(world.services(), graph_of(edited), "prod")
+        world.build(graph_of(edited))
     assert commands(str(told.value)) == ["plan prod --restate-model mart.sales"]
     assert "mart.triple was not computed" in str(told.value)

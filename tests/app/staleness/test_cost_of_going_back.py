@@ -6,16 +6,8 @@ from collections import Counter
 
 import pytest
 
-from tests.app.memory_world import (
-    RAW,
-    SOURCE,
-    Fuse,
-    MemoryWorld,
-    graph_of,
-    hour_of,
-    made_once,
-)
-from tests.app.shop_world import SALES, asked, day, done, work
+from tests.app.memory_world import RAW, SOURCE, Fuse, MemoryWorld, graph_of, hour_of, made_once
+from tests.app.shop_world import SALES, asked, day, work
 from vde_dagster.app.inputs.input_moves import InputStates
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.sql.reads.input_ranges import WHOLE
@@ -34,8 +26,8 @@ def returning(texts: dict[str, str], days: int) -> MemoryWorld:
     world = MemoryWorld()
     for number in range(days):
         world.land((24 * number + 1, 1), until=24 * (number + 1))
-        done(world.services(), graph_of(texts), "prod")
-    done(world.services(), graph_of(edited(texts)), "prod")
+        world.build(graph_of(texts))
+    world.build(graph_of(edited(texts)))
     return world
 
 

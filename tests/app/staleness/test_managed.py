@@ -7,19 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from tests.app.memory_world import (
-    RAW,
-    START,
-    MemoryWorld,
-    bound,
-    build,
-    graph_of,
-    hour_of,
-    made_once,
-    plan,
-)
-from vde_dagster.app.apply.applying import apply_plan
-from vde_dagster.app.apply.running import plan_run
+from tests.app.memory_world import RAW, START, MemoryWorld, graph_of, hour_of, made_once
 from vde_dagster.app.evaluate.evaluation import evaluate
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.plan import Staleness
@@ -41,9 +29,8 @@ DAY = Interval(START, hour_of(24))
 
 @made_once
 def made() -> MemoryWorld:
-    world = MemoryWorld()
-    world.land((1, 10), until=24)
-    done = build(world.services(), GRAPH)
+    world = MemoryWorld.landed((1, 10), until=24)
+    done = world.build(GRAPH)
     assert [(each.key.model.name, each.interval) for each in done] == [
         ("live", ALWAYS),
         ("sums", ALWAYS),
@@ -52,14 +39,14 @@ def made() -> MemoryWorld:
 
 
 def stale(world: MemoryWorld, environment: str = "prod") -> Mapping[str, Staleness]:
-    changes = plan_run(world.services(), environment).changes
+    changes = world.plan_run(environment).changes
     return {each.name.name: each.staleness for each in changes if each.staleness is not None}
 
 
 def run(world: MemoryWorld) -> dict[str, int]:
     """What a run computes, with the rows of each."""
-    found = plan_run(world.services(), "prod")
-    done = apply_plan(world.services(), found, lambda _: None)
+    found = world.plan_run()
+    done = world.apply(found)
     return {each.key.model.name: each.rows for each in done if not each.reused}
 
 
@@ -67,7 +54,7 @@ def test_a_plan_makes_it_once_and_no_cron_makes_it_again() -> None:
     world = made()
     assert world.rows("mart.live") == [(1, 10)]
     world.clock.advance(timedelta(days=30))
-    assert plan(world.services(), GRAPH).is_empty
+    assert world.plan(GRAPH).is_empty
     assert (dict(stale(world)), run(world)) == ({}, {})
 
 
@@ -75,7 +62,7 @@ def test_a_plan_makes_it_once_and_no_cron_makes_it_again() -> None:
 def test_it_stays_until_its_target_lag_is_over_whatever_lands(lag: str, minutes: int) -> None:
     world, graph = MemoryWorld(), graph_of({"live": LIVE.replace("'1 hour'", lag)})
     world.land((1, 10), until=24)
-    build(world.services(), graph)
+    world.build(graph)
     world.land((2, 20), until=24)
     world.clock.advance(timedelta(minutes=minutes - 1))
     assert "raw.events changed, and it waits until" in stale(world)["live"].why_kept
@@ -91,7 +78,7 @@ def test_it_is_made_again_with_those_that_read_it_and_then_is_up_to_date() -> No
     world.clock.advance(timedelta(hours=2))
     assert run(world) == {"live": 3, "sums": 1}
     assert world.rows("mart.sums") == [(60,)]
-    assert plan_run(world.services(), "prod").is_empty
+    assert world.plan_run().is_empty
 
 
 def test_a_compaction_of_what_it_reads_changes_nothing() -> None:
@@ -105,18 +92,18 @@ def test_a_model_that_was_computed_again_with_equal_rows_changes_nothing() -> No
     world, parent = MemoryWorld(), ModelName("mart", "parent")
     world.land((1, 10), until=24)
     services = world.services()
-    build(services, graph_of({"parent": PARENT, "over": OVER}))
-    evaluate(services, bound(services), parent, DAY, force=True)
+    world.build(graph_of({"parent": PARENT, "over": OVER}))
+    evaluate(services, world.bound(), parent, DAY, force=True)
     assert stale(world) == {}
     world.land((2, 5), until=24)
-    evaluate(services, bound(services), parent, DAY)
+    evaluate(services, world.bound(), parent, DAY)
     assert run(world) == {"over": 1}
     assert world.rows("mart.over") == [(15,)]
 
 
 def test_only_the_environment_that_owns_the_table_computes_it() -> None:
     world = made()
-    build(world.services(), GRAPH, "dev")
+    world.build(GRAPH, "dev")
     world.land((2, 20), until=24)
     world.clock.advance(timedelta(hours=2))
     assert "`vde run prod` computes it" in stale(world, "dev")["live"].why_kept

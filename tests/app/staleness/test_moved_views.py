@@ -15,10 +15,8 @@ from typing import Final
 import pytest
 
 from tests.app.memory_world import MemoryWorld, graph_of, hour_of
-from tests.app.shop_world import asked, done, work
+from tests.app.shop_world import work
 from tests.depth import is_full
-from vde_dagster.app.apply.applying import apply_plan
-from vde_dagster.app.apply.running import plan_run
 from vde_dagster.app.promote.taking import plan_promotion, plan_rollback
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.planning.plan import Plan
@@ -75,10 +73,9 @@ def edited(name: str, factor: int, base: Mapping[str, str]) -> dict[str, str]:
 
 def in_both(name: str) -> MemoryWorld:
     """Production and dev, which holds an edit, after a day and two hours; production runs on."""
-    world = MemoryWorld()
-    world.land((1, 1), (25, 1), until=26)
-    done(world.services(), graph_of(AGAIN), "prod")
-    done(world.services(), graph_of(edited(name, 10, AGAIN)), "dev")
+    world = MemoryWorld.landed((1, 1), (25, 1), until=26)
+    world.build(graph_of(AGAIN))
+    world.build(graph_of(edited(name, 10, AGAIN)), "dev")
     ran_on(world, 27)
     return world
 
@@ -86,7 +83,7 @@ def in_both(name: str) -> MemoryWorld:
 def ran_on(world: MemoryWorld, hour: int) -> None:
     world.clock.advance(timedelta(minutes=5))
     world.land((hour - 1, 1), until=hour)
-    apply_plan(world.services(), plan_run(world.services(), "prod"), lambda _: None)
+    world.run()
 
 
 def counts(world: MemoryWorld, base: Mapping[str, str]) -> dict[str, int]:
@@ -98,11 +95,11 @@ def promoted(world: MemoryWorld, name: str) -> Plan:
 
 
 def planned(world: MemoryWorld, name: str) -> Plan:
-    return asked(world.services(), graph_of(edited(name, 10, AGAIN)), "prod")
+    return world.plan(graph_of(edited(name, 10, AGAIN)))
 
 
 def rolled_back(world: MemoryWorld, name: str) -> Plan:
-    done(world.services(), graph_of(edited(name, 10, AGAIN)), "prod")
+    world.build(graph_of(edited(name, 10, AGAIN)))
     ran_on(world, 28)
     return plan_rollback(world.services(), "prod")
 
@@ -116,33 +113,32 @@ def test_r15_what_is_only_due_is_computed_before_a_view_moves(
     world = in_both(name)
     plan = move(world, name)
     before = counts(world, AGAIN)
-    apply_plan(world.services(), plan, lambda _: None)
+    world.apply(plan)
     assert all(after >= before[model] for model, after in counts(world, AGAIN).items())
 
 
 @pytest.mark.parametrize("seen", [True, False])
 def test_r15_what_cannot_be_computed_again_waits_if_production_saw_more(seen: bool) -> None:
     """Production's rows were computed after an hour that dev lacks, or before it."""
-    world = MemoryWorld()
-    world.land((1, 1), (25, 1), until=26)
+    world = MemoryWorld.landed((1, 1), (25, 1), until=26)
     texts = {name: BASE[name] for name in ("inc", "kept")}
     changed = {**texts, "inc": edited("inc", 10, BASE)["inc"]}
     if not seen:
-        done(world.services(), graph_of(texts), "prod")
-    done(world.services(), graph_of(changed), "dev")
+        world.build(graph_of(texts))
+    world.build(graph_of(changed), "dev")
     world.clock.advance(timedelta(minutes=5))
     world.land((26, 1), until=27)
-    done(world.services(), graph_of(texts), "prod")
+    world.build(graph_of(texts))
     plan = plan_promotion(world.services(), "dev", "prod")
     assert len(world.rows("m.kept")) == (3 if seen else 2)
     if seen:
         with pytest.raises(
             Refused, match=r"m\.kept would come back as it was, and prod would show"
         ):
-            apply_plan(world.services(), plan, lambda _: None)
+            world.apply(plan)
         assert len(world.rows("m.kept")) == 3
     else:
-        apply_plan(world.services(), plan, lambda _: None)
+        world.apply(plan)
         assert len(world.rows("m.kept")) == 2
 
 
@@ -155,29 +151,23 @@ SELECT id AS id, amount AS amount FROM raw.events WHERE at BETWEEN @start_dt AND
 def test_r15_what_builds_on_itself_has_read_what_is_only_due_as_production_saw_it() -> None:
     """Dev's last interval was computed before rows came that production's was computed after."""
     base = {"keys": KEYS, "unique": READERS["unique"].replace("m.inc", "m.keys")}
-    world = MemoryWorld()
-    world.land((1, 1), (25, 1), until=26)
-    done(
-        world.services(),
-        graph_of(base | {"keys": KEYS.replace("amount AS", "amount * 10 AS")}),
-        "dev",
-    )
+    world = MemoryWorld.landed((1, 1), (25, 1), until=26)
+    world.build(graph_of(base | {"keys": KEYS.replace("amount AS", "amount * 10 AS")}), "dev")
     world.clock.advance(timedelta(minutes=5))
     world.land((26, 1), until=27)
-    done(world.services(), graph_of(base), "prod")
+    world.build(graph_of(base))
     assert len(world.rows("m.unique")) == 3
     plan = plan_promotion(world.services(), "dev", "prod")
-    apply_plan(world.services(), plan, lambda _: None)
+    world.apply(plan)
     assert sorted(int(str(row[1])) for row in world.rows("m.unique")) == [10, 10, 10]
 
 
 def test_r15_a_count_does_not_fall_when_a_parent_is_only_due() -> None:
     counted = READERS["full"].replace("id AS id, amount AS amount", "SUM(amount) AS amount")
     base = {"inc": INC, "full": counted}
-    world = MemoryWorld()
-    world.land((1, 1), (25, 1), until=26)
-    done(world.services(), graph_of(base), "prod")
-    done(world.services(), graph_of(base | {"inc": edited("inc", 10, BASE)["inc"]}), "dev")
+    world = MemoryWorld.landed((1, 1), (25, 1), until=26)
+    world.build(graph_of(base))
+    world.build(graph_of(base | {"inc": edited("inc", 10, BASE)["inc"]}), "dev")
     ran_on(world, 27)
     assert world.rows("m.full") == [(3,)]
     plan = plan_promotion(world.services(), "dev", "prod")
@@ -185,9 +175,9 @@ def test_r15_a_count_does_not_fall_when_a_parent_is_only_due() -> None:
         "inc": [Interval(hour_of(26), hour_of(27))],
         "full": [Interval(hour_of(0), hour_of(24))],
     }
-    apply_plan(world.services(), plan, lambda _: None)
+    world.apply(plan)
     assert world.rows("m.full") == [(30,)]
-    assert plan_run(world.services(), "prod").is_up_to_date
+    assert world.plan_run().is_up_to_date
 
 
 MOVES: Final = ("land", "run prod", "run dev", "edit", "promote", "plan", "rollback")
@@ -202,9 +192,9 @@ def test_r15_no_move_of_any_story_shows_less(seed: int) -> None:
     names = [name for name in base if name != "seen"]
     world.land((1, 1), (24, 1), until=hour)
     services = world.services()
-    done(services, graph_of(base), "prod")
+    world.build(graph_of(base))
     edit = edited(random.choice(names), 2, base)
-    done(services, graph_of(edit), "dev")
+    world.build(graph_of(edit), "dev")
     for step in range(12):
         world.clock.advance(timedelta(minutes=5))
         before, what = counts(world, base), random.choice(MOVES)
@@ -215,16 +205,16 @@ def test_r15_no_move_of_any_story_shows_less(seed: int) -> None:
                     hour += random.choice([1, 1, 5, 24])
                     world.land((hour - 1, 1), until=hour)
                 case ["run", environment]:
-                    apply_plan(services, plan_run(services, environment), lambda _: None)
+                    world.run(environment)
                 case ["edit"]:
                     edit = edited(random.choice(names), 3 + step, base)
-                    done(services, graph_of(edit), "dev")
+                    world.build(graph_of(edit), "dev")
                 case ["promote"]:
-                    apply_plan(services, plan_promotion(services, "dev", "prod"), lambda _: None)
+                    world.apply(plan_promotion(services, "dev", "prod"))
                 case ["plan"]:
-                    done(services, graph_of(edit), "prod")
+                    world.build(graph_of(edit))
                 case ["rollback"]:
-                    apply_plan(services, plan_rollback(services, "prod"), lambda _: None)
+                    world.apply(plan_rollback(services, "prod"))
             told.append("done")
         after = counts(world, base)
         less = {name: (before[name], after[name]) for name in base if after[name] < before[name]}

@@ -6,11 +6,9 @@ from datetime import timedelta
 
 import pytest
 
-from tests.app.memory_world import RAW, MemoryWorld, bound, build, graph_of, hour_of
-from vde_dagster.app.apply.applying import apply_plan
-from vde_dagster.app.apply.running import Wanted, plan_run
+from tests.app.memory_world import RAW, MemoryWorld, graph_of, hour_of
+from vde_dagster.app.apply.running import Wanted
 from vde_dagster.app.catch_up.detecting import detect
-from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.inspect.user_reads import source_version
 from vde_dagster.app.plan.work_tokens import work_tokens
 from vde_dagster.app.services import VALID_TO
@@ -33,9 +31,8 @@ def model(kind: str, query: str, more: str = "") -> str:
 
 def built(text: str) -> MemoryWorld:
     """Two days, in a table that was built ten minutes ago."""
-    world = MemoryWorld()
-    world.land((1, 10), (30, 20), until=48)
-    build(world.services(), graph_of({"p": text}))
+    world = MemoryWorld.landed((1, 10), (30, 20), until=48)
+    world.build(graph_of({"p": text}))
     world.clock.advance(timedelta(minutes=10))
     return world
 
@@ -47,8 +44,8 @@ def add_again(world: MemoryWorld) -> None:
 
 def run(world: MemoryWorld) -> int:
     """What `vde run` does: how many models were computed."""
-    plan = plan_run(world.services(), "prod", Wanted.STALE)
-    done = apply_plan(world.services(), plan, lambda _: None)
+    plan = world.plan_run("prod", Wanted.STALE)
+    done = world.apply(plan)
     world.clock.advance(timedelta(minutes=10))
     return sum(not each.reused for each in done)
 
@@ -95,24 +92,24 @@ def test_a_session_says_why_it_overwrites_or_stops() -> None:
         world = built(model(BY_TIME, BOUNDED, late))
         add_again(world)
         services = world.services()
-        found = detect(services, bound(services), NAME)
+        found = detect(services, world.bound(), NAME)
         assert isinstance(found, expected)
         assert "dropped and added again" in (
             found.rewrite if isinstance(found, Load) else str(getattr(found, "reason", ""))
         )
-        catch_up(services, bound(services), NAME, reload=True)
-        assert isinstance(detect(services, bound(services), NAME), NothingToLoad)
+        world.catch_up(NAME, reload=True)
+        assert isinstance(detect(services, world.bound(), NAME), NothingToLoad)
         assert amounts(world) == [None, None]
 
 
 def test_its_version_and_the_key_of_the_work_are_others() -> None:
     world = built(model(BY_TIME, BOUNDED))
     services = world.services()
-    before = source_version(services, bound(services), "raw.events")
+    before = source_version(services, world.bound(), "raw.events")
     world.catalog.set_property(RAW, VALID_TO, hour_of(72).isoformat())
-    plan = plan_run(services, "prod")
+    plan = world.plan_run()
     tokens = work_tokens(services, plan)
     add_again(world)
-    assert source_version(services, bound(services), "raw.events") != before
+    assert source_version(services, world.bound(), "raw.events") != before
     assert work_tokens(services, plan).keys() == tokens.keys() == {NAME}
     assert work_tokens(services, plan) != tokens

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.app.memory_world import MemoryWorld, build, graph_of
-from vde_dagster.app.apply.applying import apply_plan
-from vde_dagster.app.apply.running import plan_run
+from tests.app.memory_world import MemoryWorld, graph_of
 
 HOURLY = """
 MODEL (name mart.hourly, kind INCREMENTAL_BY_TIME_RANGE (time_column at), cron '@hourly');
@@ -46,12 +44,10 @@ def days(context):
     ],
 )
 def test_a_late_row_in_the_window_is_computed(kind: str, more: str) -> None:
-    world = MemoryWorld()
-    world.land((1, 10), (30, 1), until=48)
-    services = world.services()
-    build(services, graph_of({"hourly": HOURLY, "days.py": DAYS.format(kind=kind, more=more)}))
+    world = MemoryWorld.landed((1, 10), (30, 1), until=48)
+    world.build(graph_of({"hourly": HOURLY, "days.py": DAYS.format(kind=kind, more=more)}))
     assert [row[2] for row in world.rows("mart.days")] == [10, 1]
     world.land((5, 7), until=48)
-    apply_plan(services, plan_run(services, "prod"), lambda _: None)
+    world.run()
     assert [row[2] for row in world.rows("mart.days")] == [17, 1]
-    assert plan_run(services, "prod").is_empty
+    assert world.plan_run().is_empty

@@ -15,7 +15,6 @@ from tests.app.memory_world import (
     Fuse,
     MemoryWorld,
     PowerCut,
-    bound,
     declared_source,
     graph_of,
     hour_of,
@@ -29,17 +28,14 @@ from tests.app.shop_world import (
     SALES,
     SHOP,
     TENFOLD,
-    asked,
     change,
     day,
-    done,
     shop_in_production,
     work,
 )
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.saved_plans import left_of
 from vde_dagster.app.catch_up.detecting import detect
-from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.evaluate.evaluation import evaluate
 from vde_dagster.app.staleness.returning import Lag, with_lag
 from vde_dagster.core.columns import Column
@@ -59,7 +55,7 @@ ORIGINAL, CHANGED = graph_of(SHOP), graph_of(EDITED)
 def world() -> MemoryWorld:
     """Production showed the shop, and shows tenfold amounts now."""
     world = shop_in_production()
-    done(world.services(), CHANGED, "prod")
+    world.build(CHANGED)
     assert world.rows("mart.sales") == TENFOLD
     return world
 
@@ -68,9 +64,9 @@ def world() -> MemoryWorld:
 def restated_world() -> MemoryWorld:
     """The same, with a late row of the first day that production has restated since."""
     world = shop_in_production()
-    done(world.services(), CHANGED, "prod")
+    world.build(CHANGED)
     world.land((2, 100), until=72)
-    done(world.services(), CHANGED, "prod", restate=("mart.sales",))
+    world.build(CHANGED, restate=("mart.sales",))
     assert world.rows("mart.sales") == [(DAYS[0], 1100), *TENFOLD[1:]]
     return world
 
@@ -94,19 +90,19 @@ def amount_of(row: tuple[object, ...]) -> int:
 # What was restated meanwhile
 def test_r15_a_revert_keeps_what_was_restated_meanwhile() -> None:
     world = restated_world()
-    plan = asked(world.services(), ORIGINAL, "prod")
+    plan = world.plan(ORIGINAL)
     assert work(plan)["sales"] == [day(1)]
     assert "raw.events" in returned(plan, "mart.sales")
-    apply_plan(world.services(), plan, lambda _: None)
+    world.apply(plan)
     assert world.rows("mart.sales") == [(DAYS[0], 110), *AMOUNTS[1:]]
     assert world.rows("mart.triple") == [(DAYS[0], 330), (DAYS[1], 15), (DAYS[2], 21)]
     assert world.rows("mart.total") == [(366,)]
-    assert asked(world.services(), ORIGINAL, "prod").is_empty
+    assert world.plan(ORIGINAL).is_empty
 
 
 def test_r15_a_revert_computes_nothing_where_no_input_has_changed(world: MemoryWorld) -> None:
     world.catalog.compact(RAW)
-    plan = asked(world.services(), ORIGINAL, "prod")
+    plan = world.plan(ORIGINAL)
     assert plan.backfills == ()
     assert applied(world, plan) == []
     assert world.rows("mart.sales") == AMOUNTS
@@ -114,17 +110,17 @@ def test_r15_a_revert_computes_nothing_where_no_input_has_changed(world: MemoryW
 
 def test_r15_rows_of_other_days_make_nothing_stale(world: MemoryWorld) -> None:
     world.land((80, 9), until=96)
-    done(world.services(), CHANGED, "prod")
-    plan = asked(world.services(), ORIGINAL, "prod")
+    world.build(CHANGED)
+    plan = world.plan(ORIGINAL)
     assert work(plan)["sales"] == [day(4)]
-    apply_plan(world.services(), plan, lambda _: None)
+    world.apply(plan)
     assert world.rows("mart.sales") == [*AMOUNTS, (date(2024, 1, 4), 9)]
     assert world.rows("mart.total") == [(3 * 31,)]
 
 
 def test_r15_what_is_behind_ends_where_the_rows_come_out_the_same(world: MemoryWorld) -> None:
     world.land((2, 0), until=72)  # a late row that changes no sum
-    plan = asked(world.services(), ORIGINAL, "prod")
+    plan = world.plan(ORIGINAL)
     assert work(plan)["sales"] == [day(1)]
     assert applied(world, plan) == ["stage"]
     assert world.rows("mart.sales") == AMOUNTS
@@ -133,29 +129,29 @@ def test_r15_what_is_behind_ends_where_the_rows_come_out_the_same(world: MemoryW
 def test_r15_a_restated_parent_that_stays_is_looked_at_for_a_child_that_returns() -> None:
     world = shop_in_production()
     tenfold = graph_of({**SHOP, "triple": SHOP["triple"].replace("* 3", "* 30")})
-    done(world.services(), tenfold, "prod")
+    world.build(tenfold)
     world.land((2, 100), until=72)
-    done(world.services(), tenfold, "prod", restate=("mart.sales",))
-    plan = asked(world.services(), ORIGINAL, "prod")
+    world.build(tenfold, restate=("mart.sales",))
+    plan = world.plan(ORIGINAL)
     assert work(plan) == {"triple": [day(1)], "total": [day(1, 3)]}
     assert "mart.sales" in returned(plan, "mart.triple")
-    apply_plan(world.services(), plan, lambda _: None)
+    world.apply(plan)
     assert world.rows("mart.triple")[0] == (DAYS[0], 330)
     assert world.rows("mart.total") == [(366,)]
 
 
 def test_r15_what_another_environment_filled_is_looked_at_when_it_is_promoted() -> None:
     world = shop_in_production()
-    done(world.services(), CHANGED, "dev")
+    world.build(CHANGED, "dev")
     world.land((2, 100), until=72)
-    done(world.services(), ORIGINAL, "prod", restate=("mart.sales",))
-    done(world.services(), CHANGED, "prod")
+    world.build(ORIGINAL, restate=("mart.sales",))
+    world.build(CHANGED)
     assert world.rows("mart.sales") == [(DAYS[0], 1100), *TENFOLD[1:]]
 
 
 def test_r15_an_environment_looks_at_nothing_that_another_one_owns(world: MemoryWorld) -> None:
     world.land((2, 100), until=72)
-    plan = asked(world.services(), CHANGED, "dev")
+    plan = world.plan(CHANGED, "dev")
     assert plan.backfills == ()
 
 
@@ -163,7 +159,7 @@ def test_r15_an_environment_looks_at_nothing_that_another_one_owns(world: Memory
 def calls_before_views() -> int:
     """How many calls of ports a return makes before it moves views."""
     world, counting = restated_world(), Fuse()
-    plan = asked(world.services(), ORIGINAL, "prod")
+    plan = world.plan(ORIGINAL)
     apply_plan(world.services(counting), plan, lambda _: None)
     return counting.names.index("swap_views")
 
@@ -175,13 +171,13 @@ def test_r15_the_old_version_is_shown_until_all_of_the_other_one_is_up_to_date(
     share: float,
 ) -> None:
     world = restated_world()
-    shown, plan = world.rows("mart.sales"), asked(world.services(), ORIGINAL, "prod")
+    shown, plan = world.rows("mart.sales"), world.plan(ORIGINAL)
     fuse = Fuse(cut_at=int(calls_before_views() * share))
     with pytest.raises(PowerCut):
         apply_plan(world.services(fuse), plan, lambda _: None)
     assert world.rows("mart.sales") == shown
     world.reboot()
-    done(world.services(), ORIGINAL, "prod")
+    world.build(ORIGINAL)
     assert world.rows("mart.sales") == [(DAYS[0], 110), *AMOUNTS[1:]]
 
 
@@ -192,17 +188,16 @@ NONDETERMINISTIC = SALES.replace(
 
 
 def test_r15_a_nondeterministic_version_is_computed_again_where_its_inputs_moved() -> None:
-    world = MemoryWorld()
-    world.land((1, 10), (30, 5), (50, 7), until=72)
+    world = MemoryWorld.landed((1, 10), (30, 5), (50, 7), until=72)
     first = graph_of({"sales": NONDETERMINISTIC})
-    done(world.services(), first, "prod")
+    world.build(first)
     second = graph_of({"sales": NONDETERMINISTIC.replace("SUM(amount)", "SUM(amount * 10)")})
-    done(world.services(), second, "prod")
-    assert asked(world.services(), first, "prod").backfills == ()  # nothing has moved
+    world.build(second)
+    assert world.plan(first).backfills == ()  # nothing has moved
     world.land((2, 100), until=72)
-    plan = asked(world.services(), first, "prod")
+    plan = world.plan(first)
     assert work(plan)["sales"] == [day(1)]
-    apply_plan(world.services(), plan, lambda _: None)
+    world.apply(plan)
     assert world.rows("mart.sales") == [(DAYS[0], 110), *AMOUNTS[1:]]
 
 
@@ -218,45 +213,41 @@ STOPPING = {
 
 
 def test_r15_a_version_whose_mark_is_behind_is_caught_up_before_it_is_shown() -> None:
-    world = MemoryWorld()
-    world.land((1, 10), (2.5, 20), (30, 5), (47, 1), until=48)
-    done(world.services(), graph_of(PROJECT), "prod")
-    done(world.services(), graph_of(DOUBLED), "prod")
+    world = MemoryWorld.landed((1, 10), (2.5, 20), (30, 5), (47, 1), until=48)
+    world.build(graph_of(PROJECT))
+    world.build(graph_of(DOUBLED))
     world.land((1.5, 100), until=48)
-    services = world.services()
-    catch_up(services, bound(services), EVENTS_NAME)
+    world.catch_up(EVENTS_NAME)
     assert len(world.rows("staging.events")) == 5
-    plan = asked(world.services(), graph_of(PROJECT), "prod")
+    plan = world.plan(graph_of(PROJECT))
     assert "late" in returned(plan, "staging.events")
     assert change(plan, "staging.events").behind.intervals == (Interval(hour_of(1), hour_of(2)),)
     assert work(plan) == {"events": [], "daily": [day(1)], "totals": [day(1, 2)]}
-    apply_plan(world.services(), plan, lambda _: None)
+    world.apply(plan)
     assert sorted(map(amount_of, world.rows("staging.events"))) == [1, 5, 10, 20, 100]
     assert world.rows("mart.daily") == [(DAYS[0], 130), (DAYS[1], 6)]
     assert world.rows("mart.totals") == [(2, 136)]
 
 
 def test_r15_a_version_with_late_data_needs_no_session_for_rows_of_new_hours() -> None:
-    world = MemoryWorld()
-    world.land((1, 10), (30, 5), until=48)
-    done(world.services(), graph_of(PROJECT), "prod")
-    done(world.services(), graph_of(DOUBLED), "prod")
+    world = MemoryWorld.landed((1, 10), (30, 5), until=48)
+    world.build(graph_of(PROJECT))
+    world.build(graph_of(DOUBLED))
     world.land((50, 7), until=72)
-    plan = asked(world.services(), graph_of(PROJECT), "prod")
+    plan = world.plan(graph_of(PROJECT))
     assert change(plan, "staging.events").behind is None
     assert work(plan)["daily"] == [day(3)]
-    apply_plan(world.services(), plan, lambda _: None)
+    world.apply(plan)
     assert world.rows("mart.totals") == [(3, 22)]
 
 
 @made_once
 def late_world(texts: dict[str, str] = PROJECT) -> MemoryWorld:
     """Production showed late data, and shows twice the amounts now."""
-    world = MemoryWorld()
-    world.land((1, 10), (1.2, 3), (30, 5), until=48)
-    done(world.services(), graph_of(texts), "prod")
+    world = MemoryWorld.landed((1, 10), (1.2, 3), (30, 5), until=48)
+    world.build(graph_of(texts))
     events = texts["events"].replace("amount AS amount", "amount * 2 AS amount")
-    done(world.services(), graph_of({**texts, "events": events}), "prod")
+    world.build(graph_of({**texts, "events": events}))
     return world
 
 
@@ -287,27 +278,25 @@ def test_r15_a_version_whose_source_was_rewritten_is_loaded_again_before_it_is_s
     world = late_world()
     happens(world)
     services = world.services()
-    catch_up(services, bound(services), EVENTS_NAME)
-    plan = asked(world.services(), graph_of(PROJECT), "prod")
+    world.catch_up(EVENTS_NAME)
+    plan = world.plan(graph_of(PROJECT))
     assert "source" in returned(plan, "staging.events")
-    apply_plan(world.services(), plan, lambda _: None)
+    world.apply(plan)
     assert sorted(map(amount_of, world.rows("staging.events"))) == amounts
     assert world.rows("mart.totals") == [(2, sum(amounts))]
     services = world.services()
-    assert isinstance(detect(services, bound(services), EVENTS_NAME), NothingToLoad)
+    assert isinstance(detect(services, world.bound(), EVENTS_NAME), NothingToLoad)
 
 
 def test_r15_a_version_without_a_mark_is_loaded_again_before_it_is_shown() -> None:
-    world = MemoryWorld()
-    world.land((1, 10), (30, 5), until=48)
-    done(world.services(), graph_of(PROJECT), "prod")
+    world = MemoryWorld.landed((1, 10), (30, 5), until=48)
+    world.build(graph_of(PROJECT))
     world.land((30.5, 7), until=48)
-    services = world.services()
-    evaluate(services, bound(services), EVENTS_NAME, Interval(hour_of(1), hour_of(2)))
-    done(world.services(), graph_of(DOUBLED), "prod")
-    plan = asked(world.services(), graph_of(PROJECT), "prod")
+    evaluate(world.services(), world.bound(), EVENTS_NAME, Interval(hour_of(1), hour_of(2)))
+    world.build(graph_of(DOUBLED))
+    plan = world.plan(graph_of(PROJECT))
     assert "no session" in returned(plan, "staging.events")
-    apply_plan(world.services(), plan, lambda _: None)
+    world.apply(plan)
     assert sorted(map(amount_of, world.rows("staging.events"))) == [5, 7, 10]
 
 
@@ -315,13 +304,12 @@ def test_r15_a_version_that_stops_at_a_rewrite_is_refused_with_what_works() -> N
     world = late_world(STOPPING)
     corrected(world)
     with pytest.raises(Refused) as refused:
-        done(world.services(), graph_of(STOPPING), "prod")
+        world.build(graph_of(STOPPING))
     assert ".." not in str(refused.value)
     shown_first = r"once it is shown, `vde catch-up staging\.events --reload`"
     assert re.search(shown_first, str(refused.value))
-    done(world.services(), graph_of(STOPPING), "prod", accept_loss=True)
-    services = world.services()
-    catch_up(services, bound(services), EVENTS_NAME, reload=True)
+    world.build(graph_of(STOPPING), accept_loss=True)
+    world.catch_up(EVENTS_NAME, reload=True)
     assert sorted(map(amount_of, world.rows("staging.events"))) == [103, 105, 110]
 
 
@@ -331,35 +319,35 @@ def test_r15_a_session_that_would_empty_an_hour_of_what_comes_back_is_refused() 
     world.catalog.delete(RAW, [row for row in source.rows_at(source.head) if row[2] != 5])
     shown = world.rows("staging.events")
     with pytest.raises(Refused, match=r"no rows any more for \[2024-01-02 06:00.*--accept-loss"):
-        done(world.services(), graph_of(PROJECT), "prod")
+        world.build(graph_of(PROJECT))
     assert world.rows("staging.events") == shown
-    done(world.services(), graph_of(PROJECT), "prod", accept_loss=True)
+    world.build(graph_of(PROJECT), accept_loss=True)
     assert sorted(map(amount_of, world.rows("staging.events"))) == [3, 10]
 
 
 def test_r15_rows_that_a_source_no_longer_has_stay_where_nobody_has_read_them_since() -> None:
     world = shop_in_production()
     world.clock.advance(timedelta(hours=1))
-    done(world.services(), CHANGED, "dev")
+    world.build(CHANGED, "dev")
     dropped(world, 1)
-    plan = asked(world.services(), CHANGED, "prod")
+    plan = world.plan(CHANGED)
     assert plan.backfills == ()
-    apply_plan(world.services(), plan, lambda _: None)
+    world.apply(plan)
     assert world.rows("mart.sales") == TENFOLD
 
 
 # What cannot be computed again
 def test_r15_what_the_source_no_longer_covers_is_refused_in_production(world: MemoryWorld) -> None:
     world.land((2, 100), until=72)
-    done(world.services(), CHANGED, "prod", restate=("mart.sales",))
+    world.build(CHANGED, restate=("mart.sales",))
     dropped(world, 1, 4)
-    plan = asked(world.services(), ORIGINAL, "prod")
+    plan = world.plan(ORIGINAL)
     assert change(plan, "mart.sales").behind.lost == (day(1),)
     shown = world.rows("mart.sales")
     with pytest.raises(Refused, match=r"mart.sales.*raw.events"):
-        apply_plan(world.services(), plan, lambda _: None)
+        world.apply(plan)
     assert world.rows("mart.sales") == shown
-    done(world.services(), ORIGINAL, "prod", accept_loss=True)
+    world.build(ORIGINAL, accept_loss=True)
     assert world.rows("mart.sales") == AMOUNTS
 
 
@@ -375,36 +363,34 @@ KEYED = UNMANAGED.replace(
 
 
 def test_r15_a_kind_that_cannot_be_computed_again_is_refused_in_production() -> None:
-    world = MemoryWorld()
-    world.land((1, 10), (30, 5), until=48)
+    world = MemoryWorld.landed((1, 10), (30, 5), until=48)
     first, second = graph_of({"log": UNMANAGED}), graph_of({"log": KEYED})
-    done(world.services(), first, "prod")
+    world.build(first)
     world.land((2, 100), until=48)
-    done(world.services(), second, "prod")
+    world.build(second)
     assert len(world.rows("mart.log")) == 3
-    plan = asked(world.services(), first, "prod")
+    plan = world.plan(first)
     with pytest.raises(Refused, match=r"mart.log.*disable_restatement"):
-        apply_plan(world.services(), plan, lambda _: None)
+        world.apply(plan)
     assert len(world.rows("mart.log")) == 3
-    done(world.services(), first, "prod", accept_loss=True)
+    world.build(first, accept_loss=True)
     assert len(world.rows("mart.log")) == 2
 
 
 def test_r15_a_table_that_builds_on_itself_is_made_again_as_a_whole() -> None:
-    world = MemoryWorld()
-    world.land((1, 10), (30, 5), until=48)
+    world = MemoryWorld.landed((1, 10), (30, 5), until=48)
     first = graph_of({"log": KEYED})
     second = graph_of({"log": KEYED.replace("amount AS amount", "amount * 2 AS amount")})
-    done(world.services(), first, "prod")
-    done(world.services(), second, "prod")
+    world.build(first)
+    world.build(second)
     world.land((60, 3), until=72)
-    plan = asked(world.services(), first, "prod")
+    plan = world.plan(first)
     assert work(plan) == {"log": [day(3)]}  # what is new is merged
-    done(world.services(), second, "prod")
+    world.build(second)
     world.land((2, 100), until=72)
-    plan = asked(world.services(), first, "prod")
+    plan = world.plan(first)
     assert work(plan) == {"log": [day(1, 3)]}
-    apply_plan(world.services(), plan, lambda _: None)
+    world.apply(plan)
     assert sorted(map(amount_of, world.rows("mart.log"))) == [3, 5, 10, 100]
 
 
@@ -430,48 +416,46 @@ WHOLE_KINDS = {
 @pytest.mark.parametrize("kind", WHOLE_KINDS.values(), ids=WHOLE_KINDS.keys())
 def test_r15_what_builds_on_itself_is_not_made_again_of_less_than_it_was_made_of(kind: str) -> None:
     text = KEYED.replace("INCREMENTAL_BY_UNIQUE_KEY (unique_key id)", kind)
-    world = MemoryWorld()
-    world.land((1, 10), (30, 5), (50, 7), until=72)
-    done(world.services(), graph_of({"log": text}), "prod")
+    world = MemoryWorld.landed((1, 10), (30, 5), (50, 7), until=72)
+    world.build(graph_of({"log": text}))
     other = graph_of({"log": text.replace("amount AS amount", "amount * 10 AS amount")})
-    done(world.services(), other, "dev")
+    world.build(other, "dev")
     dropped(world, 1)
     world.land((31, 50), until=72)
-    plan = asked(world.services(), other, "prod")
+    plan = world.plan(other)
     assert change(plan, "mart.log").behind.lost == (day(1, 3),)
     with pytest.raises(Refused, match=r"mart\.log.*does not reach back"):
-        apply_plan(world.services(), plan, lambda _: None)
+        world.apply(plan)
     assert sorted(map(amount_of, world.rows("mart.log"))) == [5, 7, 10]
 
 
 def test_r15_a_late_row_of_the_oldest_day_that_the_source_still_has_is_read() -> None:
     world = shop_in_production()
     world.clock.advance(timedelta(hours=1))
-    done(world.services(), CHANGED, "dev")
+    world.build(CHANGED, "dev")
     dropped(world, 1)  # the first row that is left is of 6 o'clock on the second day
     world.land((31, 100), until=72)
-    plan = asked(world.services(), CHANGED, "prod")
+    plan = world.plan(CHANGED)
     assert work(plan)["sales"] == [day(2)]
-    apply_plan(world.services(), plan, lambda _: None)
+    world.apply(plan)
     assert world.rows("mart.sales") == [TENFOLD[0], (DAYS[1], 1050), TENFOLD[2]]
 
 
 def test_r15_only_what_is_gone_counts_as_lost(world: MemoryWorld) -> None:
     dropped(world, 1)
     world.land((31, 100), until=72)
-    plan = asked(world.services(), ORIGINAL, "prod")
+    plan = world.plan(ORIGINAL)
     assert change(plan, "mart.sales").behind.lost == (day(1),)
     assert work(plan)["sales"] == [day(2)]
 
 
 def test_r15_a_day_that_lost_its_first_rows_is_not_silently_made_of_the_others() -> None:
-    world = MemoryWorld()
-    world.land((1, 10), (2, 5), (30, 7), until=48)
-    done(world.services(), graph_of({"sales": SALES}), "prod")
-    done(world.services(), graph_of({"sales": EDITED["sales"]}), "dev")
+    world = MemoryWorld.landed((1, 10), (2, 5), (30, 7), until=48)
+    world.build(graph_of({"sales": SALES}))
+    world.build(graph_of({"sales": EDITED["sales"]}), "dev")
     dropped(world, 1)
     world.land((3, 100), until=48)
-    plan = asked(world.services(), graph_of({"sales": EDITED["sales"]}), "prod")
+    plan = world.plan(graph_of({"sales": EDITED["sales"]}))
     assert change(plan, "mart.sales").behind.lost == (day(1),)
 
 
@@ -484,8 +468,7 @@ SELECT id AS id, ds AS ds, amount AS amount FROM raw.strings WHERE ds BETWEEN @s
 
 def strings_world(texts: list[str], query: str) -> tuple[MemoryWorld, Graph, Graph]:
     """A version in production and another one that it showed before, over days that are texts."""
-    world = MemoryWorld()
-    world.land((1, 1), until=72)
+    world = MemoryWorld.landed((1, 1), until=72)
     columns = {"id": "bigint", "ds": "string", "amount": "bigint"}
     source = declared_source(STRINGS, columns)
     table = TableName("raw", "strings")
@@ -494,8 +477,8 @@ def strings_world(texts: list[str], query: str) -> tuple[MemoryWorld, Graph, Gra
     world.catalog.append(table, rows)
     first = graph_of({"log": query}, source)
     second = graph_of({"log": query.replace("amount AS", "amount * 10 AS")}, source)
-    done(world.services(), first, "prod")
-    done(world.services(), second, "prod")
+    world.build(first)
+    world.build(second)
     world.catalog.delete(table, rows[1:])
     return world, first, second
 
@@ -503,10 +486,10 @@ def strings_world(texts: list[str], query: str) -> tuple[MemoryWorld, Graph, Gra
 def test_r15_days_that_are_texts_have_an_order_too() -> None:
     texts = ["2024-01-01", "2024-01-02", "2024-01-03"]
     world, first, _ = strings_world(texts, DAYS_OF_TEXT)
-    plan = asked(world.services(), first, "prod")
+    plan = world.plan(first)
     assert change(plan, "mart.log").behind.lost == (day(1),)
     with pytest.raises(Refused, match=r"mart\.log.*does not reach back"):
-        apply_plan(world.services(), plan, lambda _: None)
+        world.apply(plan)
 
 
 OTHER_TEXTS = DAYS_OF_TEXT.replace("ds BETWEEN", "REPLACE(ds, '/', '-') BETWEEN").replace(
@@ -524,29 +507,29 @@ def test_r15_rows_are_not_taken_away_where_nobody_knows_how_far_a_source_reaches
     world, first, _ = strings_world(["2024/01/01", "2024/01/02", "2024/01/03"], query)
     shown = world.rows("mart.log")
     with pytest.raises(Refused, match=r"mart\.log.*rows.*--accept-loss"):
-        done(world.services(), first, "prod")
+        world.build(first)
     assert world.rows("mart.log") == shown
-    done(world.services(), first, "prod", accept_loss=True)
+    world.build(first, accept_loss=True)
     assert [row[0] for row in world.rows("mart.log")] == [2, 3]
 
 
 def test_r15_without_a_backfill_production_is_not_taken_back(world: MemoryWorld) -> None:
     world.land((2, 100), until=72)
     with pytest.raises(Refused, match="--skip-backfill"):
-        done(world.services(), ORIGINAL, "prod", skip_backfill=True)
+        world.build(ORIGINAL, skip_backfill=True)
     assert world.rows("mart.sales") == TENFOLD
 
 
 def test_r15_a_saved_plan_is_refused_where_more_is_behind_than_was_reviewed(
     world: MemoryWorld,
 ) -> None:
-    saved = asked(world.services(), ORIGINAL, "prod")
+    saved = world.plan(ORIGINAL)
     assert left_of(world.services(), saved)[0].backfills == ()
     world.land((2, 100), until=72)
     with pytest.raises(Conflict, match=r"mart\.sales.*changed since"):
         left_of(world.services(), saved)
-    again = asked(world.services(), ORIGINAL, "prod")
-    apply_plan(world.services(), left_of(world.services(), again)[0], lambda _: None)
+    again = world.plan(ORIGINAL)
+    world.apply(left_of(world.services(), again)[0])
     assert world.rows("mart.sales") == [(DAYS[0], 110), *AMOUNTS[1:]]
 
 
@@ -561,23 +544,22 @@ SELECT id AS id, amount AS amount FROM raw.events
 
 
 def test_r15_a_history_that_missed_what_the_shown_one_has_seen_is_refused() -> None:
-    world = MemoryWorld()
-    world.land((1, 10), until=24)
+    world = MemoryWorld.landed((1, 10), until=24)
     first = graph_of({"history": HISTORY})
     second = graph_of({"history": HISTORY.replace("cron", "stamp 'two', cron")})
-    done(world.services(), first, "prod")
+    world.build(first)
     rebuilds = {ModelName("mart", "history"): Category.BREAKING}  # else it would keep its table
-    done(world.services(), second, "prod", decisions=rebuilds)
-    assert change(asked(world.services(), first, "prod"), "mart.history").behind is None
+    world.build(second, decisions=rebuilds)
+    assert change(world.plan(first), "mart.history").behind is None
     world.catalog.overwrite(RAW, [(1, hour_of(1), 20)])
     world.land(until=48)
-    done(world.services(), second, "prod")
+    world.build(second)
     seen = world.rows("mart.history")
     assert len(seen) == 2
-    plan = asked(world.services(), first, "prod")
+    plan = world.plan(first)
     assert change(plan, "mart.history").behind.lost == (day(2),)
     with pytest.raises(Refused, match=r"mart\.history.*history"):
-        apply_plan(world.services(), plan, lambda _: None)
+        world.apply(plan)
     assert world.rows("mart.history") == seen
 
 

@@ -8,15 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from tests.app.memory_world import (
-    RAW,
-    MemoryWorld,
-    bound,
-    build,
-    graph_of,
-    plan,
-    there,
-)
+from tests.app.memory_world import RAW, MemoryWorld, bound, graph_of, plan, there
 from tests.app.shop_world import day
 from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.services import Services
@@ -60,9 +52,8 @@ def landed(world: MemoryWorld, *events: tuple[float, int], until: float) -> date
 
 
 def built(graph: Graph) -> MemoryWorld:
-    world = MemoryWorld()
-    world.land((0.5, 1), (1.5, 2), until=3)
-    build(world.services(), graph)
+    world = MemoryWorld.landed((0.5, 1), (1.5, 2), until=3)
+    world.build(graph)
     return world
 
 
@@ -73,7 +64,7 @@ def test_of_a_source_it_is_the_commit_of_the_first_rows_of_the_times_that_were_r
     landed(world, (3.5, 5), until=4)  # of no hour that was read
     first = landed(world, (0.6, 3), until=4)
     landed(world, (0.7, 4), until=4)
-    assert since(plan(world.services(), graph), "staging.events") == first
+    assert since(world.plan(graph), "staging.events") == first
 
 
 @pytest.mark.full
@@ -84,22 +75,21 @@ def test_a_source_that_is_read_as_a_whole_is_behind_since_its_next_commit() -> N
     world.catalog.compact(RAW)
     first = landed(world, (3.5, 5), until=3)
     landed(world, (0.6, 3), until=3)
-    assert since(plan(world.services(), graph), "mart.all") == first
+    assert since(world.plan(graph), "mart.all") == first
 
 
 @pytest.mark.full
 def test_what_an_interval_has_seen_already_does_not_count_for_it() -> None:
     graph = graph_of({"events": HOURLY, "window": TWO_DAYS})
-    world = MemoryWorld()
-    world.land((1, 1), (25, 2), (49, 3), until=72)
-    build(world.services(), graph)
+    world = MemoryWorld.landed((1, 1), (25, 2), (49, 3), until=72)
+    world.build(graph)
     landed(world, (1.1, 3), until=72)
-    build(world.services(), graph)  # the first two days, and not the third one
+    world.build(graph)  # the first two days, and not the third one
     landed(world, (25.1, 3), until=72)
     world.clock.advance(MINUTE)
     written = world.clock.now()
     only_events(world, graph)
-    found = plan(world.services(), graph)
+    found = world.plan(graph)
     stale = there(staleness(found, "mart.window"))
     assert (stale.intervals, stale.since) == ((day(2, 3),), written)
 
@@ -110,7 +100,7 @@ def test_if_the_first_change_is_not_retained_no_time_is_reported() -> None:
     landed(world, (0.6, 3), until=3)
     landed(world, (0.7, 3), until=3)
     world.catalog.expire(RAW)
-    assert since(plan(world.services(), graph), "mart.all") is None
+    assert since(world.plan(graph), "mart.all") is None
 
 
 @dataclass

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.app.memory_world import RAW, MemoryWorld, build, graph_of, hour_of, plan, there
+from tests.app.memory_world import RAW, MemoryWorld, graph_of, hour_of, there
 from tests.app.shop_world import day
 from tests.app.staleness.test_since import staleness
 
@@ -20,9 +20,7 @@ def model(kind: str, query: str, name: str = "kept") -> str:
 
 def landed(*late: tuple[float, int]) -> MemoryWorld:
     """Three days with a row each, and what is late."""
-    world = MemoryWorld()
-    world.land((1, 10), (30, 5), (50, 7), *late, until=72)
-    return world
+    return MemoryWorld.landed((1, 10), (30, 5), (50, 7), *late, until=72)
 
 
 DIM = model("FULL", "SELECT MAX(amount) AS highest FROM raw.events", name="dim")
@@ -41,11 +39,11 @@ def test_a_table_that_is_read_without_a_bound_makes_all_stale_where_its_rows_cha
 ) -> None:
     graph = graph_of({"dim": DIM, "kept": LOOKUP})
     world = landed()
-    build(world.services(), graph)
+    world.build(graph)
     world.land((31, amount), until=72)
-    found = there(staleness(plan(world.services(), graph), "mart.kept"))
+    found = there(staleness(world.plan(graph), "mart.kept"))
     assert (found.intervals, found.following) == (DAYS, (day(1), day(3)))
-    done = build(world.services(), graph)
+    done = world.build(graph)
     days = [
         cell
         for each in done
@@ -54,16 +52,16 @@ def test_a_table_that_is_read_without_a_bound_makes_all_stale_where_its_rows_cha
     ]
     assert len(days) == computed
     fresh = landed((31, amount))
-    build(fresh.services(), graph)
+    fresh.build(graph)
     assert world.rows("mart.kept") == fresh.rows("mart.kept")
 
 
 def test_rows_that_the_source_has_no_longer_are_kept_and_the_way_out_is_named() -> None:
     graph = graph_of({"kept": model(BY_DAY, DAILY)})
     world = landed()
-    build(world.services(), graph)
+    world.build(graph)
     world.catalog.overwrite(RAW, [(9, hour_of(24), 5), (10, hour_of(50), 7)])
-    found = there(staleness(plan(world.services(), graph), "mart.kept"))
+    found = there(staleness(world.plan(graph), "mart.kept"))
     assert found.kept == (day(1),)
     assert "the source does not reach back to all of them any more" in found.why_kept
     assert "`vde run prod --restate-model mart.kept --allow-empty`" in found.why_kept

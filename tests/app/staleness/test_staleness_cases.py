@@ -7,11 +7,8 @@ from typing import Final
 import pytest
 
 from tests.app.clean_up.between import Between
-from tests.app.memory_world import RAW, MemoryWorld, bound, build, graph_of, hour_of, made_once
-from vde_dagster.app.apply.applying import apply_plan
+from tests.app.memory_world import RAW, MemoryWorld, bound, graph_of, hour_of, made_once
 from vde_dagster.app.apply.filling import evaluate_range
-from vde_dagster.app.apply.running import plan_run
-from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.services import VALID_TO
 from vde_dagster.core.errors import Conflict, VdeError
 from vde_dagster.core.names import ModelName
@@ -31,19 +28,9 @@ A, B = ModelName("m", "a"), ModelName("m", "b")
 @made_once
 def production(texts: dict[str, str] = PAIR) -> MemoryWorld:
     """Six hours with the amounts 1 to 6."""
-    world = MemoryWorld()
-    world.land(*((hour + 0.5, hour + 1) for hour in range(6)), until=6)
-    build(world.services(), graph_of(texts))
+    world = MemoryWorld.landed(*((hour + 0.5, hour + 1) for hour in range(6)), until=6)
+    world.build(graph_of(texts))
     return world
-
-
-def run(world: MemoryWorld, environment: str = "prod") -> tuple[Evaluated, ...]:
-    services = world.services()
-    return apply_plan(services, plan_run(services, environment), lambda _: None)
-
-
-def found(world: MemoryWorld, environment: str = "prod") -> Plan:
-    return plan_run(world.services(), environment)
 
 
 def stale(plan: Plan) -> dict[str, tuple[Interval, ...]]:
@@ -53,10 +40,6 @@ def stale(plan: Plan) -> dict[str, tuple[Interval, ...]]:
 def kept(plan: Plan) -> dict[str, tuple[Interval, ...]]:
     reported = {each.name.name: each.staleness for each in plan.changes}
     return {name: each.kept for name, each in reported.items() if each is not None}
-
-
-def amounts(world: MemoryWorld, view: str = "m.b") -> list[int]:
-    return sorted(int(str(row[2])) for row in world.rows(view))
 
 
 def hours(first: int, last: int) -> Interval:
@@ -71,13 +54,13 @@ def late(world: MemoryWorld) -> None:
 @pytest.mark.full
 def test_what_production_owns_is_brought_up_to_date_there_and_shown_elsewhere() -> None:
     world = production()
-    build(world.services(), graph_of(PAIR), "dev")
+    world.build(graph_of(PAIR), "dev")
     late(world)
-    assert not found(world, "dev").is_up_to_date, "production has to run"
-    assert not stale(found(world, "dev")), "and dev has nothing to compute"
-    run(world)
-    assert found(world, "dev").is_up_to_date
-    assert amounts(world, "m__dev.b") == [1, 2, 3, 4, 5, 6, 100]
+    assert not world.plan_run("dev").is_up_to_date, "production has to run"
+    assert not stale(world.plan_run("dev")), "and dev has nothing to compute"
+    world.run()
+    assert world.plan_run("dev").is_up_to_date
+    assert world.amounts("m__dev.b") == [1, 2, 3, 4, 5, 6, 100]
 
 
 # Sources
@@ -86,17 +69,17 @@ def test_what_a_source_of_the_same_name_has_is_computed_and_what_it_lacks_is_kep
     table = world.catalog.tables[RAW]
     rows = [(number, at, amount) for number, at, amount in table.rows_at(table.head)]
     world.catalog.drop_table(RAW)
-    assert kept(found(world)) == {"a": (hours(0, 6),)}
-    assert run(world) == ()
+    assert kept(world.plan_run()) == {"a": (hours(0, 6),)}
+    assert world.run() == ()
     until = {VALID_TO: hour_of(6).isoformat()}
     world.catalog.create_table(RAW, table.columns, properties=until)
     world.catalog.append(
         RAW, [(number, at, int(str(amount)) * 10) for number, at, amount in rows[3:]]
     )
-    assert stale(found(world)) == {"a": (hours(3, 6),), "b": (hours(3, 6),)}
-    run(world)
-    assert amounts(world) == [1, 2, 3, 40, 50, 60]
-    after = found(world)
+    assert stale(world.plan_run()) == {"a": (hours(3, 6),), "b": (hours(3, 6),)}
+    world.run()
+    assert world.amounts("m.b") == [1, 2, 3, 40, 50, 60]
+    after = world.plan_run()
     assert after.is_empty
     assert kept(after) == {"a": (hours(0, 3),)}
 
@@ -108,16 +91,16 @@ def test_r14_what_has_no_trace_is_stale_once_what_it_read_has_expired(*, expires
     late(world)
     if expires:
         world.catalog.expire(RAW)
-    assert stale(found(world)) == {"a": (hours(0, 6) if expires else hours(1, 2),)}
+    assert stale(world.plan_run()) == {"a": (hours(0, 6) if expires else hours(1, 2),)}
 
 
 def test_a_compaction_whose_origin_is_forgotten_changes_nothing() -> None:
     world = production()
     world.catalog.compact(RAW)
     world.catalog.expire(RAW)
-    assert found(world).is_up_to_date
+    assert world.plan_run().is_up_to_date
     late(world)
-    assert stale(found(world)) == {"a": (hours(1, 2),), "b": (hours(1, 2),)}
+    assert stale(world.plan_run()) == {"a": (hours(1, 2),), "b": (hours(1, 2),)}
 
 
 # At the same time
@@ -132,13 +115,13 @@ def test_what_is_recorded_after_a_look_of_rows_from_before_it_is_looked_at_next(
     def overtake() -> None:
         world.land((6.25, 100), until=7)
         with pytest.raises(VdeError) as error:
-            run(world)
+            world.run()
         assert isinstance(error.value, Conflict)
 
     services = Between(world, "stage", after=True, then=overtake).services()
     evaluate_range(services, bound(services), B, hours(6, 7))
-    assert amounts(world) == [1, 2, 3, 4, 5, 6, 7]
-    assert stale(found(world)) == {"b": (hours(6, 7),)}
-    run(world)
-    assert amounts(world) == [1, 2, 3, 4, 5, 6, 7, 100]
-    assert found(world).is_up_to_date
+    assert world.amounts("m.b") == [1, 2, 3, 4, 5, 6, 7]
+    assert stale(world.plan_run()) == {"b": (hours(6, 7),)}
+    world.run()
+    assert world.amounts("m.b") == [1, 2, 3, 4, 5, 6, 7, 100]
+    assert world.plan_run().is_up_to_date

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.app.memory_world import MemoryWorld, build, graph_of
+from tests.app.memory_world import MemoryWorld, graph_of
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.running import plan_run
 from vde_dagster.app.plan.planning import plan_environment
@@ -67,9 +67,8 @@ class Counted:
 @pytest.fixture(scope="module")
 def long_built() -> MemoryWorld:
     """Production with 500 hours in each of its models; 21 days in one."""
-    world = MemoryWorld()
-    world.land(*((hour + 0.5, hour) for hour in range(HOURS)), until=HOURS)
-    build(world.services(), graph_of(CHAIN))
+    world = MemoryWorld.landed(*((hour + 0.5, hour) for hour in range(HOURS)), until=HOURS)
+    world.build(graph_of(CHAIN))
     return world
 
 

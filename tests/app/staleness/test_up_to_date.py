@@ -7,30 +7,10 @@ from typing import Final
 
 import pytest
 
-from tests.app.memory_world import (
-    PROJECT,
-    Fuse,
-    MemoryWorld,
-    PowerCut,
-    bound,
-    build,
-    graph_of,
-    made_once,
-    there,
-)
-from tests.app.shop_world import (
-    AMOUNTS,
-    EDITED,
-    EVENTS_NAME,
-    SALES_NAME,
-    SHOP,
-    TOTAL,
-    asked,
-    done,
-)
+from tests.app.memory_world import PROJECT, Fuse, MemoryWorld, PowerCut, graph_of, made_once, there
+from tests.app.shop_world import AMOUNTS, EDITED, EVENTS_NAME, SALES_NAME, SHOP, TOTAL
 from tests.app.shop_world import shop_in_production as shop
 from vde_dagster.app.apply.applying import apply_plan
-from vde_dagster.app.apply.running import plan_run
 from vde_dagster.app.apply.visitor import applying
 from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.inspect.status import look_at_environment
@@ -66,10 +46,8 @@ def replaced(world: MemoryWorld, how: str) -> None:
     """Another program replaces the view of a model in production."""
     view = there(world.catalog.view(TableName("mart", "sales")))
     if how == "another version":
-        done(world.services(), graph_of(EDITED), "dev")
-        world.catalog.swap_views(
-            [replace(view, target=bound(world.services(), "dev").table(SALES_NAME))], []
-        )
+        world.build(graph_of(EDITED), "dev")
+        world.catalog.swap_views([replace(view, target=world.bound("dev").table(SALES_NAME))], [])
     else:
         world.catalog.swap_views([], [view.name])
         world.catalog.queries[view.name] = "SELECT 1 AS day, 2 AS amount"
@@ -92,9 +70,9 @@ def test_a_view_that_another_program_replaced_is_seen_and_put_back(how: str) -> 
     ]
     if how == "its own":
         with pytest.raises(Refused, match=r"mart\.sales is .* no view can be put there"):
-            apply_plan(world.services(), plan, lambda _: None)
+            world.apply(plan)
         del world.catalog.queries[TableName("mart", "sales")]
-        plan = plan_run(world.services(), "prod")
+        plan = world.plan_run()
     fuse = Fuse()
     apply_plan(world.services(fuse), plan, lambda _: None)
     assert "stage" not in fuse.names
@@ -108,11 +86,7 @@ def test_no_promotion_begins_where_another_program_replaced_a_view() -> None:
     replaced(world, "its own")
     before = world.state.environment("prod")
     with pytest.raises(Refused, match=r"mart\.sales exists in the catalog already"):
-        done(
-            world.services(),
-            graph_of({**SHOP, "total": TOTAL.replace("amount)", "amount + 1)")}),
-            "prod",
-        )
+        world.build(graph_of({**SHOP, "total": TOTAL.replace("amount)", "amount + 1)")}))
     assert world.state.environment("prod") == before
 
 
@@ -120,17 +94,17 @@ def test_views_that_a_promotion_moves_meanwhile_are_no_news() -> None:
     world = shop()
     services = world.services()
     shown = there(services.state.environment("prod"))
-    done(services, graph_of(EDITED), "prod")
+    world.build(graph_of(EDITED))
     sound = {each.key for each in shown.snapshots.values()}
     assert replaced_views(services, shown, sound, naming=services.naming) == ()
 
 
 def test_a_physical_view_that_somebody_dropped_is_made_again() -> None:
     world = shop()
-    del world.catalog.queries[bound(world.services()).table(SHOWN_NAME)]
+    del world.catalog.queries[world.bound().table(SHOWN_NAME)]
     plan, _ = found(world)
     assert [each.name for each in plan.backfills] == [SHOWN_NAME]
-    apply_plan(world.services(), plan, lambda _: None)
+    world.apply(plan)
     assert world.rows("mart.shown") == AMOUNTS
     assert found(world)[0].is_up_to_date
 
@@ -139,19 +113,19 @@ def test_a_physical_view_of_production_is_reported_elsewhere_until_production_re
     world = shop()
     graph = graph_of(SHOP)
     other = graph_of({**SHOP, "total": SHOP["total"].replace("SUM(amount)", "SUM(amount * 2)")})
-    done(world.services(), graph, "dev")
-    view = bound(world.services()).table(SHOWN_NAME)
+    world.build(graph, "dev")
+    view = world.bound().table(SHOWN_NAME)
     del world.catalog.queries[view]
-    plan = asked(world.services(), graph, "dev")
+    plan = world.plan(graph, "dev")
     assert not plan.is_up_to_date
     assert [(each.table, each.owner) for each in plan.lost_tables] == [(str(view), "prod")]
     with pytest.raises(Refused, match=r"mart\.shown is gone.* plan prod, which makes it again"):
-        done(world.services(), other, "dev")
+        world.build(other, "dev")
     with pytest.raises(Refused, match="plan prod"):
-        done(world.services(), graph, "new")
-    done(world.services(), graph, "prod")
-    assert asked(world.services(), graph, "dev").is_up_to_date
-    done(world.services(), other, "dev")
+        world.build(graph, "new")
+    world.build(graph)
+    assert world.plan(graph, "dev").is_up_to_date
+    world.build(other, "dev")
     assert world.rows("mart__dev.shown") == AMOUNTS
 
 
@@ -161,9 +135,9 @@ LESS = {**EDITED, "total": TOTAL.replace("SUM(amount)", "SUM(amount * 2)")}
 def dropped_in_dev() -> tuple[MemoryWorld, Plan, TableName]:
     """A plan of an edit for dev, over whose table of sales somebody then drops."""
     world = shop()
-    done(world.services(), graph_of(EDITED), "dev")
-    plan = asked(world.services(), graph_of(LESS), "dev")
-    table = bound(world.services(), "dev").table(SALES_NAME)
+    world.build(graph_of(EDITED), "dev")
+    plan = world.plan(graph_of(LESS), "dev")
+    table = world.bound("dev").table(SALES_NAME)
     return world, plan, table
 
 
@@ -191,9 +165,8 @@ def test_what_was_dropped_since_the_plan_was_made_is_reported_before_a_promotion
 @made_once
 def late_world() -> MemoryWorld:
     """Production over a source in which a late row has landed since."""
-    world = MemoryWorld()
-    world.land((1, 10), (30, 5), (47, 1), until=48)
-    build(world.services(), LATE)
+    world = MemoryWorld.landed((1, 10), (30, 5), (47, 1), until=48)
+    world.build(LATE)
     world.land((1.5, 100), until=48)
     return world
 
@@ -202,9 +175,7 @@ def stopped(after: str) -> MemoryWorld:
     """A session died after a call."""
     world = late_world()
     with pytest.raises(PowerCut):
-        catch_up(
-            world.services(Fuse(cut_name=after, after=True)), bound(world.services()), EVENTS_NAME
-        )
+        catch_up(world.services(Fuse(cut_name=after, after=True)), world.bound(), EVENTS_NAME)
     return world
 
 
@@ -212,10 +183,10 @@ def test_what_is_being_written_right_now_is_left_to_whoever_writes_it() -> None:
     world = stopped("stage")
     plan = plan_environment(world.services(), LATE, "prod")  # its lease has not expired
     assert plan.unfinished == (EVENTS_NAME,)
-    key = bound(world.services()).key(EVENTS_NAME)
+    key = world.bound().key(EVENTS_NAME)
     before = world.services().state.open_work(key)
     with pytest.raises(Conflict):  # nor does another session run meanwhile
-        apply_plan(world.services(), plan, lambda _: None)
+        world.apply(plan)
     assert world.services().state.open_work(key) == before
 
 
@@ -236,7 +207,7 @@ def test_what_cannot_be_ended_since_the_catalog_is_busy_is_no_success(
 
     monkeypatch.setattr(world.catalog, "publish", busy)
     with pytest.raises(Conflict, match="busy"):
-        apply_plan(world.services(), left, lambda _: None)
+        world.apply(left)
     monkeypatch.undo()
-    apply_plan(world.services(), left, lambda _: None)
+    world.apply(left)
     assert len(world.rows("staging.events")) == 4

@@ -5,27 +5,12 @@ from __future__ import annotations
 import pytest
 
 from tests.app.memory_world import PROJECT, MemoryWorld, graph_of, made_once
-from tests.app.shop_world import (
-    DAYS,
-    SALES,
-    SHOP,
-    asked,
-    change,
-    day,
-    done,
-    shop_in_production,
-    work,
-)
-from vde_dagster.app.apply.applying import apply_plan
+from tests.app.shop_world import DAYS, SALES, SHOP, change, day, shop_in_production, work
 from vde_dagster.core.planning.plan import Plan
 
 
 def returned(plan: Plan, name: str) -> str:
     return str(change(plan, name).behind.reason)
-
-
-def amounts(world: MemoryWorld, view: str) -> list[int]:
-    return sorted(int(str(row[2])) for row in world.rows(view))
 
 
 # What the plan computes first
@@ -44,9 +29,8 @@ TWICE = {**PAIR, "child": CHILD.replace("amount AS", "amount * 2 AS")}
 @made_once
 def pair_world() -> MemoryWorld:
     """Production over three days of a FULL table and what reads it."""
-    world = MemoryWorld()
-    world.land((1, 10), (30, 5), (50, 7), until=72)
-    done(world.services(), graph_of(PAIR), "prod")
+    world = MemoryWorld.landed((1, 10), (30, 5), (50, 7), until=72)
+    world.build(graph_of(PAIR))
     return world
 
 
@@ -54,34 +38,33 @@ def pair_world() -> MemoryWorld:
 def test_no_environment_reads_a_time_of_a_full_table_that_its_owner_has_yet_to_make() -> None:
     world = pair_world()
     world.land((75, 1), until=96)
-    assert work(asked(world.services(), graph_of(TWICE), "dev")) == {"child": [day(1, 3)]}
-    done(world.services(), graph_of(TWICE), "dev")
-    done(world.services(), graph_of(TWICE), "prod")
-    assert amounts(world, "mart.child") == [2, 10, 14, 20]
+    assert work(world.plan(graph_of(TWICE), "dev")) == {"child": [day(1, 3)]}
+    world.build(graph_of(TWICE), "dev")
+    world.build(graph_of(TWICE))
+    assert world.amounts("mart.child") == [2, 10, 14, 20]
 
 
 def test_r15_a_full_table_that_is_made_first_is_read_by_what_comes_back() -> None:
     world = pair_world()
-    done(world.services(), graph_of(TWICE), "prod")
+    world.build(graph_of(TWICE))
     world.land((2, 100), (75, 1), until=96)
-    plan = asked(world.services(), graph_of(PAIR), "prod")
+    plan = world.plan(graph_of(PAIR))
     assert work(plan) == {"base": [day(1, 4)], "child": [day(1, 4)]}
     assert "mart.base" in returned(plan, "mart.child")
-    apply_plan(world.services(), plan, lambda _: None)
-    assert amounts(world, "mart.child") == [1, 5, 7, 10, 100]
-    assert asked(world.services(), graph_of(PAIR), "prod").is_up_to_date
+    world.apply(plan)
+    assert world.amounts("mart.child") == [1, 5, 7, 10, 100]
+    assert world.plan(graph_of(PAIR)).is_up_to_date
 
 
 def test_r15_late_rows_that_a_session_loads_first_are_read_by_what_comes_back() -> None:
-    world = MemoryWorld()
-    world.land((1, 10), (30, 5), until=48)
-    done(world.services(), graph_of(PROJECT), "prod")
+    world = MemoryWorld.landed((1, 10), (30, 5), until=48)
+    world.build(graph_of(PROJECT))
     tenfold = PROJECT["daily"].replace("SUM(amount)", "SUM(amount * 10)")
-    done(world.services(), graph_of({**PROJECT, "daily": tenfold}), "prod")
+    world.build(graph_of({**PROJECT, "daily": tenfold}))
     world.land((1.5, 100), (50, 7), until=72)
-    plan = asked(world.services(), graph_of(PROJECT), "prod")
+    plan = world.plan(graph_of(PROJECT))
     assert "staging.events" in returned(plan, "mart.daily")
-    apply_plan(world.services(), plan, lambda _: None)
+    world.apply(plan)
     assert world.rows("mart.daily") == [(DAYS[0], 110), (DAYS[1], 5), (DAYS[2], 7)]
 
 
@@ -99,14 +82,14 @@ def test_what_reads_a_table_that_is_rebuilt_has_its_late_rows_too(
     world = shop_in_production()
     world.land((2, 100), until=72)
     if first == "dev":
-        done(world.services(), graph_of(edited), "dev")
-    plan = asked(world.services(), graph_of(edited), "prod")
+        world.build(graph_of(edited), "dev")
+    plan = world.plan(graph_of(edited))
     assert work(plan)["triple"] == [day(1)]
     assert "mart.sales" in returned(plan, "mart.triple")
-    apply_plan(world.services(), plan, lambda _: None)
+    world.apply(plan)
     assert world.rows("mart.triple") == [(DAYS[0], 330), (DAYS[1], 15), (DAYS[2], 21)]
     assert world.rows("mart.total") == [(366,)]
-    assert asked(world.services(), graph_of(edited), "prod").is_up_to_date
+    assert world.plan(graph_of(edited)).is_up_to_date
 
 
 @pytest.mark.parametrize("edited", [WIDER, STAMPED], ids=["wider", "stamped"])
@@ -114,5 +97,5 @@ def test_what_reads_a_table_that_is_rebuilt_with_the_same_rows_stays(
     edited: dict[str, str],
 ) -> None:
     world = shop_in_production()
-    plan = asked(world.services(), graph_of(edited), "prod")
+    plan = world.plan(graph_of(edited))
     assert work(plan).keys() == {"sales", "shown"}

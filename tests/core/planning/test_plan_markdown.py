@@ -27,9 +27,7 @@ NEW = """\
 
 
 def landed() -> MemoryWorld:
-    world = MemoryWorld()
-    world.land((5.5, 10), (30.5, 1), until=48)
-    return world
+    return MemoryWorld.landed((5.5, 10), (30.5, 1), until=48)
 
 
 def test_a_new_project_is_a_table_of_its_models() -> None:
@@ -64,10 +62,9 @@ def test_nothing_to_do_is_said_as_such() -> None:
 
 def test_a_run_names_what_is_due_and_what_is_late() -> None:
     world = landed()
-    services = world.services()
-    build(services, graph_of(PROJECT))
+    world.build(graph_of(PROJECT))
     world.land((7.5, 5), (50.5, 3), until=72)
-    text = run_markdown(plan_run(services, "prod"))
+    text = run_markdown(world.plan_run())
     assert "| `mart.daily` | unchanged |" in text
     assert "1 day, 2024-01-03 to 2024-01-04" in text
     assert "\n### Late or changed upstream\n\n- `staging.events`: " in text
@@ -97,11 +94,11 @@ def test_text_is_shown_as_it_is(said: str, shown: str) -> None:
 
 def test_nothing_is_called_up_to_date_that_waits() -> None:
     world = landed()
-    build(world.services(), graph_of(PROJECT))
+    world.build(graph_of(PROJECT))
     waits = ["Waits: staging.events: the environment prod fills this version, with `vde run prod`"]
     for text, first in (
-        (plan_markdown(plan(world.services(), graph_of(PROJECT)), waits), "Nothing to be done by "),
-        (run_markdown(plan_run(world.services(), "prod"), waits), "prod has nothing to compute."),
+        (plan_markdown(world.plan(graph_of(PROJECT)), waits), "Nothing to be done by "),
+        (run_markdown(world.plan_run(), waits), "prod has nothing to compute."),
     ):
         assert f"\n- {first}" in text
         assert f"\n- {waits[0]}\n" in text

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.app.memory_world import PROJECT, MemoryWorld, build, graph_of
+from tests.app.memory_world import PROJECT, MemoryWorld, graph_of
 from vde_dagster.app.promote.taking import plan_promotion
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.planning.plan_markdown import plan_markdown
@@ -60,13 +60,11 @@ def test_the_summary_says_what_was_tested_built_and_compared() -> None:
 
 
 def test_the_summary_has_the_plan_that_is_approved() -> None:
-    world = MemoryWorld()
-    world.land((5.5, 10), (30.5, 1), until=48)
-    services = world.services()
-    build(services, graph_of(PROJECT))
+    world = MemoryWorld.landed((5.5, 10), (30.5, 1), until=48)
+    world.build(graph_of(PROJECT))
     edited = PROJECT["daily"].replace("SUM(amount)", "SUM(amount) * 2")
-    build(services, graph_of({**PROJECT, "daily": edited}), "pr_42")
-    promotion = plan_promotion(services, "pr_42", "prod")
+    world.build(graph_of({**PROJECT, "daily": edited}), "pr_42")
+    promotion = plan_promotion(world.services(), "pr_42", "prod")
     text = request_markdown(BUILT, promotion, [])
     assert plan_markdown(promotion) in text
     assert "changes column `amount`" in text

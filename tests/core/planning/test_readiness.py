@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.app.memory_world import START, MemoryWorld, bound, build, graph_of, hour_of, plan
-from vde_dagster.app.apply.applying import apply_plan
+from tests.app.memory_world import START, MemoryWorld, graph_of, hour_of
 from vde_dagster.app.apply.visitor import applying
 from vde_dagster.app.evaluate.evaluation import evaluate
 from vde_dagster.app.inspect.interval_report import report_intervals
@@ -46,10 +45,9 @@ def project(parent: str, child: str, amount: str = "amount") -> Graph:
 
 
 def statuses(world: MemoryWorld, environment: str = "prod") -> dict[str, list[EntryStatus]]:
-    services = world.services()
-    binding = bound(services, environment)
+    binding = world.bound(environment)
     keys = [binding.key(name) for name in (PARENT, CHILD)]
-    ledger = services.state.ledger(keys)
+    ledger = world.services().state.ledger(keys)
     return {str(key.model): [each.status for each in ledger[key]] for key in keys}
 
 
@@ -83,19 +81,19 @@ def restating(world: MemoryWorld, graph: Graph) -> list[Stage]:
 def test_what_is_marked_is_not_read_by_whoever_comes_meanwhile(parent: str, child: str) -> None:
     world, graph = MemoryWorld(), project(parent, child)
     world.land((1, 10), until=24)
-    build(world.services(), graph)
+    world.build(graph)
     world.land((2, 1000), until=24)  # the source is corrected
     restating(world, graph)
     services = world.services()
     with pytest.raises(Refused, match=r"a\.p is to be evaluated first"):
         evaluate(
-            services, bound(services), CHILD, ALWAYS if child == "MANAGED" else FIRST, force=True
+            services, world.bound(), CHILD, ALWAYS if child == "MANAGED" else FIRST, force=True
         )
     assert statuses(world) == {"a.p": [EntryStatus.OUTDATED], "a.c": [EntryStatus.OUTDATED]}
-    build(world.services(), graph)  # the next plan goes on
+    world.build(graph)  # the next plan goes on
     assert statuses(world) == {"a.p": [EntryStatus.COMPUTED], "a.c": [EntryStatus.COMPUTED]}
     assert {row[2] for row in world.rows("a.c")} == {10, 1000}
-    assert build(world.services(), graph) == ()
+    assert world.build(graph) == ()
 
 
 @pytest.mark.parametrize("child", ["FULL", "MANAGED", BY_DAY])
@@ -104,19 +102,19 @@ def test_nothing_is_made_of_a_whole_table_that_is_recorded_as_empty(child: str) 
     world.land((1, 10), until=24)
     services = world.services()
     empty = PlanOptions(empty_backfill=True)
-    apply_plan(services, plan_environment(services, graph, "dev", empty), lambda _: None)
+    world.apply(plan_environment(services, graph, "dev", empty))
     with pytest.raises(Refused, match=r"a\.p is to be evaluated first"):
-        evaluate(services, bound(services, "dev"), CHILD, ALWAYS if child == "MANAGED" else FIRST)
-    assert plan(services, graph, "dev").is_empty
+        evaluate(services, world.bound("dev"), CHILD, ALWAYS if child == "MANAGED" else FIRST)
+    assert world.plan(graph, "dev").is_empty
     # A child that is new there waits in plans, and says so.
     edited = project("FULL", child, "amount + 1")
-    asked = plan(services, edited, "dev")
+    asked = world.plan(edited, "dev")
     assert {each.name: each.missing for each in asked.changes}[CHILD] == ()
     (report,) = (each for each in report_intervals(services, asked) if each.node.name == CHILD)
     assert [(each.reason, each.name) for each in report.waits] == [(Reason.MODEL, "a.p")]
-    assert apply_plan(services, asked, lambda _: None) == ()
+    assert world.apply(asked) == ()
     # Production computes both.
-    build(services, graph)
+    world.build(graph)
     assert [row[2] for row in world.rows("a.c")] == [10]
 
 
@@ -136,12 +134,11 @@ def test_nothing_is_made_of_a_whole_table_that_is_recorded_as_empty(child: str) 
 def test_who_reads_what_builds_on_itself_waits_until_that_is_there(parent: str, child: str) -> None:
     world, graph = MemoryWorld(), project(parent, child)
     world.land((1, 10), until=24)
-    build(world.services(), graph)
+    world.build(graph)
     world.land((30, 5), until=48)
-    services = world.services()
     with pytest.raises(Refused, match=r"a\.p is not loaded for \[2024-01-02, 2024-01-03\)"):
-        evaluate(services, bound(services), CHILD, SECOND if child == BY_DAY else BOTH)
-    build(services, graph)
+        evaluate(world.services(), world.bound(), CHILD, SECOND if child == BY_DAY else BOTH)
+    world.build(graph)
     assert {row[2] for row in world.rows("a.c")} == {10, 5}
 
 
@@ -159,10 +156,10 @@ def test_who_reads_what_builds_on_itself_waits_until_that_is_there(parent: str, 
 def test_a_plan_makes_no_day_that_its_parent_lacks_in_another_environment(parent: str) -> None:
     world, graph = MemoryWorld(), project(parent, BY_DAY)
     world.land((1, 10), until=24)
-    build(world.services(), graph)
+    world.build(graph)
     world.land((30, 5), until=48)
     edited = project(parent, BY_DAY, "amount + 1")
-    assert [each.interval for each in build(world.services(), edited, "dev")] == [FIRST]
-    build(world.services(), graph)  # production catches the parent up
-    assert [each.interval for each in build(world.services(), edited, "dev")] == [SECOND]
+    assert [each.interval for each in world.build(edited, "dev")] == [FIRST]
+    world.build(graph)  # production catches the parent up
+    assert [each.interval for each in world.build(edited, "dev")] == [SECOND]
     assert {row[2] for row in world.rows("a__dev.c")} == {6, 11}

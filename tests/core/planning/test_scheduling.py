@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.app.memory_world import MemoryWorld, graph_of, plan
+from tests.app.memory_world import MemoryWorld, graph_of
 from tests.depth import examples
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.scheduling import Concurrency, Schedule, Task, schedule_of
@@ -125,9 +125,8 @@ def test_a_plans_schedule_has_its_models_what_they_await_and_their_own_limits() 
             "inlined": "MODEL (name mart.inlined, kind EMBEDDED);\nSELECT amount FROM mart.a",
         }
     )
-    world = MemoryWorld()
-    world.land((1, 10), until=24)
-    made = plan(world.services(), graph)
+    world = MemoryWorld.landed((1, 10), until=24)
+    made = world.plan(graph)
     schedule = schedule_of(made, Concurrency(models=3))
     a, b = ModelName("mart", "a"), ModelName("mart", "b")
     assert schedule.waiting == (Task(model=a, at_most=1), Task(model=b, awaits=frozenset([a])))

@@ -7,15 +7,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import duckdb
-import pytest
 import sqlglot
 from sqlglot import exp
 
-from tests.app.memory_world import RAW_COLUMNS, MemoryWorld, bound, build, plan
+from tests.app.memory_world import RAW_COLUMNS, MemoryWorld, plan
 from tests.core.graph.rendered import read_query
+from tests.core.problems import problems_of
 from vde_dagster.app.binding import Binding, bind_plan
 from vde_dagster.core.columns import Column
-from vde_dagster.core.errors import Place, Problem, ProjectInvalid
+from vde_dagster.core.errors import Place, Problem
 from vde_dagster.core.graph.graph import Graph, Node, build_graph
 from vde_dagster.core.graph.render_model import reads_of, render_model
 from vde_dagster.core.model.model import Model, ModelSource
@@ -79,9 +79,7 @@ def read(text: str, attachments: Mapping[str, str] | None = None) -> Model:
 
 def problems(text: str) -> tuple[Problem, ...]:
     """What is wrong with a file's text; all of it has a place in the file, and advice."""
-    with pytest.raises(ProjectInvalid) as caught:
-        read(text)
-    found = caught.value.problems
+    found = problems_of(lambda: read(text))
     assert all(each.place.path.stem == "x" and each.advice for each in found)
     return found
 
@@ -174,7 +172,7 @@ def span(start: str, end: str) -> Interval:
 
 def table_of(world: MemoryWorld, name: str, environment: str = "prod") -> TableName:
     """The table with the rows of a model that an environment shows."""
-    return bound(world.services(), environment).key(ModelName.parse(name)).table
+    return world.bound(environment).key(ModelName.parse(name)).table
 
 
 def built(
@@ -184,7 +182,7 @@ def built(
     attachments: Mapping[str, str] | None = None,
 ) -> list[tuple[str, Interval]]:
     """What planning and applying a project evaluated: models and ranges, in order."""
-    done = build(world.services(), graph_of(*texts, attachments=attachments), environment)
+    done = world.build(graph_of(*texts, attachments=attachments), environment)
     return [(str(each.key.model), each.interval) for each in done]
 
 

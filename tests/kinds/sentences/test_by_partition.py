@@ -7,13 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.kinds.sentences.projects import (
-    inputs_of,
-    problems,
-    read,
-    refusal,
-    rows_of,
-)
+from tests.kinds.sentences.projects import inputs_of, problems, read, refusal, rows_of
 from vde_dagster.core.model.kinds import IncrementalByPartition
 from vde_dagster.core.model.storage import PartitionField, Transform
 from vde_dagster.core.names import ModelName

@@ -7,7 +7,8 @@ from datetime import date, timedelta
 
 import pytest
 
-from tests.app.memory_world import RAW, MemoryWorld, bound, hour_of
+from tests.app.memory_world import RAW, MemoryWorld, hour_of
+from tests.core.problems import problems_of
 from tests.kinds.sentences.projects import (
     built,
     graph_of,
@@ -93,28 +94,25 @@ def days(first: str, count: int) -> Interval:
 
 @pytest.mark.full
 def test_an_evaluation_replaces_the_rows_of_its_range_and_no_others() -> None:
-    world = MemoryWorld()
-    world.land((1, 10), (25, 20), until=48)
+    world = MemoryWorld.landed((1, 10), (25, 20), until=48)
     built(world, DAILY)
     world.land((2, 1), (26, 2), until=48)  # one more event on each of the two days
-    services = world.services()
     name = ModelName("demo", "daily")
-    evaluate_range(services, bound(services), name, Interval(hour_of(24), hour_of(48)))
+    evaluate_range(world.services(), world.bound(), name, Interval(hour_of(24), hour_of(48)))
     assert world.rows("demo.daily") == [(date(2024, 1, 1), 10), (date(2024, 1, 2), 22)]
 
 
 @pytest.mark.full
 def test_rows_of_its_range_that_the_query_no_longer_returns_are_deleted() -> None:
-    world = MemoryWorld()
-    world.land((1, 10), (25, 20), until=48)
+    world = MemoryWorld.landed((1, 10), (25, 20), until=48)
     built(world, DAILY)
     world.catalog.delete(RAW, [])
     services = world.services()
     name = ModelName("demo", "daily")
     interval = Interval(hour_of(24), hour_of(48))
     with pytest.raises(RowsWouldGo):  # the whole interval would be empty: rule R8
-        evaluate_range(services, bound(services), name, interval)
-    asked = replace(bound(services), may_empty={name: (interval,)})
+        evaluate_range(services, world.bound(), name, interval)
+    asked = replace(world.bound(), may_empty={name: (interval,)})
     evaluate_range(services, asked, name, interval)
     assert world.rows("demo.daily") == [(date(2024, 1, 1), 10)]
 
@@ -133,8 +131,7 @@ WHERE e.at BETWEEN @start_dt AND @end_dt
 
 @pytest.mark.full
 def test_what_reads_a_full_parent_is_evaluated_again_when_that_is_made_again() -> None:
-    world = MemoryWorld()
-    world.land((1, 10), until=24)
+    world = MemoryWorld.landed((1, 10), until=24)
     built(world, SUM, SHARES)
     world.land((25, 30), until=48)
     built(world, SUM, SHARES)
@@ -144,8 +141,7 @@ def test_what_reads_a_full_parent_is_evaluated_again_when_that_is_made_again() -
 
 @pytest.mark.full
 def test_only_missing_intervals_are_evaluated() -> None:
-    world = MemoryWorld()
-    world.land((1, 10), (25, 20), until=48)
+    world = MemoryWorld.landed((1, 10), (25, 20), until=48)
     assert built(world, DAILY) == [("demo.daily", days("2024-01-01", 2))]
     world.land((50, 7), until=72)
     assert built(world, DAILY) == [("demo.daily", days("2024-01-03", 1))]
@@ -181,9 +177,7 @@ def test_it_needs_a_time_column() -> None:
 )
 def test_it_needs_a_filter_on_the_time_of_what_it_reads(query: str) -> None:
     text = f"MODEL (name m.x, {BY_EVENT_DATE}); {query}"
-    with pytest.raises(ProjectInvalid) as caught:
-        graph_of(text)
-    (found,) = caught.value.problems
+    (found,) = problems_of(lambda: graph_of(text))
     assert "needs a filter on the time of what it reads" in found.message
     assert "WHERE event_time BETWEEN @start_dt AND @end_dt" in found.advice
 

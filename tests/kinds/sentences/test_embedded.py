@@ -28,8 +28,7 @@ def test_several_models_share_its_query() -> None:
 
 @pytest.mark.full
 def test_it_has_no_table_and_no_view() -> None:
-    world = MemoryWorld()
-    world.land((1, 5), (2, 20), (3, 30), until=24)
+    world = MemoryWorld.landed((1, 5), (2, 20), (3, 30), until=24)
     assert {name for name, _ in built(world, LARGE, COUNTED)} == {"demo.counted"}
     assert world.rows("demo.counted") == [(2,)]
     assert not [name for name in world.catalog.tables if "large" in name.name]

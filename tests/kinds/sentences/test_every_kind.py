@@ -296,8 +296,7 @@ LARGE = "MODEL (name demo.large, kind VIEW); SELECT id FROM demo.events WHERE am
 
 @pytest.mark.parametrize("environment,schema", [("prod", "demo"), ("dev", "demo__dev")])
 def test_each_environment_has_a_view_of_the_versioned_table(environment: str, schema: str) -> None:
-    world = MemoryWorld()
-    world.land((1, 5), (2, 20), until=24)
+    world = MemoryWorld.landed((1, 5), (2, 20), until=24)
     built(world, EVENTS, SUMS, LARGE, environment=environment)
     for name in ("events", "sums", "large"):
         view = world.catalog.view(TableName(schema, name))

@@ -28,8 +28,7 @@ SOURCE = [(1, 7, "n", "d", None), (2, 7, "n", "d", None)]
 
 
 def world_of() -> MemoryWorld:
-    world = MemoryWorld()
-    world.land(until=24)
+    world = MemoryWorld.landed(until=24)
     fill(world, "raw.rows", SOURCE)
     return world
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.core.problems import problems_of
 from tests.kinds.sentences.projects import columns_of, graph_of, instant, problems, span
-from vde_dagster.core.errors import ProjectInvalid
 from vde_dagster.core.model.kinds import External
 from vde_dagster.core.names import ModelName
 from vde_dagster.project.loading import load_project
@@ -52,9 +52,7 @@ def test_its_columns_and_types_are_those_of_who_reads_it(tmp_path: Path) -> None
 
 
 def test_a_source_that_is_not_declared_is_reported_with_where_to_declare_it(tmp_path: Path) -> None:
-    with pytest.raises(ProjectInvalid) as caught:
-        load_project(project(tmp_path, ""))
-    (found,) = caught.value.problems
+    (found,) = problems_of(lambda: load_project(project(tmp_path, "")))
     assert "reads raw.orders" in found.message
     assert "external_models.yaml" in found.advice
 

@@ -31,8 +31,7 @@ SUMS = "MODEL (name demo.sums, kind FULL, start '2024-01-01'); SELECT id, amount
 
 
 def test_every_evaluation_rebuilds_the_whole_table() -> None:
-    world = MemoryWorld()
-    world.land((1, 10), (2, 20), until=24)
+    world = MemoryWorld.landed((1, 10), (2, 20), until=24)
     assert built(world, SUMS) == [("demo.sums", span("2024-01-01", "2024-01-02"))]
     assert world.rows("demo.sums") == [(1, 10), (2, 20)]
     world.catalog.delete(RAW, [])  # what is gone from the source is gone from the table

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.app.memory_world import MemoryWorld, build
+from tests.app.memory_world import MemoryWorld
+from tests.core.problems import problems_of
 from tests.kinds.sentences.projects import graph_of, node_of, read, refusal
-from vde_dagster.core.errors import ProjectInvalid
 from vde_dagster.core.model.kinds import Seed
 from vde_dagster.project.loading import load_project
 
@@ -32,7 +32,7 @@ ROWS = "id,item_id,event_date\n1,2,2020-01-01\n3,4,2020-01-02\n"
 
 def built(world: MemoryWorld, text: str = EXAMPLE, rows: str = ROWS) -> list[str]:
     graph = graph_of(text, attachments={PATH: rows})
-    return [str(each.key.model) for each in build(world.services(), graph)]
+    return [str(each.key.model) for each in world.build(graph)]
 
 
 def test_its_rows_are_those_of_a_csv_file() -> None:
@@ -105,9 +105,7 @@ def test_a_declared_type_is_the_one_that_its_dialect_means(
 
 def reported(rows: str, text: str = EXAMPLE) -> list[tuple[str, int, str]]:
     """File, line and message of each thing that is wrong with a seed's file; all have advice."""
-    with pytest.raises(ProjectInvalid) as caught:
-        read(text, {PATH: rows})
-    found = caught.value.problems
+    found = problems_of(lambda: read(text, {PATH: rows}))
     assert all(each.advice for each in found)
     start = "the seed demo.seed_example: "
     return [

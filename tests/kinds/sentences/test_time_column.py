@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from tests.app.memory_world import MemoryWorld, bound
+from tests.app.memory_world import MemoryWorld
 from tests.kinds.sentences.projects import (
     built,
     fill,
@@ -75,8 +75,7 @@ def test_a_restatement_is_widened_to_whole_intervals() -> None:
 
 def test_a_restatement_overwrites_rows_by_their_time_column_and_no_other_date() -> None:
     first, second = date(2024, 1, 1), date(2024, 1, 2)
-    world = MemoryWorld()
-    world.land(until=48)
+    world = MemoryWorld.landed(until=48)
     # Event and receipt: the time column is that of the event, the filter that of the receipt.
     dates = [(first, first), (second, second), (first, second), (second, first)]
     fill(world, "raw.receipts", [(10 + n, *each) for n, each in enumerate(dates)])
@@ -84,8 +83,7 @@ def test_a_restatement_overwrites_rows_by_their_time_column_and_no_other_date() 
     assert [row[0] for row in world.rows("demo.receipts")] == [10, 11, 12, 13]
     again = [(20 + n, *each) for n, each in enumerate(dates)]
     world.catalog.overwrite(TableName("raw", "receipts"), again)
-    services = world.services()
-    evaluate_range(services, bound(services), NAME, span("2024-01-02", "2024-01-03"))
+    evaluate_range(world.services(), world.bound(), NAME, span("2024-01-02", "2024-01-03"))
     # Of the first day both rows stay; those of the second are what its receipts have of it.
     assert world.rows("demo.receipts") == [(10, *dates[0]), (12, *dates[2]), (21, *dates[1])]
 
@@ -152,14 +150,12 @@ def test_rows_outside_of_the_range_are_not_kept() -> None:
 
 
 def test_late_rows_of_an_earlier_day_do_not_overwrite_that_day() -> None:
-    world = MemoryWorld()
-    world.land(until=48)
+    world = MemoryWorld.landed(until=48)
     fill(world, "raw.receipts", [(1, date(2024, 1, 1), date(2024, 1, 1))])
     built(world, RECEIPTS)
     second, first = date(2024, 1, 2), date(2024, 1, 1)
     fill(world, "raw.receipts", [(2, first, second), (3, second, second)])
-    services = world.services()
-    evaluate_range(services, bound(services), NAME, span("2024-01-02", "2024-01-03"))
+    evaluate_range(world.services(), world.bound(), NAME, span("2024-01-02", "2024-01-03"))
     assert [row[0] for row in world.rows("demo.receipts")] == [1, 3]
 
 
@@ -167,8 +163,7 @@ def test_late_rows_of_an_earlier_day_do_not_overwrite_that_day() -> None:
 
 
 def test_the_table_is_partitioned_by_the_time_column() -> None:
-    world = MemoryWorld()
-    world.land(until=48)
+    world = MemoryWorld.landed(until=48)
     fill(world, "raw.receipts", [(1, date(2024, 1, 1), date(2024, 1, 1))])
     built(world, RECEIPTS)
     axis = world.catalog.tables[table_of(world, "demo.receipts")].partition_by
@@ -183,8 +178,7 @@ def test_a_table_that_opts_out_has_no_partitions_and_the_same_rows() -> None:
     assert text != RECEIPTS
     rows = []
     for each in (RECEIPTS, text):
-        world = MemoryWorld()
-        world.land(until=72)
+        world = MemoryWorld.landed(until=72)
         receipts = [(day, date(2024, 1, day), date(2024, 1, day)) for day in (1, 2)]
         fill(world, "raw.receipts", receipts)
         built(world, each)

@@ -4,15 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.app.memory_world import MemoryWorld, bound
-from tests.kinds.sentences.projects import (
-    built,
-    graph_of,
-    node_of,
-    plan_of,
-    read,
-    table_of,
-)
+from tests.app.memory_world import MemoryWorld
+from tests.kinds.sentences.projects import built, graph_of, node_of, plan_of, read, table_of
 from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.core.model.kinds import View
 from vde_dagster.core.names import ModelName, TableName
@@ -33,9 +26,7 @@ SELECT COUNT(*) AS n FROM demo.large"""
 
 
 def world_of(*amounts: int) -> MemoryWorld:
-    world = MemoryWorld()
-    world.land(*((hour, amount) for hour, amount in enumerate(amounts)), until=24)
-    return world
+    return MemoryWorld.landed(*((hour, amount) for hour, amount in enumerate(amounts)), until=24)
 
 
 def test_no_data_is_written_for_it() -> None:
@@ -98,8 +89,7 @@ def test_a_view_that_is_not_there_any_more_is_made_by_its_next_evaluation() -> N
     built(world, EVENTS, LARGE)
     table = table_of(world, "demo.large")
     del world.catalog.queries[table]  # somebody else dropped it
-    services = world.services()
-    (done,) = evaluate_range(services, bound(services), ModelName("demo", "large"), ALWAYS)
+    (done,) = evaluate_range(world.services(), world.bound(), ModelName("demo", "large"), ALWAYS)
     assert done.interval == ALWAYS
     assert table in world.catalog.queries
     assert world.rows("demo.large") == [(2, 20)]

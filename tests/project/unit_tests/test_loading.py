@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.app.unit_tests.shop import engines
+from tests.core.problems import problems_of
 from tests.project.repositories import write
 from vde_dagster.app.unit_tests.column_types import ColumnTypes
-from vde_dagster.core.errors import ProjectInvalid
 from vde_dagster.core.model.model import Query
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import Interval
@@ -52,10 +52,9 @@ def loaded(folder: Path, **tests: str) -> tuple[LoadedTest, ...]:
 
 def refused(folder: Path, text: str) -> list[str]:
     """Line and message of each problem of a file of tests."""
-    with pytest.raises(ProjectInvalid) as wrong:
-        loaded(folder, wrong=text)
-    assert {each.place.path for each in wrong.value.problems} == {Path("tests/wrong.yaml")}
-    return [f"{each.place.line}: {each.message}" for each in wrong.value.problems]
+    problems = problems_of(lambda: loaded(folder, wrong=text))
+    assert {each.place.path for each in problems} == {Path("tests/wrong.yaml")}
+    return [f"{each.place.line}: {each.message}" for each in problems]
 
 
 GOOD = """

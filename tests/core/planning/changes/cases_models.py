@@ -3,13 +3,9 @@
 
 from __future__ import annotations
 
-from typing import (
-    Final,
-)
+from typing import Final
 
-from tests.core.conftest import (
-    RAW,
-)
+from tests.core.conftest import RAW
 from tests.core.planning.changes.case import (
     ADDED,
     ALL,

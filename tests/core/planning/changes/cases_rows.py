@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-from typing import (
-    Final,
-)
+from typing import Final
 
 from tests.core.planning.changes.case import (
     ALL,

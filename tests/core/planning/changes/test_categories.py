@@ -12,12 +12,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from tests.core.planning.changes import (
-    cases_columns,
-    cases_models,
-    cases_rows,
-    cases_rules,
-)
+from tests.core.planning.changes import cases_columns, cases_models, cases_rows, cases_rules
 from tests.core.planning.changes.case import Case, graph_of
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.model.snapshot import Category

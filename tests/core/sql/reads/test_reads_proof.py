@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from tests.core.conftest import build
 from tests.core.graph.rendered import read_query
-from tests.core.sql.reads.test_input_ranges_proof import on_duckdb
+from tests.core.sql.reads.alone_cases import on_duckdb
 from tests.depth import examples
 from vde_dagster.core.graph.render_model import reads_of, render_model
 from vde_dagster.core.names import ModelName

@@ -305,22 +305,3 @@ class Query:
         """Its text."""
         ctes = ", ".join(f"{name} AS ({query.sql(names)})" for name, query in self.ctes)
         return f"WITH {ctes} {self.body.sql(names)}" if ctes else self.body.sql(names)
-
-
-def map_selects(query: Query, change: Callable[[Select], Select]) -> Query:
-    """A query with each of its SELECTs changed, inner ones first."""
-
-    def changed(select: Select) -> Select:
-        sources = tuple(
-            replace(each, relation=map_selects(each.relation, change))
-            if isinstance(each.relation, Query)
-            else each
-            for each in select.sources
-        )
-        return change(replace(select, sources=sources))
-
-    ctes = tuple((name, map_selects(each, change)) for name, each in query.ctes)
-    body = query.body
-    if isinstance(body, Select):
-        return Query(changed(body), ctes)
-    return Query(replace(body, sides=tuple(map(changed, body.sides))), ctes)
