@@ -72,8 +72,7 @@ def _spark(project: VdeProject) -> tuple[dict[str, str], dict[str, str]]:
     """The settings that our own JVM would have, and the environment with its Java."""
     from vde_dagster.composition import spark_conf, spark_jars
     from vde_dagster.lakehouse.jars import jars_cache, spark_home
-    from vde_dagster.lakehouse.java import find_java
-    from vde_dagster.lakehouse.java_home import environment_for
+    from vde_dagster.lakehouse.java import environment_for, find_java
     from vde_dagster.lakehouse.session import SparkSettings, _start_conf
 
     configuration, java = project.configuration, find_java()

@@ -16,8 +16,7 @@ import time
 from pathlib import Path
 from typing import Final
 
-from vde_dagster.lakehouse.class_archive import archive_options
-from vde_dagster.lakehouse.jars import jars_cache, resolve_jars, spark_home
+from vde_dagster.lakehouse.jars import archive_options, jars_cache, resolve_jars, spark_home
 from vde_dagster.lakehouse.java import find_java
 from vde_dagster.lakehouse.session import SparkSettings, open_session
 from vde_dagster.lakehouse.spark_catalog import embedded_catalog_conf

@@ -167,7 +167,7 @@ class VdeProject:
     @property
     def quick_answers(self) -> Answering | None:
         """Who answers questions over given rows without Spark, where that means the same."""
-        from vde_dagster.lakehouse.local_answering import DuckAnswers
+        from vde_dagster.lakehouse.duckdb_rows import DuckAnswers
 
         return None if self.settings_against_duckdb else DuckAnswers(self.local_queries)
 
@@ -216,7 +216,7 @@ class VdeProject:
         Raises:
             SetupError: As for `open_spark`.
         """
-        from vde_dagster.lakehouse.own_session import session_for_users
+        from vde_dagster.lakehouse.lanes import session_for_users
 
         return session_for_users(self.open_spark())
 

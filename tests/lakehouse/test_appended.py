@@ -17,8 +17,7 @@ from pyiceberg.types import IntegerType, LongType, NestedField, TimestamptzType
 
 from vde_dagster.core.names import ModelName
 from vde_dagster.lakehouse import row_changes, source_changes
-from vde_dagster.lakehouse.appended import appended
-from vde_dagster.lakehouse.row_changes import line
+from vde_dagster.lakehouse.row_changes import appended, line
 
 NAME = ModelName("raw", "t")
 COLUMNS = Schema(

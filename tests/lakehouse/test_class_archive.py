@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from vde_dagster.lakehouse.class_archive import archive_options
+from vde_dagster.lakehouse.jars import archive_options
 from vde_dagster.lakehouse.java import Java, Origin
 
 JAVA = Java(

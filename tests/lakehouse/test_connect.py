@@ -36,8 +36,7 @@ from vde_dagster.lakehouse.connect import (
 )
 from vde_dagster.lakehouse.evaluation import first_useful_line
 from vde_dagster.lakehouse.jars import ICEBERG_EXTENSIONS
-from vde_dagster.lakehouse.lanes import Lane
-from vde_dagster.lakehouse.own_session import OwnSession
+from vde_dagster.lakehouse.lanes import Lane, OwnSession
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

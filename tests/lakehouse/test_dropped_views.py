@@ -259,6 +259,6 @@ def test_folders_in_which_the_catalog_names_a_file_are_not_listed(
     """Looking for what is left costs one listing for each schema, and no file of what is there."""
     show(iceberg, SHOWN, OTHER)
     read: list[Any] = []
-    monkeypatch.setattr("vde_dagster.lakehouse.dropped_views._metadata_files", read.append)
+    monkeypatch.setattr("vde_dagster.lakehouse.stray_files._metadata_files", read.append)
     assert left(iceberg) == []
     assert read == []

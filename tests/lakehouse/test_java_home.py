@@ -15,8 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import not_run
-from vde_dagster.lakehouse.java import Java, Origin
-from vde_dagster.lakehouse.java_home import environment_for
+from vde_dagster.lakehouse.java import Java, Origin, environment_for
 
 ROOT = Path(__file__).parents[2]
 ABSENT = "--add-modules=jdk.incubator.vector"

@@ -8,7 +8,8 @@ from contextlib import contextmanager
 import pytest
 from sqlalchemy import Connection, text
 
-from vde_dagster.state import migrations, schema
+from vde_dagster.state import schema
+from vde_dagster.state import state_database as migrations
 
 ADDED = ("vde_pauses", "until")
 

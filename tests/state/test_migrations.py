@@ -75,7 +75,7 @@ def test_a_move_that_fails_half_way_leaves_the_earlier_state(earlier: str) -> No
         raise KeyboardInterrupt
 
     with next_release(), pytest.MonkeyPatch.context() as patched:
-        patched.setattr("vde_dagster.state.migrations.now", fail)
+        patched.setattr("vde_dagster.state.state_database.now", fail)
         with pytest.raises(KeyboardInterrupt):
             SqlState.open(earlier)
     assert (columns(earlier), versions(earlier)) == (before, [FIRST])

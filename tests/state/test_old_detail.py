@@ -11,7 +11,7 @@ from tests.state.builders import KEY, MINUTE, change, intent, mark, publication,
 from tests.state.test_listing_contract import STATELESS
 from vde_dagster.core.errors import Refused
 from vde_dagster.ports.state import State, version_resource
-from vde_dagster.state import old_detail
+from vde_dagster.state import clean_up as old_detail
 
 NOW = timedelta(0)
 

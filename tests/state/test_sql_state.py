@@ -220,7 +220,7 @@ def test_a_schema_that_fails_half_way_is_not_there(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("vde_dagster.state.migrations.now", fail)
+        patched.setattr("vde_dagster.state.state_database.now", fail)
         with pytest.raises(KeyboardInterrupt):
             SqlState.open(sql_url)
     with connected(sql_url) as connection:

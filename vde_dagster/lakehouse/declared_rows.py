@@ -5,29 +5,40 @@ NaN in a column of numpy floats is how pandas writes a missing value, so it is N
 nullable type `Float64` only `pd.NA` is, and in Arrow only a null. Times without a zone are UTC. A
 float that is declared as a decimal is the number that Python prints for it, since the float itself
 has up to 50 digits.
+
+Questions over given rows, answered by Spark: rows become temporary views or frames.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, assert_never
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.sql import DataFrame
 from pyspark.sql import types as t
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import EvaluationFailed
+from vde_dagster.core.unit_tests.comparison import Answer
+from vde_dagster.core.unit_tests.definition import Given, GivenQuery, GivenRows
+from vde_dagster.core.unit_tests.question import FunctionOverRows, QueryOverRows, Question
+from vde_dagster.lakehouse.connect import with_views
+from vde_dagster.lakehouse.evaluation import python_frame, typed_frame
 from vde_dagster.lakehouse.storable import stored_type
+from vde_dagster.lakehouse.tables import columns_of, quoted
 
 if TYPE_CHECKING:
     import pandas as pd
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 _ADVICE: Final = (
     "Convert them in the function before it returns them: `round`, `astype`, `pd.to_datetime` and "
@@ -259,3 +270,71 @@ def _exact_number(value: _Number, wanted: pa.DataType) -> object:
 
 def _first_line(error: Exception) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+def answered(spark: SparkSession, question: Question, *, subject: str) -> Answer:
+    """The rows of a question's query or function."""
+    with _bound(spark, question, subject=subject) as frame:
+        found = frame.toArrow()
+        arrays = [
+            _plain(array.to_pylist(), field.dataType)
+            for array, field in zip(found.columns, frame.schema.fields, strict=True)
+        ]
+        return Answer(columns=columns_of(frame.schema), rows=tuple(zip(*arrays, strict=True)))
+
+
+@contextmanager
+def _bound(spark: SparkSession, question: Question, *, subject: str) -> Iterator[DataFrame]:
+    """The frame of a question, while its temporary views exist."""
+    match question:
+        case FunctionOverRows():
+            tables = {name: _frame(spark, each) for name, each in question.tables.items()}
+            yield python_frame(spark, question.rows, tables, question.columns, model=subject)
+        case QueryOverRows():
+            with with_views(spark, question.tables):
+                for name, each in question.tables.items():
+                    _frame(spark, each).createOrReplaceTempView(quoted(name))
+                yield spark.sql(question.rows.sql)
+        case _:
+            assert_never(question)
+
+
+def _frame(spark: SparkSession, given: Given) -> DataFrame:
+    match given:
+        case GivenRows():
+            return typed_frame(spark, given.columns, given.rows)
+        case GivenQuery():
+            return spark.sql(given.sql)
+        case _:
+            assert_never(given)
+
+
+def _plain(values: list[object], of: t.DataType) -> list[object]:
+    """Values as Python has them: a MAP as a dictionary, which in Arrow is a list of pairs."""
+    return [_value(each, of) for each in values] if _has_map(of) else values
+
+
+def _has_map(of: t.DataType) -> bool:
+    match of:
+        case t.MapType():
+            return True
+        case t.ArrayType():
+            return _has_map(of.elementType)
+        case t.StructType():
+            return any(_has_map(each.dataType) for each in of.fields)
+        case _:
+            return False
+
+
+def _value(value: object, of: t.DataType) -> object:
+    if value is None:
+        return None
+    match of, value:
+        case t.MapType(), list() | tuple():
+            return {_value(key, of.keyType): _value(each, of.valueType) for key, each in value}
+        case t.ArrayType(), list() | tuple():
+            return [_value(each, of.elementType) for each in value]
+        case t.StructType(), dict():
+            return {each.name: _value(value[each.name], each.dataType) for each in of.fields}
+        case _:
+            return value

@@ -38,8 +38,7 @@ from vde_dagster.core.names import DEFAULT_SCHEMA, TableName, model_of
 from vde_dagster.core.sql.places import with_catalog
 from vde_dagster.lakehouse.connect import analysed_once, require_own_frame, with_views
 from vde_dagster.lakehouse.model_functions import model_function
-from vde_dagster.lakehouse.present_columns import with_present_columns
-from vde_dagster.lakehouse.stored_values import with_columns_of
+from vde_dagster.lakehouse.stored_values import with_columns_of, with_present_columns
 from vde_dagster.lakehouse.tables import quoted
 from vde_dagster.lakehouse.times import rows_inside
 from vde_dagster.runtime.users_code import error_text

@@ -21,7 +21,7 @@ from vde_dagster.core.ledger.schema_changes import ColumnAdded, ColumnWidened, I
 from vde_dagster.core.ledger.stored_types import fits, is_widening, same_type
 from vde_dagster.core.names import TableName
 from vde_dagster.lakehouse.iceberg_types import iceberg_type, spark_type
-from vde_dagster.lakehouse.loading_tables import LOST, load
+from vde_dagster.lakehouse.publish import LOST, load
 from vde_dagster.lakehouse.tables import property_changes
 from vde_dagster.ports.catalog import TableText
 

@@ -32,9 +32,8 @@ from pyiceberg.table.update import (
 
 from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.names import TableName
-from vde_dagster.lakehouse.folders import Folder, with_checksums
 from vde_dagster.lakehouse.publish import Change, commit
-from vde_dagster.lakehouse.reachable import reached
+from vde_dagster.lakehouse.reachable import Folder, reached, with_checksums
 from vde_dagster.ports.physical_layer import StoredFiles
 
 _PROPERTY: Final = "vde.expiring"

@@ -35,14 +35,13 @@ from vde_dagster.lakehouse.catalog_properties import (
     wrong_address,
 )
 from vde_dagster.lakehouse.evolution import describe, evolve
-from vde_dagster.lakehouse.iceberg_types import columns_of
+from vde_dagster.lakehouse.iceberg_types import columns_of, schemas_of
 from vde_dagster.lakehouse.maintenance import IcebergMaintenance
 from vde_dagster.lakehouse.physical_layer import SqlPhysicalLayer
 from vde_dagster.lakehouse.publish import branches, drop_branch, publish, restore
+from vde_dagster.lakehouse.reachable import missing_files
 from vde_dagster.lakehouse.row_changes import earliest, latest, line, row_changes
-from vde_dagster.lakehouse.schema_ids import schemas_of
 from vde_dagster.lakehouse.source_changes import origin, source_history
-from vde_dagster.lakehouse.table_files import missing_files
 from vde_dagster.lakehouse.table_heads import SqlTableHeads, rest_table_heads
 from vde_dagster.lakehouse.view_metadata import MetadataFiles
 from vde_dagster.lakehouse.views import SqlViews

@@ -1,16 +1,28 @@
-"""Iceberg's types under the names that Spark gives them."""
+"""Iceberg's types under the names that Spark gives them.
+
+The fields of a table's schemas with their ids, from metadata that is loaded already.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
+from uuid import UUID
 
 from pyiceberg import types
 from pyiceberg.schema import Schema
+from pyiceberg.table import Table
+from pyiceberg.types import IcebergType, ListType, MapType, NestedField, StructType
 from sqlglot import exp
 
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Refused
+from vde_dagster.core.ledger.earlier_schemas import (
+    SAME,
+    EarlierSchemas,
+    SchemaField,
+    earlier_schemas,
+)
 from vde_dagster.core.sql.spark.type_spelling import field_name
 
 _ATOMIC: dict[type[types.IcebergType], str] = {
@@ -111,3 +123,48 @@ def spark_type(of: types.IcebergType) -> str:
             return f"map<{spark_type(of.key_type)},{spark_type(of.value_type)}>"
         case _:
             return _ATOMIC.get(type(of), str(of))
+
+
+def schemas_of(table: Table) -> EarlierSchemas:
+    """How the Iceberg snapshots of a table are read with its present columns.
+
+    Nothing is compared if it has had one schema only.
+    """
+    metadata = table.metadata
+    if len(metadata.schemas) == 1:
+        return SAME
+    return earlier_schemas(
+        fields_of(table.schema().fields),
+        {each.schema_id: fields_of(each.fields) for each in metadata.schemas},
+        ((each.snapshot_id, each.schema_id) for each in metadata.snapshots),
+    )
+
+
+def fields_of(fields: Sequence[NestedField]) -> tuple[SchemaField, ...]:
+    """Fields of Iceberg's as values that know their ids."""
+    return tuple(
+        SchemaField(
+            id=each.field_id,
+            name=each.name,
+            type=spark_type(each.field_type),
+            fields=fields_of(_inside(each.field_type)),
+            default=_value(each.initial_default),
+        )
+        for each in fields
+    )
+
+
+def _inside(of: IcebergType) -> Sequence[NestedField]:
+    match of:
+        case StructType():
+            return of.fields
+        case ListType():
+            return (of.element_field,)
+        case MapType():
+            return (of.key_field, of.value_field)
+        case _:
+            return ()
+
+
+def _value(default: object) -> object:
+    return str(default) if isinstance(default, UUID) else default

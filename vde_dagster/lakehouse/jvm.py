@@ -7,6 +7,12 @@ pyspark ties the JVM to this process by a pipe that the JVM reads once it is rea
 process that ended left a JVM that nobody could end: its main thread failed to write down its port,
 and the thread that listens to that went on. Here the kernel ends it together with this process
 (Linux), and where this process only gives up waiting it ends the JVM itself.
+
+Texts for a process that we start, in files that no other user can read.
+
+On Linux such a file has no name, only a number that the process inherits: nothing is left of it,
+however both processes end. Elsewhere it lies in a folder of this user alone until it is read.
+A program that we write is kept, and no other user can change it.
 """
 
 from __future__ import annotations
@@ -15,19 +21,110 @@ import ctypes
 import os
 import re
 import shlex
+import shutil
 import signal
+import stat
 import subprocess
 import sys
+import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
 from vde_dagster.core.errors import SetupError
-from vde_dagster.lakehouse.private_files import PrivateFiles, private_files, properties_text
 from vde_dagster.runtime.secrets import without_secrets
+
+
+class PrivateFiles:
+    """Files for one process, made by `private_files`.
+
+    ``folder`` is a folder of this user alone, ``descriptors`` are what the process has to inherit
+    (``pass_fds``).
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.descriptors: list[int] = []
+
+    def path(self, name: str, text: str) -> str:
+        """Where that process will find a text."""
+        if hasattr(os, "memfd_create"):  # on Linux
+            descriptor = os.memfd_create(name, 0)
+            self.descriptors.append(descriptor)
+            os.fchmod(descriptor, 0o600)
+            _write(os.dup(descriptor), text)
+            return f"/proc/self/fd/{descriptor}"
+        file = self.folder / name
+        _write(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), text)
+        return str(file)
+
+
+@contextmanager
+def private_files() -> Iterator[PrivateFiles]:
+    """Files for a process that reads them before the end of the ``with`` block."""
+    folder = Path(tempfile.mkdtemp(prefix="vde-"))
+    files = PrivateFiles(folder)
+    try:
+        yield files
+    finally:
+        for each in files.descriptors:
+            os.close(each)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def replace_program(file: Path, text: str) -> None:
+    """Put a script there that this user alone can read, change and run, unless it is there already.
+
+    Whoever runs it meanwhile has the whole old or the whole new one.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    if _has(file, text):
+        return
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.parent.chmod(0o700)
+    descriptor, written = tempfile.mkstemp(prefix=f".{file.name}-", dir=file.parent)
+    try:
+        _write(descriptor, text)
+        Path(written).chmod(0o700)
+        Path(written).replace(file)
+    except BaseException:
+        Path(written).unlink(missing_ok=True)
+        raise
+
+
+def _has(file: Path, text: str) -> bool:
+    """Whether a program is there already, and this user's own that nobody else may change."""
+    try:
+        found = file.stat()
+        mode = stat.S_IMODE(found.st_mode)
+        return mode == 0o700 and found.st_uid == os.getuid() and file.read_bytes() == text.encode()
+    except OSError:
+        return False
+
+
+def properties_text(settings: Mapping[str, str]) -> str:
+    """Settings in the form of Java's properties files."""
+    return "".join(
+        f"{_escaped(key, ' :=')}={_escaped(value, '')}\n" for key, value in settings.items()
+    )
+
+
+def _escaped(text: str, separators: str) -> str:
+    known = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f"}
+    known |= {each: f"\\{each}" for each in separators}
+    escaped = "".join(known.get(each, each) for each in text)
+    return f"\\{escaped}" if escaped.startswith((" ", "#", "!")) else escaped
+
+
+def _write(descriptor: int, text: str) -> None:
+    with os.fdopen(descriptor, "wb") as stream:
+        stream.write(text.encode())
+
 
 JAVA_OPTIONS: Final = "spark.driver.extraJavaOptions"
 """The setting with the driver's Java options: the launcher puts them on the command line."""
@@ -214,7 +311,7 @@ class _Errors:
         shown = without_secrets(line.decode("utf-8", "surrogateescape"))
         with self._lock:
             if self._passes:
-                _write(shown)
+                _write_error(shown)
             else:
                 self._kept.append(shown)
 
@@ -223,7 +320,7 @@ class _Errors:
         with self._lock:
             self._passes = True
             for line in self._kept:
-                _write(line)
+                _write_error(line)
             self._kept = []
 
     def why(self) -> str:
@@ -240,6 +337,6 @@ _OF_A_STACK: Final = ("\tat ", "\t...", "    at ")
 _ERROR: Final = re.compile(r"Error|Exception")
 
 
-def _write(line: str) -> None:
+def _write_error(line: str) -> None:
     # To the descriptor, not to sys.stderr: Dagster redirects that one into its logs.
     os.write(2, line.encode("utf-8", "surrogateescape"))

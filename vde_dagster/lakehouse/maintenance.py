@@ -16,11 +16,10 @@ from vde_dagster.core.clean_up.expiry import TableHistory
 from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.names import TableName
 from vde_dagster.lakehouse import expiring, stray_files
-from vde_dagster.lakehouse.dropped_views import dropped_views, files_of_dropped
-from vde_dagster.lakehouse.loading_tables import load
 from vde_dagster.lakehouse.physical_layer import SqlPhysicalLayer
-from vde_dagster.lakehouse.publish import drop_tag
+from vde_dagster.lakehouse.publish import drop_tag, load
 from vde_dagster.lakehouse.reachable import data_files, history_of
+from vde_dagster.lakehouse.stray_files import dropped_views, files_of_dropped
 from vde_dagster.ports.maintenance import StrayFile
 from vde_dagster.ports.physical_layer import StoredFiles, StoredTable
 

@@ -1,4 +1,7 @@
-"""The sums of a table's rows, computed again from storage."""
+"""The sums of a table's rows, computed again from storage.
+
+Rows of tables and views as DataFrames for users' own assets.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +16,14 @@ from vde_dagster.core.ledger.unit_of_work import AsOf
 from vde_dagster.core.model.writes import TimeAxisSpec
 from vde_dagster.core.sql.rendering import within
 from vde_dagster.core.time.intervals import Interval, merge
+from vde_dagster.lakehouse.connect import is_remote
 from vde_dagster.lakehouse.digest import row_sums
-from vde_dagster.lakehouse.evaluation import input_frame
+from vde_dagster.lakehouse.evaluation import input_frame, table_sql
 from vde_dagster.lakehouse.storable import stored_type
 from vde_dagster.lakehouse.stored_values import as_type
 from vde_dagster.lakehouse.tables import quoted
-from vde_dagster.lakehouse.unit_sums import unit_sums
-from vde_dagster.ports.engine import Sought
+from vde_dagster.lakehouse.times import unit_sums
+from vde_dagster.ports.engine import Sought, TableRows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -59,3 +63,23 @@ def inside(rows: DataFrame, axis: TimeAxisSpec, intervals: Iterable[Interval]) -
         for each in merge(intervals)
     ]
     return rows.where(F.expr(exp.or_(*ranges).sql("spark")) if ranges else F.lit(False))
+
+
+def rows_for_users(spark: SparkSession, catalog: str, wanted: TableRows) -> DataFrame:
+    """The requested rows, lazily, in the session of users' code.
+
+    Those at an Iceberg snapshot have the columns that the table had then.
+    """
+    name = table_sql(catalog, wanted.table)
+    if wanted.iceberg_snapshot_id is None:
+        rows = spark.table(name)
+    else:
+        pinned = spark.read.option("versionAsOf", str(wanted.iceberg_snapshot_id))
+        rows = pinned.format("iceberg").load(name)
+    if wanted.axis is not None:
+        rows = inside(rows, wanted.axis, wanted.intervals)
+    if wanted.columns:
+        rows = rows.select(*map(quoted, wanted.columns))
+    if is_remote(rows):
+        _ = rows.schema  # else what is missing is only found where the rows are used
+    return rows

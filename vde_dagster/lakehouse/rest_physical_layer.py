@@ -23,10 +23,7 @@ from requests import RequestException
 
 from vde_dagster.core.errors import Conflict, OutcomeUnknown, Refused
 from vde_dagster.core.names import PHYSICAL_PREFIX, TableName
-from vde_dagster.lakehouse.folders import Folder
-from vde_dagster.lakehouse.loading_tables import load
-from vde_dagster.lakehouse.rest_requests import Answer, RestRequests, at_once
-from vde_dagster.lakehouse.stored_tables import (
+from vde_dagster.lakehouse.physical_layer import (
     beside,
     by_folder,
     files_stayed,
@@ -36,6 +33,9 @@ from vde_dagster.lakehouse.stored_tables import (
     stored_table,
     stored_view,
 )
+from vde_dagster.lakehouse.publish import load
+from vde_dagster.lakehouse.reachable import Folder
+from vde_dagster.lakehouse.rest_requests import Answer, RestRequests, at_once
 from vde_dagster.lakehouse.view_metadata import Json
 from vde_dagster.ports.physical_layer import StoredFiles, StoredTable
 

@@ -22,7 +22,6 @@ from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Conflict, OutcomeUnknown, Refused, VdeError
 from vde_dagster.core.names import TableName
 from vde_dagster.lakehouse.rest_requests import AT_ONCE, Answer, RestRequests, at_once
-from vde_dagster.lakehouse.swap_errors import Outcomes, cut, given_up, overtaken
 from vde_dagster.lakehouse.view_metadata import (
     TARGET,
     Json,
@@ -30,16 +29,20 @@ from vde_dagster.lakehouse.view_metadata import (
     new_metadata,
     view_fields,
 )
-from vde_dagster.lakehouse.view_queries import spark_query
 from vde_dagster.lakehouse.view_requests import (
+    Outcomes,
     counted_replacement,
     creation,
+    cut,
+    given_up,
     highest_number,
     is_made_by,
+    overtaken,
     replacement,
     shown_by,
     shows_the_same,
 )
+from vde_dagster.lakehouse.views import spark_query
 from vde_dagster.lakehouse.wanted_views import (
     refuse_another_model,
     refused_place,

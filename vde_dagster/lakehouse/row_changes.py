@@ -2,27 +2,165 @@
 
 Only the manifest list of each Iceberg snapshot is read, with the manifests that it wrote itself:
 about 8 ms for each. Nothing is read for a compaction.
+
+The files that appends added to a table, read at once from the newest of its manifests.
+
+Each append has a manifest list of its own with all manifests so far, so that reading one list for
+each append is quadratic in them. If nothing but appends came, the newest list has everything.
+
+The bounds of a column that a Parquet file itself has at its end, where Iceberg was told none.
+
+Iceberg's writers record bounds of the first hundred columns of a table only, and of none with the
+table property ``write.metadata.metrics.default=none``. Parquet's writers record them in any case.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, date, datetime, timedelta
 from itertools import takewhile
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from pyiceberg.conversions import from_bytes
 from pyiceberg.io import FileIO
-from pyiceberg.manifest import DataFile, DataFileContent, ManifestEntry, ManifestEntryStatus
+from pyiceberg.manifest import (
+    DataFile,
+    DataFileContent,
+    FileFormat,
+    ManifestEntry,
+    ManifestEntryStatus,
+)
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Operation, Snapshot
 from pyiceberg.types import DateType, NestedField, StringType, TimestampType, TimestamptzType
 
 from vde_dagster.core.time.formats import iso_day
 from vde_dagster.core.time.intervals import END_OF_TIME, EPOCH, Interval, merge
-from vde_dagster.lakehouse.appended import Added, appended
-from vde_dagster.lakehouse.footer_bounds import footer_bounds
 from vde_dagster.ports.catalog import RowChange
+
+if TYPE_CHECKING:
+    from pyarrow.parquet import ParquetFile
+
+Added = tuple[int, ManifestEntry]
+"""An entry of a file, with the partition spec of its manifest."""
+_THERE = (ManifestEntryStatus.ADDED, ManifestEntryStatus.EXISTING)
+
+
+def added_files(table: Table, snapshot: Snapshot) -> Iterator[Added]:
+    """The entries of the files that one Iceberg snapshot added, from its own manifests."""
+    for manifest in snapshot.manifests(table.io):
+        if manifest.added_snapshot_id != snapshot.snapshot_id:
+            continue
+        for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=True):
+            ours = entry.status == ManifestEntryStatus.ADDED
+            # A merged manifest repeats the entries of older snapshots as EXISTING.
+            if ours and entry.snapshot_id in (None, snapshot.snapshot_id):
+                yield manifest.partition_spec_id, entry
+
+
+def appended(table: Table, snapshots: Sequence[Snapshot]) -> Mapping[int, list[Added]] | None:
+    """What each of some consecutive appends added, by its id; None if they are to be read singly.
+
+    Args:
+        table: The table.
+        snapshots: Consecutive Iceberg snapshots of its line, oldest first.
+    """
+    if len(snapshots) < 2 or not all(map(_is_append, snapshots)):
+        return None
+    found: dict[int, list[Added]] = {each.snapshot_id: [] for each in snapshots}
+    for manifest in snapshots[-1].manifests(table.io):
+        if manifest.added_snapshot_id not in found:
+            continue
+        for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=True):
+            by = entry.snapshot_id if entry.snapshot_id is not None else manifest.added_snapshot_id
+            if entry.status in _THERE and by in found:
+                found[by].append((manifest.partition_spec_id, entry))
+    counted = all(len(found[each.snapshot_id]) == _added_count(each) for each in snapshots)
+    return found if counted else None
+
+
+def _is_append(snapshot: Snapshot) -> bool:
+    return snapshot.summary is not None and snapshot.summary.operation is Operation.APPEND
+
+
+def _added_count(snapshot: Snapshot) -> int:
+    """How many files an append says that it added; -1 if it does not."""
+    summary = snapshot.summary
+    counted = summary.additional_properties.get("added-data-files") if summary else None
+    return int(counted) if counted is not None else -1
+
+
+Bounds = tuple[int | str, int | str]
+"""The least and the greatest value: days or microseconds since 1970, or texts."""
+
+_FIELD_ID: Final = b"PARQUET:field_id"
+_MOST: Final = 100_000
+_READ: Final[dict[tuple[str, int], Bounds | None]] = {}
+"""What was read already: a data file never changes."""
+
+
+def footer_bounds(io: FileIO, file: DataFile, field_id: int) -> Bounds | None:
+    """The bounds of a column of dates, times or texts; None where the file does not say.
+
+    Nor does one that has a row without a value, or that cannot be read.
+    """
+    if file.file_format != FileFormat.PARQUET:
+        return None
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    key = (file.file_path, field_id)
+    if key not in _READ:
+        if len(_READ) >= _MOST:
+            _READ.clear()
+        try:
+            with io.new_input(file.file_path).open() as opened:
+                _READ[key] = _read(pq.ParquetFile(opened), field_id)
+        except (OSError, pa.ArrowInvalid):  # it is gone or damaged: whoever reads its rows says so
+            return None
+        except (ValueError, OverflowError):  # a time that Python has no date for
+            _READ[key] = None
+    return _READ[key]
+
+
+def _read(file: ParquetFile, field_id: int) -> Bounds | None:
+    wanted = str(field_id).encode()
+    named = [
+        each.name for each in file.schema_arrow if (each.metadata or {}).get(_FIELD_ID) == wanted
+    ]
+    columns = [number for number, each in enumerate(file.schema) if each.path in named]
+    if len(columns) != 1:
+        return None
+    lows: list[int | str] = []
+    highs: list[int | str] = []
+    for number in range(file.metadata.num_row_groups):
+        found = file.metadata.row_group(number).column(columns[0]).statistics
+        if found is None or not found.has_min_max or found.null_count != 0:
+            return None
+        low, high = _stored(found.min), _stored(found.max)
+        if low is None or high is None:
+            return None
+        lows.append(low)
+        highs.append(high)
+    return (min(lows), max(highs)) if lows else None
+
+
+def _stored(value: object) -> int | str | None:
+    """A value as Iceberg stores it."""
+    match value:
+        case datetime():
+            at = value.replace(tzinfo=UTC) if value.tzinfo is None else value
+            return (at - EPOCH) // _MICROSECOND
+        case date():
+            return (value - EPOCH.date()).days
+        case str():
+            return value
+        case _:
+            return None
+
+
+_MICROSECOND: Final = datetime.resolution
+
 
 _TIMELY: Final = (DateType, TimestampType, TimestamptzType, StringType)
 """Types of columns that may contain times. Texts do if they begin with an ISO date."""

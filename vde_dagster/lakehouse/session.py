@@ -1,6 +1,8 @@
 """Opens the Spark session that evaluates models.
 
 Importing this module loads no pyspark: plans, promotions and reused steps need no JVM.
+
+What a Spark session is doing, as its status tracker says.
 """
 
 from __future__ import annotations
@@ -16,16 +18,22 @@ from typing import TYPE_CHECKING, Any, Final
 
 from vde_dagster.core.errors import SetupError
 from vde_dagster.core.model.session_settings import DEFAULTS, PINNED, may_change_results
-from vde_dagster.lakehouse.class_archive import archive_options
 from vde_dagster.lakehouse.connect import is_remote, open_remote
-from vde_dagster.lakehouse.jars import ICEBERG_EXTENSIONS, jars_cache, log_settings, spark_home
-from vde_dagster.lakehouse.java import Java, find_java
-from vde_dagster.lakehouse.java_home import environment_for
+from vde_dagster.lakehouse.jars import (
+    ICEBERG_EXTENSIONS,
+    archive_options,
+    jars_cache,
+    log_settings,
+    spark_home,
+)
+from vde_dagster.lakehouse.java import Java, environment_for, find_java
 from vde_dagster.lakehouse.jvm import JAVA_OPTIONS, start_jvm
 from vde_dagster.lakehouse.spark_log import level_option, prepare_pyspark
+from vde_dagster.ports.engine import EngineProgress, StageProgress
 from vde_dagster.runtime.secrets import PATTERN
 
 if TYPE_CHECKING:
+    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
 _ERRORS_OF_JAVA = "-XX:+DisplayVMOutputToStderr"
@@ -274,3 +282,46 @@ def _quoted(option: str) -> str:
     """Quote an option for Spark's launcher, which splits at spaces that are not quoted."""
     escaped = option.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"' if " " in option else option
+
+
+def progress_of(session: object) -> EngineProgress | None:
+    """The stages that run now; None if the session is remote, or is being stopped."""
+    from py4j.protocol import Py4JError
+    from pyspark.sql import SparkSession
+
+    if not isinstance(session, SparkSession):  # that of Spark Connect has no context
+        return None
+    try:
+        context = session.sparkContext
+        tracker = context.statusTracker()
+        found = [tracker.getStageInfo(each) for each in sorted(tracker.getActiveStageIds())]
+        address = context.uiWebUrl or ""
+        waits_for = _waits_for(context) if found else ""
+    except (Py4JError, OSError, AttributeError):  # the JVM has gone, or a user's code stopped it
+        return None
+    stages = [
+        StageProgress(
+            stage=each.stageId,
+            tasks=each.numTasks,
+            done=each.numCompletedTasks,
+            failed=each.numFailedTasks,
+        )
+        for each in found
+        if each is not None
+    ]
+    return EngineProgress(address=address, waits_for=waits_for, stages=tuple(stages))
+
+
+def _waits_for(context: SparkContext) -> str:
+    """What the stages that run wait for; empty where there is somebody to compute them."""
+    master = context.master or ""
+    if master.startswith("local"):
+        return ""
+    tracker = context._jsc.sc().statusTracker()  # noqa: SLF001 - pyspark's own tracker lists none
+    present = len(tracker.getExecutorInfos()) - 1  # the driver is among them
+    if present > 0:
+        return ""
+    return (
+        f"executors: it has none of {master} now. Perhaps other applications have all of "
+        "its cores; its own page shows that"
+    )

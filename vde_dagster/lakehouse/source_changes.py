@@ -1,7 +1,7 @@
 """What happened to a source table since a mark, from Iceberg metadata alone.
 
 Only the manifests that the Iceberg snapshots after the mark added are opened. If these are appends,
-the newest manifest list is enough (`vde_dagster.lakehouse.appended`).
+the newest manifest list is enough (`vde_dagster.lakehouse.row_changes`).
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from vde_dagster.core.ledger.late.history import (
 from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import parse_instant
-from vde_dagster.lakehouse.appended import Added, added_files, appended
-from vde_dagster.lakehouse.schema_ids import schemas_of
+from vde_dagster.lakehouse.iceberg_types import schemas_of
+from vde_dagster.lakehouse.row_changes import Added, added_files, appended
 
 VALID_TO = "vde.valid-to"
 """The table property with which a source declares up to when it is complete (ISO-8601)."""

@@ -137,8 +137,8 @@ class SparkEngine:
     def read(self, wanted: TableRows) -> DataFrame:
         """Rows for a user's own code, in the session of users' assets; see the port."""
         from vde_dagster.lakehouse.evaluation import failures
-        from vde_dagster.lakehouse.own_session import session_for_users
-        from vde_dagster.lakehouse.user_rows import rows_for_users
+        from vde_dagster.lakehouse.lanes import session_for_users
+        from vde_dagster.lakehouse.recomputing import rows_for_users
 
         with failures(str(wanted.table)):
             main = self._spark()
@@ -148,7 +148,7 @@ class SparkEngine:
 
     def progress(self) -> EngineProgress | None:
         """What Spark is doing now; None over Spark Connect, which does not say. See the port."""
-        from vde_dagster.lakehouse.spark_progress import progress_of
+        from vde_dagster.lakehouse.session import progress_of
 
         session = self._session_now
         return progress_of(session) if session is not None else None
@@ -191,8 +191,8 @@ class SparkEngine:
 
     def answer(self, question: Question, *, subject: str) -> Answer:
         """The rows that a query or function returns over given rows; see the port."""
+        from vde_dagster.lakehouse.declared_rows import answered
         from vde_dagster.lakehouse.evaluation import failures
-        from vde_dagster.lakehouse.given_rows import answered
 
         by_function = isinstance(question, FunctionOverRows)
         with failures(subject), self._session(apart=by_function) as spark:

@@ -23,8 +23,8 @@ from pyiceberg.exceptions import (
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.names import TableName
-from vde_dagster.lakehouse.folders import Folder
 from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog
+from vde_dagster.lakehouse.reachable import Folder
 from vde_dagster.ports.catalog import NUMBERS_OF_A_SWAP, ViewDefinition
 from vde_dagster.runtime.secrets import without_secrets
 

@@ -2,6 +2,11 @@
 
 Only what views need of them is read: pyiceberg would also check all Iceberg snapshots of a table,
 which takes a hundred times as long.
+
+Selecting the structs of a table field by field, in Spark's SQL.
+
+Spark reads a view only if its structs have as many fields as those of what it selects. A view that
+names the fields can be read before and after its table gets another one, at any depth.
 """
 
 from __future__ import annotations
@@ -21,14 +26,68 @@ from typing import Any, Final, Generic, TypeVar, cast
 from pyiceberg.catalog import Catalog as PyIcebergCatalog
 from pyiceberg.io import FileIO, load_file_io
 from pyiceberg.types import IcebergType, ListType, MapType, NestedField, StructType
+from sqlglot import exp
 
 from vde_dagster.core.columns import Column
 from vde_dagster.core.ledger.stored_types import same_type, shown_as
 from vde_dagster.core.names import TableName
-from vde_dagster.lakehouse import field_by_field
 from vde_dagster.lakehouse.iceberg_types import iceberg_type, spark_type
 from vde_dagster.ports.catalog import ViewDefinition
 from vde_dagster.ports.physical_layer import STATE
+
+ROWS = "vde_rows"
+"""The name of the table in the query, since a table may be called as a column of structs is."""
+
+
+def selected_by_field(name: str, kind: object) -> str:
+    """A column with exactly these fields of its structs, in this order.
+
+    Args:
+        name: The column's.
+        kind: Its type with the fields that are selected, as Iceberg's specification writes it.
+    """
+    column = quoted(name)
+    value = _value(f"{ROWS}.{column}", kind, 0)
+    return f"{value} AS {column}"
+
+
+def quoted(name: str) -> str:
+    """A name as Spark's SQL quotes it."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _value(value: str, kind: object, depth: int) -> str:
+    """The value of a type, or of what is inside of one; ``depth`` counts the lambdas around it."""
+    match kind:
+        case {"type": "struct", "fields": fields}:
+            parts = ", ".join(_field(value, each, depth) for each in fields)
+            return f"IF({value} IS NULL, NULL, NAMED_STRUCT({parts}))"
+        case {"type": "list", "element": element} if _has_struct(element):
+            inner = _value(f"e{depth}", element, depth + 1)
+            return f"TRANSFORM({value}, e{depth} -> {inner})"
+        case {"type": "map", "value": entry} if _has_struct(entry):
+            inner = _value(f"e{depth}", entry, depth + 1)
+            return f"TRANSFORM_VALUES({value}, (k{depth}, e{depth}) -> {inner})"
+        case _:
+            return value
+
+
+def _field(struct: str, field: Mapping[str, Any], depth: int) -> str:
+    name = field["name"]
+    value = _value(f"{struct}.{quoted(name)}", field["type"], depth)
+    return f"{exp.Literal.string(name).sql('spark')}, {value}"
+
+
+def _has_struct(kind: object) -> bool:
+    """Whether a type has fields that a table may get more of: those in keys of maps stay."""
+    match kind:
+        case {"type": "struct"}:
+            return True
+        case {"type": "list", "element": inner} | {"type": "map", "value": inner}:
+            return _has_struct(inner)
+        case _:
+            return False
+
 
 TARGET: Final = "vde.target"
 """Where a view says which table or physical view it shows."""
@@ -263,11 +322,10 @@ def new_metadata(
 
 def query_of(fields: Fields, target: TableName, catalog: str, *, by_field: bool) -> str:
     """What a view selects, in Spark's dialect; with ``by_field`` it names the fields of structs."""
-    quoted = field_by_field.quoted
     table = ".".join(map(quoted, (catalog, target.namespace, target.name)))
     if by_field:
-        columns = ", ".join(field_by_field.selected(each["name"], each["type"]) for each in fields)
-        return f"SELECT {columns} FROM {table} AS {field_by_field.ROWS}"  # noqa: S608 - all quoted
+        columns = ", ".join(selected_by_field(each["name"], each["type"]) for each in fields)
+        return f"SELECT {columns} FROM {table} AS {ROWS}"  # noqa: S608 - all quoted
     columns = ", ".join(quoted(each["name"]) for each in fields)
     return f"SELECT {columns} FROM {table}"  # noqa: S608 - names alone, all quoted
 

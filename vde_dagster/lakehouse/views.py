@@ -2,6 +2,8 @@
 
 Swapping 1,000 views takes about 0.3 s, of which the transaction is 10 ms; Spark's own
 `CREATE OR REPLACE VIEW` takes 80 s for them, is not atomic and needs a JVM.
+
+Reading views: their rows in a SQL catalog, and the queries in their metadata.
 """
 
 from __future__ import annotations
@@ -10,15 +12,19 @@ import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 from pyiceberg.catalog import Catalog as PyIcebergCatalog
-from sqlalchemy import Connection, Engine, text
+from sqlalchemy import Connection, Engine, Select, and_, column, or_, select, table, text
 from sqlalchemy.exc import DBAPIError, OperationalError
+from sqlglot import exp
 
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Conflict, OutcomeUnknown, Refused
 from vde_dagster.core.names import TableName
+from vde_dagster.core.sql.errors import SQL_ERRORS
+from vde_dagster.core.sql.spark.reading import read_spark
+from vde_dagster.core.sql.table_names import common_table_of
 from vde_dagster.lakehouse.view_metadata import (
     Json,
     MetadataFiles,
@@ -30,7 +36,6 @@ from vde_dagster.lakehouse.view_metadata import (
     target_of,
     view_fields,
 )
-from vde_dagster.lakehouse.view_queries import AT_ONCE, lookup, spark_query
 from vde_dagster.lakehouse.wanted_views import (
     refuse_another_model,
     refused_place,
@@ -38,6 +43,41 @@ from vde_dagster.lakehouse.wanted_views import (
     without_target,
 )
 from vde_dagster.ports.catalog import ViewDefinition
+
+AT_ONCE: Final = 200
+"""Namespaces that are looked at by one statement, so as they are at one moment."""
+_TABLES: Final = table(
+    "iceberg_tables",
+    *map(column, ("catalog_name", "table_namespace", "table_name")),
+    *map(column, ("iceberg_type", "metadata_location")),
+)
+
+
+def lookup(keys: Sequence[tuple[str, str]]) -> Select[Any]:
+    """All rows of some namespaces, each with its catalog."""
+    catalog, namespace = _TABLES.c.catalog_name, _TABLES.c.table_namespace
+    return select(_TABLES).where(or_(*(and_(catalog == a, namespace == b) for a, b in keys)))
+
+
+def spark_query(metadata: Mapping[str, Any]) -> str | None:
+    """The query of a view's current version in Spark's dialect.
+
+    None if it has none, or if a table's name is completed by where the view was created.
+    """
+    current = metadata["current-version-id"]
+    (version,) = (each for each in metadata["versions"] if each["version-id"] == current)
+    texts = [each["sql"] for each in version["representations"] if each["dialect"] == "spark"]
+    return texts[0] if len(texts) == 1 and _names_all(texts[0]) else None
+
+
+def _names_all(sql: str) -> bool:
+    """Whether every table is named with its catalog."""
+    try:
+        tables = [*read_spark(sql).find_all(exp.Table)]
+        return all(each.catalog or common_table_of(each) is not None for each in tables)
+    except SQL_ERRORS:
+        return False
+
 
 _VIEW: Final = "VIEW"
 
@@ -294,10 +334,10 @@ class SqlViews:
         keys = sorted(places)
         for first in range(0, len(keys), AT_ONCE):
             rows = connection.execute(lookup(keys[first : first + AT_ONCE])).all()
-            for catalog, namespace, table, kind, location in rows:
+            for catalog, namespace, stored, kind, location in rows:
                 name_of = places[catalog, namespace]
-                if table in name_of:
-                    found[name_of[table]] = _Entry(is_view=kind == _VIEW, location=location)
+                if stored in name_of:
+                    found[name_of[stored]] = _Entry(is_view=kind == _VIEW, location=location)
         return found
 
     def _key(self, name: TableName) -> str:

@@ -25,7 +25,7 @@ from sqlalchemy.exc import StatementError
 
 from vde_dagster.core.errors import Refused
 from vde_dagster.state import schema
-from vde_dagster.state.migrations import bring_forward
+from vde_dagster.state.state_database import bring_forward
 from vde_dagster.version import __version__
 
 FORMAT: Final = 1

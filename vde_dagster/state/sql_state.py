@@ -18,7 +18,7 @@ from vde_dagster.core.ledger.unit_of_work import UnitOfWork
 from vde_dagster.core.model.fingerprint import Fingerprint
 from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.core.names import ModelName
-from vde_dagster.state import clean_up, late_data, named, old_detail, row_sums, savings
+from vde_dagster.state import clean_up, late_data, row_sums
 from vde_dagster.state import environments as revisions
 from vde_dagster.state import leases as lease_rows
 from vde_dagster.state import ledger as ledgers
@@ -28,8 +28,7 @@ from vde_dagster.state import snapshots as stored_snapshots
 from vde_dagster.state import units_of_work as work_rows
 from vde_dagster.state.database import LOCK_TIMEOUT, chunks, open_engine
 from vde_dagster.state.reference_lock import while_deciding
-from vde_dagster.state.state_database import StateDatabase
-from vde_dagster.state.transactions import reading, writing
+from vde_dagster.state.state_database import StateDatabase, reading, writing
 
 
 class SqlState:
@@ -104,7 +103,7 @@ class SqlState:
     digests = reading(ledgers.digests)
     newest_computed = reading(ledgers.newest_computed)
     sums = reading(row_sums.sums)
-    loaded = reading(savings.loaded)
+    loaded = reading(row_sums.loaded)
     entries_within = reading(ledgers.entries_within)
     last_looks = reading(ledgers.last_looks)
     record_looks = writing(ledgers.record_looks)
@@ -149,7 +148,7 @@ class SqlState:
     begin_drop = writing(clean_up.begin_drop)
     drops = reading(referring.drops)
     finish_drop = writing(clean_up.finish_drop)
-    named_since = reading(named.since)
+    named_since = reading(referring.since)
     closed_before = reading(clean_up.closed_before)
 
     def identity(self) -> str:
@@ -163,9 +162,9 @@ class SqlState:
         with self._database.write() as connection:
             # No unit of work of a lower number is recorded after this.
             while_deciding(connection)
-            number = named.newest_number(connection)
+            number = referring.newest_number(connection)
         with self._database.read() as connection:
-            return named.everything(connection, number)
+            return referring.everything(connection, number)
 
     def prune(self, ttl: timedelta, *, branches: Collection[str] = ()) -> int:
         """Delete what was closed longer ago than this and nothing needs.
@@ -187,10 +186,10 @@ class SqlState:
     def _compact(self, until: int) -> int:
         """Compact what is older than an instant; returns how many rows there are less."""
         with self._database.write() as connection:
-            less = old_detail.forget_questions(connection, until)
+            less = clean_up.forget_questions(connection, until)
         with self._database.read() as connection:
-            spans = old_detail.spans(connection)
+            spans = clean_up.spans(connection)
         for first in spans:
             with self._database.write() as connection:
-                old_detail.forget_publications(connection, until, first)
+                clean_up.forget_publications(connection, until, first)
         return less

@@ -1,16 +1,86 @@
-"""The database of a state, which the first write makes: what only looks at it makes nothing."""
+"""The database of a state, which the first write makes: what only looks at it makes nothing.
+
+The version of the state's schema: created once, moved forward, never backward.
+
+Methods of a state out of functions of one transaction each.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
+from typing import Concatenate, Final, ParamSpec, Protocol, TypeVar
+from uuid import uuid4
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection, Engine, func, insert, inspect, select, text
 
-from vde_dagster.state.database import Database, open_engine
-from vde_dagster.state.migrations import checked_version, migrate
-from vde_dagster.state.sqlite_file import path_of
-from vde_dagster.state.versions import refuse_moved
+from vde_dagster.state import schema
+from vde_dagster.state.database import Database, now, open_engine
+from vde_dagster.state.sqlite_file import LOCK, path_of, refuse_earlier, refuse_moved, refuse_newer
+
+Step = Callable[[Connection], None]
+
+STEPS: Final[dict[int, Step]] = {}
+"""How to reach each version from the one before it; version 1 is created, not reached."""
+
+
+def migrate(database: Database, *, moves: bool = True) -> None:
+    """Bring the schema to ``schema.VERSION`` in one transaction. Cheap if it is there already.
+
+    Safe in any number of processes at once: the first one writes, the others find it done.
+
+    Args:
+        database: The state's.
+        moves: Whether a state of an earlier release is moved forward; else only a new one is made.
+
+    Raises:
+        Refused: The state was written by a newer release, or by an earlier one and is not to be
+            moved; nothing was written.
+    """
+    with database.read() as connection:
+        found = checked_version(connection)
+    if found == schema.VERSION:
+        return
+    if not moves:
+        refuse_earlier(found)
+    with database.write() as connection:
+        bring_forward(connection)
+
+
+def bring_forward(connection: Connection) -> None:
+    """Create the schema, or move it forward, in a transaction.
+
+    Raises:
+        Refused: The state was written by a newer release.
+    """
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
+    found = checked_version(connection)
+    if found == schema.VERSION:
+        return
+    if found == 0:
+        schema.metadata.create_all(connection)
+        connection.execute(insert(schema.identity).values(state_id=uuid4().hex))
+    else:
+        for version in range(found + 1, schema.VERSION + 1):
+            STEPS[version](connection)
+    reached = insert(schema.state_version)
+    connection.execute(reached.values(version=schema.VERSION, applied_at=now(connection)))
+
+
+def checked_version(connection: Connection) -> int:
+    """The schema's version, 0 if there is none.
+
+    Raises:
+        Refused: The state was written by a newer release.
+    """
+    table = schema.state_version
+    if not inspect(connection).has_table(table.name):
+        return 0
+    found = connection.execute(select(func.max(table.c.version))).scalar_one() or 0
+    refuse_newer(found)
+    return int(found)
 
 
 class StateDatabase(Database):
@@ -67,3 +137,39 @@ def found_version(database: Database) -> int:
         return 0
     with database.read() as connection:
         return checked_version(connection)
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class InDatabase(Protocol):
+    """What is kept in a database."""
+
+    _database: StateDatabase
+
+
+def reading(
+    ask: Callable[Concatenate[Connection, P], T],
+) -> Callable[Concatenate[InDatabase, P], T]:
+    """A method that reads, of one consistent view of the state."""
+
+    @wraps(ask)
+    def method(state: InDatabase, /, *args: P.args, **named: P.kwargs) -> T:
+        with state._database.read() as connection:  # noqa: SLF001 - a method of it
+            return ask(connection, *args, **named)
+
+    return method
+
+
+def writing(
+    do: Callable[Concatenate[Connection, P], T],
+) -> Callable[Concatenate[InDatabase, P], T]:
+    """A method that writes, all or nothing."""
+
+    @wraps(do)
+    def method(state: InDatabase, /, *args: P.args, **named: P.kwargs) -> T:
+        with state._database.write() as connection:  # noqa: SLF001 - a method of it
+            return do(connection, *args, **named)
+
+    return method

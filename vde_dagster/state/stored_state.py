@@ -16,10 +16,8 @@ from vde_dagster.state.archive import Archived
 from vde_dagster.state.checking import StateReport
 from vde_dagster.state.codec import decode_instant
 from vde_dagster.state.database import Database, now, open_engine, place_of
-from vde_dagster.state.migrations import migrate
-from vde_dagster.state.sqlite_file import path_of
-from vde_dagster.state.state_database import found_version
-from vde_dagster.state.versions import refuse_earlier
+from vde_dagster.state.sqlite_file import path_of, refuse_earlier
+from vde_dagster.state.state_database import found_version, migrate
 
 _TRIAL: Final = timedelta(minutes=1)
 _NAMED: Final = 3

@@ -39,8 +39,7 @@ from tests.lakehouse.digest.rows import (
 from vde_dagster.core.ledger.dsha import MODULUS, RowSum, total
 from vde_dagster.lakehouse.digest import murmur_batches
 from vde_dagster.lakehouse.digest.murmur import halves, murmur_sums, travelling
-from vde_dagster.lakehouse.digest.murmur_hash import Murmur3
-from vde_dagster.lakehouse.digest.murmur_rows import records
+from vde_dagster.lakehouse.digest.murmur_rows import Murmur3, records
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

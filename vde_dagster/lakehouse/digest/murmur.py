@@ -26,7 +26,7 @@ from pyspark.sql.types import (
 )
 
 from vde_dagster.core.ledger.dsha import RowSum
-from vde_dagster.lakehouse.digest import murmur_batches, murmur_hash, murmur_rows
+from vde_dagster.lakehouse.digest import murmur_batches, murmur_rows
 from vde_dagster.lakehouse.tables import quoted
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def halves(frame: DataFrame) -> tuple[Column, Column]:
 
 def travelling(function: _Function) -> _Function:
     """A function of `murmur_batches` that goes to the executors as code, not by its name."""
-    for module in (murmur_batches, murmur_hash, murmur_rows):
+    for module in (murmur_batches, murmur_rows):
         cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call] # it has none
     return function
 

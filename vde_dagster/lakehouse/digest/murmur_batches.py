@@ -12,8 +12,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from vde_dagster.lakehouse.digest.murmur_hash import Positions, Words
-from vde_dagster.lakehouse.digest.murmur_rows import records
+from vde_dagster.lakehouse.digest.murmur_rows import Positions, Words, records
 
 _LIMB_BITS: Final = 32
 _SUM_BYTES: Final = 16

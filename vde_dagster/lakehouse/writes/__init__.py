@@ -17,8 +17,7 @@ from vde_dagster.core.model.writes import (
 )
 from vde_dagster.lakehouse.writes.history import keep_history, with_validity
 from vde_dagster.lakehouse.writes.intervals import append_to_intervals, overwrite_intervals
-from vde_dagster.lakehouse.writes.merging import merge_rows
-from vde_dagster.lakehouse.writes.partitions import replace_partitions
+from vde_dagster.lakehouse.writes.merging import merge_rows, replace_partitions
 from vde_dagster.lakehouse.writes.whole import append_rows, replace_table
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from vde_dagster.core.columns import Column
     from vde_dagster.core.model.history import History
     from vde_dagster.lakehouse.branch import Branch
-    from vde_dagster.lakehouse.writes.written import Written
+    from vde_dagster.lakehouse.writes.whole import Written
 
 
 def completed(frame: DataFrame, write: Write) -> DataFrame:

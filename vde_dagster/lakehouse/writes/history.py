@@ -27,9 +27,9 @@ from vde_dagster.core.model.history import (
 from vde_dagster.core.model.writes import AppendRows, KeepHistory
 from vde_dagster.lakehouse.evaluation import first_useful_line
 from vde_dagster.lakehouse.fitting import as_table
-from vde_dagster.lakehouse.writes.whole import append_rows
-from vde_dagster.lakehouse.writes.written import (
+from vde_dagster.lakehouse.writes.whole import (
     Written,
+    append_rows,
     changed_sum,
     exchanged,
     put,

@@ -15,9 +15,8 @@ from vde_dagster.core.ledger.unit_of_work import OwnRows
 from vde_dagster.core.model.layout import are_whole_partitions
 from vde_dagster.core.model.writes import AppendToIntervals, OverwriteIntervals
 from vde_dagster.core.time.intervals import Interval
-from vde_dagster.lakehouse.times import inside, rows_inside, spark_column
-from vde_dagster.lakehouse.unit_sums import unit_sums
-from vde_dagster.lakehouse.writes.written import Written, check_count, put
+from vde_dagster.lakehouse.times import inside, rows_inside, spark_column, unit_sums
+from vde_dagster.lakehouse.writes.whole import Written, check_count, put
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameWriterV2

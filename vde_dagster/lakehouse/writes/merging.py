@@ -1,21 +1,60 @@
-"""Inserting and updating rows by a key, by MERGE (seed 001, INCREMENTAL_BY_UNIQUE_KEY)."""
+"""Inserting and updating rows by a key, by MERGE (seed 001, INCREMENTAL_BY_UNIQUE_KEY).
+
+Refusing two rows of one key while rows are written, so that nothing is computed twice.
+
+Replacing the partitions that new rows belong to (seed 001, INCREMENTAL_BY_PARTITION).
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documentation uses
 
 from vde_dagster.core.model.merge_statement import SOURCE, TARGET, merge_statement, same_key
-from vde_dagster.core.model.writes import AppendRows, MergeRows
-from vde_dagster.lakehouse.writes.keys import one_row_per_key
-from vde_dagster.lakehouse.writes.whole import append_rows
-from vde_dagster.lakehouse.writes.written import Written, changed_sum, exchanged
+from vde_dagster.core.model.writes import AppendRows, MergeRows, ReplacePartitions
+from vde_dagster.core.sql.text import key_expression
+from vde_dagster.lakehouse.writes.whole import (
+    Written,
+    append_rows,
+    changed_sum,
+    exchanged,
+    put,
+    whole_sum,
+)
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
     from vde_dagster.lakehouse.branch import Branch
+
+_COUNT: Final = "_vde_rows_of_key"
+
+
+def one_row_per_key(frame: DataFrame, key: tuple[str, ...]) -> DataFrame:
+    """The frame, which fails when it is computed and two of its rows have one key.
+
+    Args:
+        frame: The rows.
+        key: Columns or expressions in Spark's SQL. NULL is a key like any other.
+    """
+    keys = [F.expr(key_expression(each).sql("spark")) for each in key]
+    counted = frame.withColumn(_COUNT, F.count(F.lit(1)).over(Window.partitionBy(*keys)))
+    return counted.where(F.coalesce(_refusal(key, keys), F.lit(True))).drop(_COUNT)
+
+
+def _refusal(key: tuple[str, ...], keys: list[Column]) -> Column:
+    """NULL for a key of one row; an error that names it for others."""
+    shown = [F.coalesce(each.cast("string"), F.lit("NULL")) for each in keys]
+    text = F.concat(
+        F.lit(f"rows share the key ({', '.join(key)}) = ("),
+        F.concat_ws(", ", *shown),
+        F.concat(F.lit("): "), F.col(_COUNT).cast("string"), F.lit(" of them. ")),
+        F.lit("A key has one row at most; group the rows in the query, or name more columns in "),
+        F.lit("unique_key"),
+    )
+    return F.when(F.col(_COUNT) > 1, F.raise_error(text).cast("boolean"))
 
 
 def merge_rows(branch: Branch, frame: DataFrame, write: MergeRows) -> Written:
@@ -44,3 +83,19 @@ def _of_keys(rows: DataFrame, of: DataFrame, key: tuple[str, ...]) -> DataFrame:
     left, right = rows.alias(TARGET), of.alias(SOURCE)
     same = same_key(key).sql("spark", identify=True)
     return left.join(right, F.expr(same), "left_semi")
+
+
+def replace_partitions(branch: Branch, frame: DataFrame, write: ReplacePartitions) -> Written:
+    """Replace every partition that has a new row. Without new rows nothing changes."""
+    before, loaded = branch.head, branch.loaded
+    if before is None or branch.is_empty:
+        return append_rows(branch, frame, AppendRows(interval=write.interval))
+    added, seen = put(branch, frame, lambda writer: writer.overwritePartitions())
+    if seen is None:
+        change = changed_sum(branch, before)
+    elif loaded is not None and branch.loaded == loaded + added:  # nothing was replaced
+        change = seen
+    else:
+        change = seen - whole_sum(branch.removed_since(before), branch.staging.algorithm)
+    rows = branch.inserted_since(before)
+    return exchanged(branch, rows, write.interval, change, before=before, loaded=loaded)
