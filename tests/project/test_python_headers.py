@@ -18,14 +18,14 @@ from tests.project.test_loading import write
 from vde_dagster.core.errors import ProjectInvalid
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.model.fingerprint import data_parts, metadata_parts
-from vde_dagster.core.model.model import Model, PythonFunction, Query
+from vde_dagster.core.model.model import Model, ModelSource, PythonFunction, Query
 from vde_dagster.core.names import ModelName
 from vde_dagster.project.loading import load_project
 from vde_dagster.project.model_files import read_model
 from vde_dagster.project.properties.known_properties import PROPERTIES
 from vde_dagster.project.python_models import model
 from vde_dagster.project.signals import value_of
-from vde_dagster.state.codec import decode_source, encode_source
+from vde_dagster.state.codec import decode_source, encode
 
 ORDERS = "- name: raw.orders\n  columns: {id: bigint, ts: timestamp}\n"
 X = ModelName("m", "x")
@@ -218,7 +218,7 @@ def test_a_model_is_stored_with_the_variables_that_it_reads(
     assert variables_of(found) == {key: EVERY[key] for key in used}
     stored = json.loads(found.source.defaults.get("variables", "{}"))
     assert stored == variables_of(found)
-    again = read_model(decode_source(encode_source(found.source)))
+    again = read_model(decode_source(encode(ModelSource, found.source)))
     assert again == found
 
 
@@ -261,7 +261,7 @@ def test_a_python_model_is_read_back_as_it_was() -> None:
         }
     )
     assert read_model(found.source) == found
-    assert read_model(decode_source(encode_source(found.source))) == found
+    assert read_model(decode_source(encode(ModelSource, found.source))) == found
 
 
 def test_the_header_is_no_part_of_the_code(tmp_path: Path) -> None:
@@ -309,7 +309,7 @@ def test_statements_of_a_function_are_those_that_a_sql_model_with_them_has() -> 
     assert isinstance(python.body, PythonFunction)
     assert isinstance(sql.body, Query)
     assert (python.body.before, python.body.after) == (sql.body.before, sql.body.after)
-    assert read_model(decode_source(encode_source(python.source))) == python
+    assert read_model(decode_source(encode(ModelSource, python.source))) == python
 
 
 def prints(arguments: Mapping[str, object]) -> tuple[tuple[str, ...], tuple[str, ...]]:

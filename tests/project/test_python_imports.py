@@ -21,7 +21,7 @@ from vde_dagster.project.defaults import Defaults
 from vde_dagster.project.loading import load_project
 from vde_dagster.project.model_files import read_model
 from vde_dagster.project.python_imports import imported_code
-from vde_dagster.state.codec import decode_source, encode_source
+from vde_dagster.state.codec import decode_source, encode
 
 MODEL: Final = """
 from vde_dagster import model
@@ -222,7 +222,7 @@ def test_all_of_a_package_is_what_the_package_says(project: Path) -> None:
 def test_a_stored_model_keeps_the_modules_that_it_was_planned_with(project: Path) -> None:
     stored = loaded(project, top="from helpers import X")
     (project / "helpers.py").write_text("X = 2\n")
-    again = read_model(decode_source(encode_source(stored.source)))
+    again = read_model(decode_source(encode(ModelSource, stored.source)))
     assert isinstance(again.body, PythonFunction)
     assert again.body.modules == {"helpers.py": "X = 1\n"}
     assert data_of(again) == data_of(stored)

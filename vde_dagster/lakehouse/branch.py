@@ -18,7 +18,7 @@ from sqlglot import exp
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.lakehouse.connect import with_views
 from vde_dagster.lakehouse.publish import branch_name
-from vde_dagster.lakehouse.stored_values import with_columns_of
+from vde_dagster.lakehouse.stored_values import rows_at, rows_between
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
@@ -168,22 +168,13 @@ class Branch:
 
     def at(self, snapshot_id: int | None) -> DataFrame:
         """The table's rows at an Iceberg snapshot, with its present columns; no rows for None."""
-        now = self.spark.table(self.table)
-        if snapshot_id is None:
-            return now.where(F.lit(False))
-        pinned = self.spark.read.option("versionAsOf", str(snapshot_id)).table(self.table)
-        return with_columns_of(pinned, now.schema)
+        return rows_at(self.spark, self.table, snapshot_id)
 
     def added_between(self, before: int | None, until: int | None) -> DataFrame:
         """The rows that were appended after an Iceberg snapshot, up to another one."""
-        if before is None or before == until:
-            return self.at(until) if before is None else self.at(until).where(F.lit(False))
-        return (
-            self.spark.read.format("iceberg")
-            .option("start-snapshot-id", str(before))
-            .option("end-snapshot-id", str(until))
-            .load(self.table)
-        )
+        if before is None:
+            return self.at(until)
+        return rows_between(self.spark, self.table, before, until)
 
     def changes_since(self, before: int) -> DataFrame:
         """The rows of all files that commits added and removed after an Iceberg snapshot.

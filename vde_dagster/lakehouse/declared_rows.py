@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
@@ -32,8 +32,9 @@ from vde_dagster.core.unit_tests.comparison import Answer
 from vde_dagster.core.unit_tests.definition import Given, GivenQuery, GivenRows
 from vde_dagster.core.unit_tests.question import FunctionOverRows, QueryOverRows, Question
 from vde_dagster.lakehouse.connect import with_views
-from vde_dagster.lakehouse.evaluation import python_frame, typed_frame
-from vde_dagster.lakehouse.storable import stored_type
+from vde_dagster.lakehouse.evaluation import python_frame
+from vde_dagster.lakehouse.storable import stored_schema
+from vde_dagster.lakehouse.stored_values import contains
 from vde_dagster.lakehouse.tables import columns_of, quoted
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def declared_rows(
             f"{place} returns a pandas DataFrame, whose types Spark cannot know",
             advice="declare the model's columns",
         )
-    schema = t.StructType([t.StructField(each.name, stored_type(each.type)) for each in columns])
+    schema = stored_schema(columns)
     arrow = to_arrow_schema(schema)
     names = [str(each).lower() for each in (result.column_names if in_arrow else result.columns)]
     if not names and not len(result):
@@ -97,6 +98,28 @@ def declared_rows(
         listed = "".join(f"\n  {each}" for each in problems)
         message = f"{place} returns values that their columns do not hold:{listed}"
         raise EvaluationFailed(message, advice=_ADVICE)
+    return spark.createDataFrame(pa.Table.from_arrays(arrays, schema=arrow), schema=schema)
+
+
+def typed_frame(
+    spark: SparkSession, columns: Sequence[Column], rows: Sequence[Sequence[object]]
+) -> DataFrame:
+    """Rows of Python's values as a DataFrame with these columns' types; a MAP is a dictionary.
+
+    Raises:
+        EvaluationFailed: A value does not fit into the type of its column.
+    """
+    schema = stored_schema(columns)
+    arrow = to_arrow_schema(schema)
+    arrays = []
+    for position, field in enumerate(arrow):
+        try:
+            arrays.append(pa.array([row[position] for row in rows], type=field.type))
+        except pa.ArrowException as error:
+            raise EvaluationFailed(
+                f"the column {field.name} has values that are no {columns[position].type}: {error}",
+                advice="Give it the type that they have.",
+            ) from error
     return spark.createDataFrame(pa.Table.from_arrays(arrays, schema=arrow), schema=schema)
 
 
@@ -311,19 +334,7 @@ def _frame(spark: SparkSession, given: Given) -> DataFrame:
 
 def _plain(values: list[object], of: t.DataType) -> list[object]:
     """Values as Python has them: a MAP as a dictionary, which in Arrow is a list of pairs."""
-    return [_value(each, of) for each in values] if _has_map(of) else values
-
-
-def _has_map(of: t.DataType) -> bool:
-    match of:
-        case t.MapType():
-            return True
-        case t.ArrayType():
-            return _has_map(of.elementType)
-        case t.StructType():
-            return any(_has_map(each.dataType) for each in of.fields)
-        case _:
-            return False
+    return [_value(each, of) for each in values] if contains(of, t.MapType) else values
 
 
 def _value(value: object, of: t.DataType) -> object:

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import re
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, NoReturn, assert_never, cast
 
 from pyspark.errors import PySparkException, PythonException, QueryContextType
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documentation uses
 from sqlglot import TokenType, exp, tokenize
 from sqlglot.errors import SqlglotError
 
@@ -38,7 +37,7 @@ from vde_dagster.core.names import DEFAULT_SCHEMA, TableName, model_of
 from vde_dagster.core.sql.places import with_catalog
 from vde_dagster.lakehouse.connect import analysed_once, require_own_frame, with_views
 from vde_dagster.lakehouse.model_functions import model_function
-from vde_dagster.lakehouse.stored_values import with_columns_of, with_present_columns
+from vde_dagster.lakehouse.stored_values import rows_at, rows_between, with_present_columns
 from vde_dagster.lakehouse.tables import quoted
 from vde_dagster.lakehouse.times import rows_inside
 from vde_dagster.runtime.users_code import error_text
@@ -126,22 +125,13 @@ def input_frame(spark: SparkSession, catalog: str, wanted: Input) -> DataFrame:
     """
     name = table_sql(catalog, wanted.table)
     match wanted:
-        case AsOf(iceberg_snapshot_id=None):
-            return spark.table(name).where(F.lit(False))
+        case AsOf(iceberg_snapshot_id=at) if at is None or model_of(wanted.table) is not None:
+            return rows_at(spark, name, at)
         case AsOf():
             pinned = spark.read.option("versionAsOf", str(wanted.iceberg_snapshot_id)).table(name)
-            if model_of(wanted.table) is None:
-                return with_present_columns(pinned, wanted.columns)
-            return with_columns_of(pinned, spark.table(name).schema)
-        case AddedBetween() if wanted.after == wanted.until:
-            return spark.table(name).where(F.lit(False))
+            return with_present_columns(pinned, wanted.columns)
         case AddedBetween():
-            return (
-                spark.read.format("iceberg")
-                .option("start-snapshot-id", str(wanted.after))
-                .option("end-snapshot-id", str(wanted.until))
-                .load(name)
-            )
+            return rows_between(spark, name, wanted.after, wanted.until)
         case RowsWithin(table=table, iceberg_snapshot_id=at):
             whole = AsOf(table=table, iceberg_snapshot_id=at, columns=wanted.columns)
             rows = input_frame(spark, catalog, whole)
@@ -286,36 +276,10 @@ def _causes_on_a_server(error: Exception) -> Iterator[str]:
 
 
 def _seed_frame(spark: SparkSession, rows: CsvRows, columns: tuple[Column, ...]) -> DataFrame:
+    from vde_dagster.lakehouse.declared_rows import typed_frame
+
     declared = columns or seed_columns(rows.text)
     return typed_frame(spark, declared, seed_rows(rows.text, declared))
-
-
-def typed_frame(
-    spark: SparkSession, columns: Sequence[Column], rows: Sequence[Sequence[object]]
-) -> DataFrame:
-    """Rows of Python's values as a DataFrame with these columns' types; a MAP is a dictionary.
-
-    Raises:
-        EvaluationFailed: A value does not fit into the type of its column.
-    """
-    import pyarrow as pa
-    from pyspark.sql.pandas.types import to_arrow_schema
-    from pyspark.sql.types import StructField, StructType
-
-    from vde_dagster.lakehouse.storable import stored_type
-
-    schema = StructType([StructField(each.name, stored_type(each.type)) for each in columns])
-    arrow = to_arrow_schema(schema)
-    arrays = []
-    for position, field in enumerate(arrow):
-        try:
-            arrays.append(pa.array([row[position] for row in rows], type=field.type))
-        except pa.ArrowException as error:
-            raise EvaluationFailed(
-                f"the column {field.name} has values that are no {columns[position].type}: {error}",
-                advice="Give it the type that they have.",
-            ) from error
-    return spark.createDataFrame(pa.Table.from_arrays(arrays, schema=arrow), schema=schema)
 
 
 def python_frame(

@@ -24,10 +24,11 @@ from vde_dagster.lakehouse.storable import (
     loses_values,
     may_lose_values,
     returned_of,
+    stored_schema,
     stored_type,
     unstorable,
 )
-from vde_dagster.lakehouse.stored_values import as_type
+from vde_dagster.lakehouse.stored_values import as_type, contains, is_alike
 from vde_dagster.lakehouse.tables import quoted, simple_name
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def as_declared(
     A query's values are rounded as Spark does when it stores them; where they have to be stored
     ``exactly``, the evaluation fails at a value that its declared type does not hold.
     """
-    if not columns or _is_alike(frame, declared_schema(frame.schema, columns)):
+    if not columns or is_alike(frame, declared_schema(frame.schema, columns)):
         return frame
     there = {each.name.lower(): each.dataType for each in frame.schema.fields}
     stored = []
@@ -91,42 +92,14 @@ def _exact_value(name: str, value: SparkColumn, found: DataType, wanted: DataTyp
     stored = as_type(value, found, wanted) if nested else value.try_cast(wanted)
     back = as_type(stored, wanted, stored_type(simple_name(found)))  # its parts may be NULL
     text = value.cast("string")
-    has_map = "map<" in found.simpleString()  # Spark compares none
-    same = back.cast("string").eqNullSafe(text) if has_map else back.eqNullSafe(value)
+    is_text = contains(found, MapType)  # Spark compares none
+    same = back.cast("string").eqNullSafe(text) if is_text else back.eqNullSafe(value)
     problem = (
         F.lit(f"{name} ({wanted.simpleString()}): it does not hold the {found.simpleString()} "),
         text,
         F.lit("; round or cast it in the function, or declare another type in `columns`"),
     )
     return F.when(same, stored).otherwise(F.raise_error(F.concat(*problem)))
-
-
-def as_table(frame: DataFrame, table: StructType) -> DataFrame:
-    """A frame that passed `check`, with the table's columns, in order.
-
-    A column that the model does not return any more is NULL (rule R11: it is dropped later), and so
-    is a field of a struct.
-    """
-    if _is_alike(frame, table):
-        return frame
-    there = {each.name.lower(): each for each in frame.schema.fields}
-    chosen = []
-    for field in table.fields:
-        found = there.get(field.name.lower())
-        column = (
-            F.lit(None).cast(field.dataType)
-            if found is None
-            else as_type(frame[quoted(found.name)], found.dataType, field.dataType)
-        )
-        chosen.append(column.alias(field.name))
-    return frame.select(*chosen)
-
-
-def _is_alike(frame: DataFrame, wanted: StructType) -> bool:
-    """Whether a frame has these columns already: to select them again takes calls for each one."""
-    return [(each.name, each.dataType) for each in frame.schema.fields] == [
-        (each.name, each.dataType) for each in wanted.fields
-    ]
 
 
 def new_columns(rows: StructType, table: StructType) -> StructType:
@@ -137,9 +110,7 @@ def new_columns(rows: StructType, table: StructType) -> StructType:
 
 def declared_schema(found: StructType, columns: tuple[Column, ...]) -> StructType:
     """The schema that rows of a schema have once they are `as_declared`."""
-    if not columns:
-        return found
-    return StructType([StructField(each.name, _type(each)) for each in columns])
+    return stored_schema(columns) if columns else found
 
 
 def _part_problems(found: StructType, staging: Staging, table: StructType | None) -> Iterator[str]:
@@ -206,7 +177,8 @@ def _table_problems(wanted: StructType, staging: Staging, table: StructType) -> 
             continue
         returned = staging.returned.get(field.name.lower(), "")
         known = returned_of(kept.dataType, stored_type(returned)) if is_nested(returned) else None
-        if not _keeps_values(field.dataType, known or kept.dataType):
+        types = (field.dataType, known or kept.dataType)
+        if not can_store(*types) or loses_values(*types):
             yield _no_cast(field.name, field, kept.dataType, "is in its table")
 
 
@@ -232,10 +204,6 @@ def _judged(
         missing=[name for name in there if name not in names],
         extra=[name for name in names if name not in there],
     )
-
-
-def _keeps_values(found: DataType, kept: DataType) -> bool:
-    return can_store(found, kept) and not loses_values(found, kept)
 
 
 def _dropped(staging: Staging, there: dict[str, StructField]) -> set[str]:

@@ -5,24 +5,19 @@ Rows of tables and views as DataFrames for users' own assets.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
-
-from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documentation uses
-from sqlglot import exp
 
 from vde_dagster.core.ledger.dsha import RowSum, total
 from vde_dagster.core.ledger.unit_of_work import AsOf
-from vde_dagster.core.model.writes import TimeAxisSpec
-from vde_dagster.core.sql.rendering import within
-from vde_dagster.core.time.intervals import Interval, merge
+from vde_dagster.core.time.intervals import Interval
 from vde_dagster.lakehouse.connect import is_remote
 from vde_dagster.lakehouse.digest import row_sums
 from vde_dagster.lakehouse.evaluation import input_frame, table_sql
 from vde_dagster.lakehouse.storable import stored_type
 from vde_dagster.lakehouse.stored_values import as_type
 from vde_dagster.lakehouse.tables import quoted
-from vde_dagster.lakehouse.times import unit_sums
+from vde_dagster.lakehouse.times import rows_inside, unit_sums
 from vde_dagster.ports.engine import Sought, TableRows
 
 if TYPE_CHECKING:
@@ -40,7 +35,7 @@ def sums_of(
     pinned = AsOf(table=sought.table, iceberg_snapshot_id=sought.iceberg_snapshot_id)
     rows = input_frame(spark, catalog, pinned)
     if sought.axis is not None and sought.intervals is not None:
-        rows = inside(rows, sought.axis, sought.intervals)
+        rows = rows_inside(rows, sought.axis, sought.intervals)
     types = {each.name.lower(): each.dataType for each in rows.schema.fields}
     then = rows.select(
         *[
@@ -55,16 +50,6 @@ def sums_of(
     return unit_sums(then, sought.axis, algorithm)
 
 
-def inside(rows: DataFrame, axis: TimeAxisSpec, intervals: Iterable[Interval]) -> DataFrame:
-    """The rows whose time is in one of some intervals."""
-    column = exp.column(axis.column, quoted=True)
-    ranges = [
-        within(column, each, time_type=axis.type, time_format=axis.format)
-        for each in merge(intervals)
-    ]
-    return rows.where(F.expr(exp.or_(*ranges).sql("spark")) if ranges else F.lit(False))
-
-
 def rows_for_users(spark: SparkSession, catalog: str, wanted: TableRows) -> DataFrame:
     """The requested rows, lazily, in the session of users' code.
 
@@ -77,7 +62,7 @@ def rows_for_users(spark: SparkSession, catalog: str, wanted: TableRows) -> Data
         pinned = spark.read.option("versionAsOf", str(wanted.iceberg_snapshot_id))
         rows = pinned.format("iceberg").load(name)
     if wanted.axis is not None:
-        rows = inside(rows, wanted.axis, wanted.intervals)
+        rows = rows_inside(rows, wanted.axis, wanted.intervals)
     if wanted.columns:
         rows = rows.select(*map(quoted, wanted.columns))
     if is_remote(rows):

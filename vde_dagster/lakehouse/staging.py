@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING
@@ -36,7 +36,8 @@ from vde_dagster.lakehouse.evaluation import (
     input_frame,
     qualified,
 )
-from vde_dagster.lakehouse.fitting import as_declared, as_table, check, declared_schema, new_columns
+from vde_dagster.lakehouse.fitting import as_declared, check, declared_schema, new_columns
+from vde_dagster.lakehouse.stored_values import with_columns_of
 from vde_dagster.lakehouse.tables import (
     columns_of,
     order_statements,
@@ -99,24 +100,10 @@ class Stage:
             if self._staging.is_in_order:
                 return self._written_in_order(returned)
             frames = [
-                bound.enter_context(
-                    bound_rows(
-                        self._spark,
-                        self._catalog,
-                        part.rows,
-                        part.inputs,
-                        returned,
-                        model=str(staging.target),
-                    )
-                )
+                completed(bound.enter_context(self._rows(part, returned)), part.write)
                 for part in staging.parts
             ]
-            return self._written(
-                [
-                    completed(frame, part.write)
-                    for frame, part in zip(frames, staging.parts, strict=True)
-                ]
-            )
+            return self._written(frames)
 
     def _written(self, frames: Sequence[DataFrame]) -> Staged:
         """Stage the rows of all batches, once it is known that they fit."""
@@ -178,28 +165,32 @@ class Stage:
     def _fitted(self, frame: DataFrame, part: PlannedWrite, table: StructType) -> DataFrame:
         """The rows of a batch with the table's columns: those of a function are never rounded."""
         exactly = isinstance(part.rows, PythonRows | FrameRows)
-        return as_table(as_declared(frame, self._staging.columns, exactly=exactly), table)
+        declared = as_declared(frame, self._staging.columns, exactly=exactly)
+        return with_columns_of(declared, table)
 
     @contextmanager
     def _bound(
         self, part: PlannedWrite, own: DataFrame, returned: tuple[Column, ...]
     ) -> Iterator[DataFrame]:
         """The rows of a batch that reads rows of the table itself."""
-        inputs = {name: each for name, each in part.inputs.items() if each is not part.own_rows}
         names = [name for name, each in part.inputs.items() if each is part.own_rows]
         with ExitStack() as views:
             for name in names:
                 views.enter_context(self._view(name, own))
-            yield views.enter_context(
-                bound_rows(
-                    self._spark,
-                    self._catalog,
-                    part.rows,
-                    inputs,
-                    returned,
-                    model=str(self._staging.target),
-                )
-            )
+            yield views.enter_context(self._rows(part, returned))
+
+    def _rows(
+        self, part: PlannedWrite, returned: tuple[Column, ...]
+    ) -> AbstractContextManager[DataFrame]:
+        """The rows of a batch, while their temporary views exist; own rows are named before."""
+        return bound_rows(
+            self._spark,
+            self._catalog,
+            part.rows,
+            {name: each for name, each in part.inputs.items() if each is not part.own_rows},
+            returned,
+            model=str(self._staging.target),
+        )
 
     def _prepare(self, schemas: Sequence[StructType], table: StructType | None) -> Branch:
         """Create the table or bring it up to date, and open the branch on it."""
@@ -274,14 +265,7 @@ class Stage:
         schema = declared_schema(StructType(), staging.columns)
         if not staging.columns:
             try:
-                with bound_rows(
-                    self._spark,
-                    self._catalog,
-                    first.rows,
-                    first.inputs,
-                    returned,
-                    model=str(staging.target),
-                ) as frame:
+                with self._rows(first, returned) as frame:
                     schema = completed(frame, first.write).schema
             except PySparkException as error:
                 raise EvaluationFailed(

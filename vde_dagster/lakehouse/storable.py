@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from pyspark.sql import types as t
 
+from vde_dagster.core.columns import Column
 from vde_dagster.core.ledger.stored_types import holds
+from vde_dagster.lakehouse.stored_values import inside
 from vde_dagster.lakehouse.tables import simple_name
 
 _ATOMIC: Final = (
@@ -32,6 +34,7 @@ _ATOMIC: Final = (
     t.TimestampType,
     t.TimestampNTZType,
 )
+_NESTED: Final = (t.StructType, t.ArrayType, t.MapType)
 _TEXTS: Final = (t.StringType, t.CharType, t.VarcharType)
 _TIMES: Final = (t.DateType, t.TimestampType, t.TimestampNTZType)
 _FLOAT_DIGITS: Final = 149
@@ -63,46 +66,28 @@ def unstorable(schema: t.StructType) -> Iterator[str]:
 
 
 def _leaves(path: str, of: t.DataType) -> Iterator[tuple[str, t.DataType]]:
-    match of:
-        case t.StructType():
-            for field in of.fields:
-                yield from _leaves(f"{path}.{field.name}", field.dataType)
-        case t.ArrayType():
-            yield from _leaves(f"{path}.element", of.elementType)
-        case t.MapType():
-            yield from _leaves(f"{path}.key", of.keyType)
-            yield from _leaves(f"{path}.value", of.valueType)
-        case _:
-            yield path, of
+    for name, part in inside(of):
+        yield from _leaves(f"{path}.{name}", part)
+    if not isinstance(of, _NESTED):
+        yield path, of
 
 
-def can_store(found: t.DataType, wanted: t.DataType) -> bool:  # noqa: PLR0911 - a rule a line
+def can_store(found: t.DataType, wanted: t.DataType) -> bool:
     """Whether values of one type may be stored as another one (ANSI store assignment in Spark).
 
     A number that is too large for a narrower type fails when it is written. See `loses_values` for
     what is rounded. Structs need the same fields, in any order.
     """
-    match found, wanted:
-        case (t.NullType(), _):
+    for sort in (t.NumericType, _TIMES):
+        if isinstance(found, sort) and isinstance(wanted, sort):
             return True
-        case (t.NumericType(), t.NumericType()):
-            return True
-        case (t.ArrayType(), t.ArrayType()):
-            return can_store(found.elementType, wanted.elementType)
-        case (t.MapType(), t.MapType()):
-            return can_store(found.keyType, wanted.keyType) and can_store(
-                found.valueType, wanted.valueType
-            )
-        case (t.StructType(), t.StructType()):
-            return _names(found) == _names(wanted) and all(
-                can_store(*pair) for pair in _pairs(found, wanted)
-            )
-        case _:
-            if isinstance(found, _TIMES) and isinstance(wanted, _TIMES):
-                return True
-            if isinstance(wanted, _TEXTS):
-                return not isinstance(found, t.StructType | t.ArrayType | t.MapType | t.VariantType)
-            return type(found) is type(wanted)
+    if isinstance(found, t.NullType):
+        return True
+    if isinstance(wanted, _TEXTS):
+        return not isinstance(found, (*_NESTED, t.VariantType))
+    if type(found) is not type(wanted) or _names(found) != _names(wanted):
+        return False
+    return all(can_store(*pair) for pair in _pairs(found, wanted))
 
 
 def loses_values(found: t.DataType, wanted: t.DataType) -> bool:
@@ -138,27 +123,21 @@ def _may_lose(found: t.DataType, wanted: t.DataType) -> bool:
 
 def _leaf_pairs(found: t.DataType, wanted: t.DataType) -> Iterator[tuple[t.DataType, t.DataType]]:
     """The types without parts in two types that `can_store` lets pass, in the same places."""
-    match found, wanted:
-        case (t.ArrayType(), t.ArrayType()):
-            yield from _leaf_pairs(found.elementType, wanted.elementType)
-        case (t.MapType(), t.MapType()):
-            yield from _leaf_pairs(found.keyType, wanted.keyType)
-            yield from _leaf_pairs(found.valueType, wanted.valueType)
-        case (t.StructType(), t.StructType()):
-            for pair in _pairs(found, wanted):
-                yield from _leaf_pairs(*pair)
-        case _:
-            yield found, wanted
+    if isinstance(wanted, _NESTED) and type(found) is type(wanted):
+        for pair in _pairs(found, wanted):
+            yield from _leaf_pairs(*pair)
+    else:
+        yield found, wanted
 
 
-def _names(of: t.StructType) -> list[str]:
-    return sorted(each.name.lower() for each in of.fields)
+def _names(of: t.DataType) -> list[str]:
+    return sorted(name.lower() for name, _ in inside(of))
 
 
-def _pairs(found: t.StructType, wanted: t.StructType) -> Iterator[tuple[t.DataType, t.DataType]]:
-    """The types of fields of one name."""
-    types = {each.name.lower(): each.dataType for each in found.fields}
-    return ((types[each.name.lower()], each.dataType) for each in wanted.fields)
+def _pairs(found: t.DataType, wanted: t.DataType) -> Iterator[tuple[t.DataType, t.DataType]]:
+    """The parts of one name."""
+    types = {name.lower(): part for name, part in inside(found)}
+    return ((types[name.lower()], part) for name, part in inside(wanted))
 
 
 def returned_of(kept: t.DataType, returned: t.DataType) -> t.DataType:
@@ -197,6 +176,11 @@ def _digits_behind(of: t.NumericType) -> float:
 def stored_type(written: str) -> t.DataType:
     """The type of a declared column as an Iceberg table has it: CHAR and VARCHAR are texts."""
     return _stored(t.DataType.fromDDL(written))
+
+
+def stored_schema(columns: Iterable[Column]) -> t.StructType:
+    """The schema of declared columns as an Iceberg table has it."""
+    return t.StructType([t.StructField(each.name, stored_type(each.type)) for each in columns])
 
 
 def _stored(of: t.DataType) -> t.DataType:

@@ -21,24 +21,71 @@ from vde_dagster.core.ledger.earlier_schemas import PresentColumn
 from vde_dagster.lakehouse.tables import quoted
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 
 def with_columns_of(rows: DataFrame, now: StructType) -> DataFrame:
     """Rows of a table with the columns that it has now; columns added later are NULL."""
-    if rows.schema == now:
+    if is_alike(rows, now):
         return rows
-    there = {each.name: each.dataType for each in rows.schema.fields}
-    return rows.select(
-        *[
-            (
-                as_type(rows[quoted(each.name)], there[each.name], each.dataType)
-                if each.name in there
-                else F.lit(None).cast(each.dataType)
-            ).alias(each.name)
-            for each in now.fields
-        ]
+    there = {each.name.lower(): each for each in rows.schema.fields}
+    chosen = []
+    for field in now.fields:
+        own = there.get(field.name.lower())
+        value = (
+            F.lit(None).cast(field.dataType)
+            if own is None
+            else as_type(rows[quoted(own.name)], own.dataType, field.dataType)
+        )
+        chosen.append(value.alias(field.name))
+    return rows.select(*chosen)
+
+
+def is_alike(rows: DataFrame, wanted: StructType) -> bool:
+    """Whether rows have these columns already: to select them again takes calls for each one."""
+    there, named = (
+        [(each.name, each.dataType) for each in schema.fields] for schema in (rows.schema, wanted)
     )
+    return there == named
+
+
+def rows_at(spark: SparkSession, table: str, snapshot_id: int | None) -> DataFrame:
+    """A table's rows at an Iceberg snapshot, with its present columns; no rows for None."""
+    now = spark.table(table)
+    if snapshot_id is None:
+        return now.where(F.lit(False))
+    pinned = spark.read.option("versionAsOf", str(snapshot_id)).table(table)
+    return with_columns_of(pinned, now.schema)
+
+
+def rows_between(spark: SparkSession, table: str, after: int, until: int | None) -> DataFrame:
+    """The rows that were appended to a table after an Iceberg snapshot, up to another one."""
+    if after == until:
+        return spark.table(table).where(F.lit(False))
+    return (
+        spark.read.format("iceberg")
+        .option("start-snapshot-id", str(after))
+        .option("end-snapshot-id", str(until))
+        .load(table)
+    )
+
+
+def inside(of: DataType) -> list[tuple[str, DataType]]:
+    """The parts of a type, by their names."""
+    match of:
+        case StructType():
+            return [(each.name, each.dataType) for each in of.fields]
+        case ArrayType():
+            return [("element", of.elementType)]
+        case MapType():
+            return [("key", of.keyType), ("value", of.valueType)]
+        case _:
+            return []
+
+
+def contains(of: DataType, *kinds: type[DataType]) -> bool:
+    """Whether a type is one of some kinds, or has one inside, at any depth."""
+    return isinstance(of, kinds) or any(contains(part, *kinds) for _, part in inside(of))
 
 
 def as_type(value: Column, found: DataType, wanted: DataType) -> Column:
@@ -76,15 +123,7 @@ def as_type(value: Column, found: DataType, wanted: DataType) -> Column:
 
 def _names(of: DataType) -> object:
     """The names of all fields in a type, by which Spark's cast matches what it does by places."""
-    match of:
-        case StructType():
-            return [(each.name.lower(), _names(each.dataType)) for each in of.fields]
-        case ArrayType():
-            return [_names(of.elementType)]
-        case MapType():
-            return [_names(of.keyType), _names(of.valueType)]
-        case _:
-            return None
+    return [(name.lower(), _names(part)) for name, part in inside(of)]
 
 
 def with_present_columns(rows: DataFrame, columns: Sequence[PresentColumn]) -> DataFrame:

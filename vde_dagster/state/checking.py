@@ -13,15 +13,21 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Final
 
-from sqlalchemy import Connection, Row, Table, func, inspect, select, text
+from sqlalchemy import BigInteger, Connection, Row, Table, func, inspect, select, text
 
-from vde_dagster.core.ledger.entries import EntryStatus, LedgerEntry
+from vde_dagster.core.audits.values import AuditResult
+from vde_dagster.core.ledger.entries import EntryStatus, LedgerEntry, Trace
 from vde_dagster.core.ledger.holdings import NOTHING, Holding, holding_of
-from vde_dagster.core.ledger.unit_of_work import UnitOfWorkState
+from vde_dagster.core.ledger.late.marks import HighWaterMark
+from vde_dagster.core.ledger.late.pending import Pending
+from vde_dagster.core.ledger.late.question import Question
+from vde_dagster.core.ledger.staleness import LastLook
+from vde_dagster.core.ledger.unit_of_work import Publication, UnitOfWorkState
 from vde_dagster.core.model.snapshot import Category, DecidedBy
 from vde_dagster.core.names import environment_name
 from vde_dagster.state import codec, schema
 from vde_dagster.state.ledger import decode_entry
+from vde_dagster.state.pairs import is_alike
 from vde_dagster.state.processes import from_json
 
 Decoder = Callable[[Any], object]
@@ -29,38 +35,39 @@ Decoder = Callable[[Any], object]
 MOST: Final = 20
 """How many findings of one sort are listed."""
 _BATCH: Final = 1000
-_OPEN: Final = (UnitOfWorkState.INTENT.value, UnitOfWorkState.STAGED.value)
 _BY_COLUMN: Final[Mapping[str, Decoder]] = {
-    "audits_json": codec.decode_audits,
     "columns_json": codec.decode_columns,
-    "environment": environment_name,
     "holding_json": partial(codec.decode_holding, number=0, removed=0),
     "intent_json": codec.decode_intent,
-    "look_json": codec.decode_look,
-    "mark_json": codec.decode_mark,
-    "model": codec.decode_model,
-    "pending_json": codec.decode_pending,
-    "previous_json": codec.decode_mark,
     "process_json": from_json,
-    "publication_json": codec.decode_publication,
-    "question_json": codec.decode_question,
-    "reasons_json": codec.decode_reasons,
-    "source": codec.decode_model,
     "source_json": codec.decode_source,
-    "trace_json": codec.decode_trace,
-    "applied_at": codec.decode_instant,
-    "bounded_from": codec.decode_instant,
-    "finished_at": codec.decode_instant,
-    "moved_at": codec.decode_instant,
-    "paused_at": codec.decode_instant,
-    "planned_at": codec.decode_instant,
-    "promoted_at": codec.decode_instant,
-    "recorded_at": codec.decode_instant,
-    "started_at": codec.decode_instant,
+    "environment": environment_name,
+    "model": codec.decode_model,
+    "source": codec.decode_model,
     "category": Category,
     "decided_by": DecidedBy,
     "status": EntryStatus,
     "state": UnitOfWorkState,
+    **{
+        name: partial(codec.decode, kind)
+        for name, kind in {
+            "audits_json": tuple[AuditResult, ...],
+            "look_json": LastLook,
+            "mark_json": HighWaterMark,
+            "pending_json": tuple[Pending, ...],
+            "previous_json": HighWaterMark,
+            "publication_json": Publication,
+            "question_json": Question,
+            "reasons_json": tuple[str, ...],
+            "trace_json": Trace,
+        }.items()
+    },
+    **{
+        column.name: codec.decode_instant
+        for table in schema.metadata.sorted_tables
+        for column in (table.columns if table is not schema.leases else ())
+        if isinstance(column.type, BigInteger) and column.name.endswith(("_at", "_from"))
+    },
 }
 """What reads a column; columns of one name mean the same in every table."""
 
@@ -185,12 +192,8 @@ def _unreferenced(connection: Connection) -> Iterator[Finding]:
     shown, stored, promotions = schema.promoted_snapshots, schema.snapshots, schema.promotions
     query = (
         select(shown, stored.c.model.label("is_stored"), promotions.c.revision.label("is_promoted"))
-        .outerjoin(stored, (shown.c.model == stored.c.model) & (shown.c.digest == stored.c.digest))
-        .outerjoin(
-            promotions,
-            (shown.c.environment == promotions.c.environment)
-            & (shown.c.revision == promotions.c.revision),
-        )
+        .outerjoin(stored, is_alike(shown, stored, ("model", "digest")))
+        .outerjoin(promotions, is_alike(shown, promotions, ("environment", "revision")))
         .where(stored.c.model.is_(None) | promotions.c.revision.is_(None))
     )
     for row in connection.execute(query):
@@ -207,14 +210,8 @@ def _unknown_versions(connection: Connection) -> Iterator[Finding]:
         for each in (stored, shown)
         for row in connection.execute(select(each.c.model, each.c.version).distinct())
     }
-    for table in (
-        schema.ledger,
-        schema.holdings,
-        schema.marks,
-        schema.pending,
-        schema.last_looks,
-        schema.owners,
-    ):
+    of_stored = (schema.ledger, schema.holdings, schema.marks, schema.pending)
+    for table in (*of_stored, schema.last_looks, schema.owners):
         found = connection.execute(select(table.c.model, table.c.version).distinct())
         for model, version in sorted({(row.model, row.version) for row in found} - known):
             problem = "no snapshot has this version"
@@ -270,7 +267,7 @@ def _begun_promotions(connection: Connection) -> Iterator[BegunPromotion]:
 
 def _begun_work(connection: Connection) -> Iterator[BegunWork]:
     table = schema.work
-    query = select(table).where(table.c.state.in_(_OPEN)).order_by(table.c.number)
+    query = select(table).where(schema.IS_OPEN).order_by(table.c.number)
     for row in connection.execute(query):
         yield BegunWork(
             work_id=row.work_id,

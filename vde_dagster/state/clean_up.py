@@ -42,8 +42,9 @@ from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.ports.state import Lease, environment_resource, version_resource
 from vde_dagster.state import codec, leases, schema
 from vde_dagster.state.database import chunks, now, upsert
+from vde_dagster.state.pairs import is_alike, is_of, of_version
 from vde_dagster.state.reference_lock import while_deciding
-from vde_dagster.state.references import IS_SHOWN, OF_VERSIONS, OPEN, references
+from vde_dagster.state.references import IS_SHOWN, OF_VERSIONS, references
 
 _promotions = schema.promotions
 _promoted = schema.promoted_snapshots
@@ -66,21 +67,8 @@ def record_sweep(connection: Connection, views: Sequence[ReadingView], times: Ti
     for name, past in groupby(swept.forgotten, key=lambda each: each.environment):
         _forget_revisions(connection, name, [each.number for each in past])
     at = codec.encode_instant(found.now)
-    upsert(
-        connection,
-        _tombstones,
-        [
-            {
-                "model": codec.encode_model(key.model),
-                "version": key.version,
-                "recorded_at": at,
-                "dropping": False,
-                "table_uuid": "",
-                "location": "",
-            }
-            for key in swept.marked
-        ],
-    )
+    new = {"recorded_at": at, "dropping": False, "table_uuid": "", "location": ""}
+    upsert(connection, _tombstones, [{**of_version(key), **new} for key in swept.marked])
     for key in swept.cleared:
         _delete_of(connection, _tombstones, key)
     return swept
@@ -109,7 +97,7 @@ def begin_drop(
     found = replace(found, written=found.written - {key})
     if key not in sweep(found, views, times).due:
         return False
-    work_ids = select(_work.c.work_id).where(*_is_of(_work, key))
+    work_ids = select(_work.c.work_id).where(is_of(_work, key))
     connection.execute(
         delete(schema.questions).where(schema.questions.c.work_id.in_(work_ids.scalar_subquery()))
     )
@@ -120,10 +108,10 @@ def begin_drop(
     )
     for table in (*OF_VERSIONS, _work, _promoted):
         _delete_of(connection, table, key)
-    connection.execute(delete(_snapshots).where(*_is_of(_snapshots, key), ~IS_SHOWN))
+    connection.execute(delete(_snapshots).where(is_of(_snapshots, key), ~IS_SHOWN))
     connection.execute(
         update(_tombstones)
-        .where(*_is_of(_tombstones, key))
+        .where(is_of(_tombstones, key))
         .values(dropping=True, table_uuid=uuid, location=location)
     )
     return True
@@ -135,7 +123,7 @@ def finish_drop(connection: Connection, key: VersionKey) -> None:
     If somebody else recorded that before, the version may be made again by now, and its lease is
     that of whoever writes it.
     """
-    ended = delete(_tombstones).where(*_is_of(_tombstones, key), _tombstones.c.dropping)
+    ended = delete(_tombstones).where(is_of(_tombstones, key), _tombstones.c.dropping)
     if connection.execute(ended).rowcount:
         held = schema.leases
         connection.execute(delete(held).where(held.c.resource == version_resource(key)))
@@ -155,7 +143,7 @@ def closed_before(
 
 def prune(connection: Connection, until: int) -> int:
     """Delete what old plans were to show, and what is left of environments; returns how much."""
-    held = {each.resource for each in leases.held(connection) if not each.is_over}
+    held = leases.resources(connection)
     is_old = _planned.c.planned_at <= until
     names = connection.execute(select(_planned.c.environment).where(is_old).distinct()).scalars()
     planned = 0
@@ -217,7 +205,7 @@ def ago(connection: Connection, ttl: timedelta) -> int:
 
 
 def _is_closed_before(until: int) -> Any:  # noqa: ANN401 - a condition of SQLAlchemy
-    return _work.c.state.not_in(OPEN) & (_work.c.finished_at <= until)
+    return _work.c.state.not_in(schema.OPEN) & (_work.c.finished_at <= until)
 
 
 def _forget_revisions(connection: Connection, name: str, numbers: Iterable[int]) -> None:
@@ -250,12 +238,8 @@ def _forget_revisions(connection: Connection, name: str, numbers: Iterable[int])
         )
 
 
-def _is_of(table: Table, key: VersionKey) -> tuple[Any, Any]:
-    return table.c.model == codec.encode_model(key.model), table.c.version == key.version
-
-
 def _delete_of(connection: Connection, table: Table, key: VersionKey) -> None:
-    connection.execute(delete(table).where(*_is_of(table, key)))
+    connection.execute(delete(table).where(is_of(table, key)))
 
 
 _later: Final = _work.alias("later")
@@ -268,8 +252,7 @@ _IS_DONE: Final = _work.c.state == UnitOfWorkState.DONE.value
 def _is_followed(*more: ColumnElement[bool]) -> ColumnElement[bool]:
     """Whether later work of the same version is done, too, which is ``more``."""
     return exists().where(
-        _later.c.model == _work.c.model,
-        _later.c.version == _work.c.version,
+        is_alike(_later, _work),
         _later.c.state == UnitOfWorkState.DONE.value,
         _later.c.number > _work.c.number,
         *more,

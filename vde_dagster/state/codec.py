@@ -8,12 +8,10 @@ and columns are lists, mappings keep their order.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
-from typing import Final, cast
+from typing import Final, TypeVar, cast, overload
 
-from vde_dagster.core.audits.values import AuditResult
 from vde_dagster.core.codec import Codec
 from vde_dagster.core.columns import Column
 from vde_dagster.core.json_forms import Plain, form, known_name
@@ -21,16 +19,15 @@ from vde_dagster.core.ledger.dsha import RowSum
 from vde_dagster.core.ledger.entries import Trace
 from vde_dagster.core.ledger.holdings import Holding
 from vde_dagster.core.ledger.late.decision import Load
-from vde_dagster.core.ledger.late.marks import HighWaterMark
-from vde_dagster.core.ledger.late.pending import Pending
-from vde_dagster.core.ledger.late.question import Question
-from vde_dagster.core.ledger.staleness import LastLook, SeenInput
-from vde_dagster.core.ledger.unit_of_work import Intent, Publication
+from vde_dagster.core.ledger.staleness import SeenInput
+from vde_dagster.core.ledger.unit_of_work import Intent
 from vde_dagster.core.model.late_data import TrackedSource
 from vde_dagster.core.model.model import ModelSource
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import EPOCH, Interval
+
+_Value = TypeVar("_Value")
 
 _MICROSECOND: Final = timedelta(microseconds=1)
 
@@ -45,22 +42,9 @@ def decode_instant(microseconds: int) -> datetime:
     return EPOCH + microseconds * _MICROSECOND
 
 
-def _encode_length(length: timedelta) -> int:
-    return length // _MICROSECOND
-
-
-def _decode_length(microseconds: int) -> timedelta:
-    return microseconds * _MICROSECOND
-
-
 def encode_model(name: ModelName) -> str:
     """A model's name as ``schema.name``, or ``catalog.schema.name``."""
     return str(name)
-
-
-def encode_keys(keys: Iterable[VersionKey]) -> Iterator[tuple[str, str]]:
-    """Versions as the texts of their models' names and their own."""
-    return ((encode_model(key.model), key.version) for key in keys)
 
 
 decode_model: Final = known_name
@@ -94,7 +78,7 @@ def _decode_sum(found: tuple[int, str, str]) -> RowSum:
 _CODEC: Final = Codec(
     forms={
         datetime: form(encode_instant, decode_instant),
-        timedelta: form(_encode_length, _decode_length),
+        timedelta: form(lambda each: each // _MICROSECOND, _MICROSECOND.__mul__),
         ModelName: form(encode_model, decode_model),
         Interval: form(_encode_interval, _decode_interval),
         Column: form(lambda each: [each.name, each.type, each.description], _decode_column),
@@ -111,97 +95,41 @@ _CODEC: Final = Codec(
 )
 
 
-def encode_columns(columns: tuple[Column, ...]) -> str:
-    """Columns as a JSON text."""
-    return _encode(tuple[Column, ...], columns)
+def encode(kind: object, value: object) -> str:
+    """A value of a type as a JSON text."""
+    return _dump(_CODEC.write(kind, value))
+
+
+@overload
+def decode(kind: type[_Value], text: str) -> _Value: ...
+@overload
+def decode(kind: object, text: str) -> object: ...
+def decode(kind: object, text: str) -> object:
+    """The value of a type that `encode` wrote."""
+    return _CODEC.read(kind, json.loads(text))
 
 
 @lru_cache(maxsize=1024)
 def decode_columns(text: str) -> tuple[Column, ...]:
     """The columns. Equal texts give one shared value: a ledger repeats them in every entry."""
-    return _CODEC.read(tuple[Column, ...], json.loads(text))
-
-
-def encode_reasons(reasons: tuple[str, ...]) -> str:
-    """A snapshot's reasons as a JSON text."""
-    return _dump(reasons)
-
-
-def decode_reasons(text: str) -> tuple[str, ...]:
-    """The reasons."""
-    return tuple(json.loads(text))
-
-
-def encode_source(source: ModelSource) -> str:
-    """A model's source as a JSON text."""
-    return _encode(ModelSource, source)
+    return decode(tuple[Column, ...], text)
 
 
 @lru_cache(maxsize=8192)
 def decode_source(text: str) -> ModelSource:
     """The source. Equal texts, of stored and of shown snapshots, give one shared value."""
-    return _CODEC.read(ModelSource, json.loads(text))
-
-
-def encode_trace(trace: Trace | None) -> str | None:
-    """A trace as a JSON text; None if there is none."""
-    return None if trace is None else _encode(Trace, trace)
+    return decode(ModelSource, text)
 
 
 def decode_trace(text: str | None) -> Trace | None:
     """The trace."""
-    return None if text is None else _CODEC.read(Trace, json.loads(text))
-
-
-def encode_holding(holding: Holding) -> str:
-    """A ledger's summary as a JSON text, without the numbers of its changes."""
-    return _encode(Holding, holding)
+    return None if text is None else decode(Trace, text)
 
 
 @lru_cache(maxsize=8192)
 def decode_holding(text: str, number: int, removed: int) -> Holding:
     """A ledger's summary after the change of this number. Equal texts give one shared value."""
     return _CODEC.read(Holding, json.loads(text), number=number, removed=removed)
-
-
-def encode_look(look: LastLook) -> str:
-    """A look at a version's inputs as a JSON text."""
-    return _encode(LastLook, look)
-
-
-def decode_look(text: str) -> LastLook:
-    """The look."""
-    return _CODEC.read(LastLook, json.loads(text))
-
-
-def encode_mark(mark: HighWaterMark) -> str:
-    """A high-water mark as a JSON text."""
-    return _encode(HighWaterMark, mark)
-
-
-def decode_mark(text: str) -> HighWaterMark:
-    """The high-water mark."""
-    return _CODEC.read(HighWaterMark, json.loads(text))
-
-
-def encode_pending(pending: tuple[Pending, ...]) -> str:
-    """What is pending as a JSON text."""
-    return _encode(tuple[Pending, ...], pending)
-
-
-def decode_pending(text: str) -> tuple[Pending, ...]:
-    """What is pending."""
-    return _CODEC.read(tuple[Pending, ...], json.loads(text))
-
-
-def encode_question(question: Question) -> str:
-    """What a session is decided from as a JSON text."""
-    return _encode(Question, question)
-
-
-def decode_question(text: str) -> Question:
-    """The question."""
-    return cast("Question", _CODEC.read(Question, json.loads(text)))
 
 
 def encode_intent(intent: Intent) -> str:
@@ -216,30 +144,6 @@ def decode_intent(text: str) -> Intent:
     found = json.loads(text)
     key = VersionKey(decode_model(found["model"]), found["version"])
     return _CODEC.read(Intent, found, key=key)
-
-
-def encode_publication(publication: Publication) -> str:
-    """A publication as a JSON text."""
-    return _encode(Publication, publication)
-
-
-def decode_publication(text: str) -> Publication:
-    """The publication."""
-    return _CODEC.read(Publication, json.loads(text))
-
-
-def encode_audits(results: Sequence[AuditResult]) -> str:
-    """What audits found, as JSON."""
-    return _encode(tuple[AuditResult, ...], results)
-
-
-def decode_audits(text: str) -> tuple[AuditResult, ...]:
-    """What `encode_audits` wrote."""
-    return _CODEC.read(tuple[AuditResult, ...], json.loads(text))
-
-
-def _encode(kind: object, value: object) -> str:
-    return _dump(_CODEC.write(kind, value))
 
 
 def _dump(value: object) -> str:

@@ -29,6 +29,7 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.pool import QueuePool
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
+from sqlalchemy.types import TypeEngine
 
 from vde_dagster.core.errors import Conflict, OutcomeUnknown, Refused, SetupError, as_sentence
 from vde_dagster.runtime.secrets import remember, secrets_in, without_secrets
@@ -49,23 +50,36 @@ _LOCKED: Final = frozenset({"55P03", "40P01", "40001"})
 T = TypeVar("T")
 
 
-class DatabaseNow(FunctionElement[int]):
-    """The database's clock, in microseconds since 1970."""
+def sql_function(
+    of: TypeEngine[Any], *, on_sqlite: str, on_postgres: str
+) -> type[FunctionElement[Any]]:
+    """A function that each database writes in its own way; ``{0}`` is its first argument."""
 
-    type = BigInteger()
-    inherit_cache = True
+    class Function(FunctionElement[Any]):
+        name = "function"
+        type = of
+        inherit_cache = True
+
+    def compiled(text: str) -> Callable[..., str]:
+        def compile_(element: Function, compiler: SQLCompiler, **options: object) -> str:
+            arguments = [compiler.process(each, **options) for each in element.clauses]
+            return text.format(*arguments)
+
+        return compile_
+
+    compiles(Function, "sqlite")(compiled(on_sqlite))
+    compiles(Function, "postgresql")(compiled(on_postgres))
+    return Function
 
 
-@compiles(DatabaseNow, "sqlite")
-def _sqlite_now(_element: DatabaseNow, _compiler: SQLCompiler, **_options: object) -> str:
+DatabaseNow: Final = sql_function(
+    BigInteger(),
     # SQLite's clock has milliseconds; a day number as a float is more precise than that.
-    return "(CAST(ROUND((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000)"
-
-
-@compiles(DatabaseNow, "postgresql")
-def _postgres_now(_element: DatabaseNow, _compiler: SQLCompiler, **_options: object) -> str:
+    on_sqlite="(CAST(ROUND((julianday('now') - 2440587.5) * 86400000) AS INTEGER) * 1000)",
     # Not now(), which stands still while a transaction waits for a lock.
-    return "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)"
+    on_postgres="CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)",
+)
+"""The database's clock, in microseconds since 1970."""
 
 
 def open_engine(url: str, *, lock_timeout: timedelta = LOCK_TIMEOUT) -> Engine:
@@ -220,10 +234,6 @@ class Database:
         self.engine = engine
         self._before_writing = before_writing
 
-    @property
-    def _place(self) -> str:
-        return place_of(self.engine.url)
-
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """One consistent view of the database.
@@ -232,21 +242,10 @@ class Database:
             Conflict: The database stayed locked for the whole lock time-out.
             Refused: It cannot be reached or read.
         """
-        options: dict[str, Any] = {}
-        if self.engine.dialect.name == "postgresql":
-            options["isolation_level"] = "REPEATABLE READ"
-        try:
-            with (
-                span("state"),
-                self.engine.connect().execution_options(**options) as connection,
-                connection.begin(),
-            ):
-                yield connection
-        except NoConnection as error:
-            raise _all_in_use() from error
-        except (DBAPIError, sqlite3.Error) as error:
-            _raise_named(error, self._place, committing=False)
-            raise
+        is_postgres = self.engine.dialect.name == "postgresql"
+        options = {"isolation_level": "REPEATABLE READ"} if is_postgres else {}
+        with self._transaction(options) as connection:
+            yield connection
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
@@ -257,30 +256,30 @@ class Database:
             OutcomeUnknown: The connection or the disk broke during the commit.
             Refused: It cannot be reached, read or written; nothing was written.
         """
+        with self._transaction({_WRITE: True}) as connection:
+            if self._before_writing is not None:
+                self._before_writing(connection)
+            yield connection
+
+    @contextmanager
+    def _transaction(self, options: dict[str, Any]) -> Iterator[Connection]:
         committing = False
         try:
             with (
                 span("state"),
-                self.engine.connect().execution_options(**{_WRITE: True}) as connection,
+                self.engine.connect().execution_options(**options) as connection,
                 connection.begin(),
             ):
-                if self._before_writing is not None:
-                    self._before_writing(connection)
                 yield connection
-                committing = True
-        except NoConnection as error:
-            raise _all_in_use() from error
+                committing = _WRITE in options
+        except NoConnection as error:  # this thread has done nothing
+            raise Conflict(
+                "all connections of this process to the state's database were in use for too long",
+                advice="nothing was written, try again",
+            ) from error
         except (DBAPIError, sqlite3.Error) as error:
-            _raise_named(error, self._place, committing=committing)
+            _raise_named(error, place_of(self.engine.url), committing=committing)
             raise
-
-
-def _all_in_use() -> Conflict:
-    """The error of a thread that got no connection in time, and so has done nothing."""
-    return Conflict(
-        "all connections of this process to the state's database were in use for too long",
-        advice="nothing was written, try again",
-    )
 
 
 def _raise_named(error: DBAPIError | sqlite3.Error, place: str, *, committing: bool) -> None:
@@ -308,19 +307,24 @@ def _raise_named(error: DBAPIError | sqlite3.Error, place: str, *, committing: b
     _raise_of_file(cause, place)
 
 
+_UNWRITABLE: Final = ("its file cannot be written", "See who may write it and its folder.")
+_OF_FILES: Final = {
+    sqlite3.SQLITE_FULL: ("the disk is full", "Free some space, then try again."),
+    sqlite3.SQLITE_READONLY: _UNWRITABLE,
+    sqlite3.SQLITE_CANTOPEN: _UNWRITABLE,
+    sqlite3.SQLITE_PERM: _UNWRITABLE,
+    sqlite3.SQLITE_IOERR: ("the disk failed", "See if it is full or broken, then try again."),
+}
+
+
 def _raise_of_file(cause: BaseException | None, place: str) -> None:
     """Name what the machine below SQLite refused."""
-    match _sqlite_code(cause):
-        case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB if cause is not None:
-            raise damaged(place, cause) from cause
-        case sqlite3.SQLITE_FULL:
-            what, advice = "the disk is full", "Free some space, then try again."
-        case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM:
-            what, advice = "its file cannot be written", "See who may write it and its folder."
-        case sqlite3.SQLITE_IOERR:
-            what, advice = "the disk failed", "See whether it is full or broken, then try again."
-        case _:
-            return
+    code = _sqlite_code(cause)
+    if cause is not None and code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+        raise damaged(place, cause) from cause
+    if code not in _OF_FILES:
+        return
+    what, advice = _OF_FILES[code]
     raise Refused(
         f"the state {place} cannot be used, since {what} ({cause}). Nothing was written",
         advice=advice,
@@ -344,7 +348,7 @@ _NOW: Final = select(DatabaseNow())
 
 def now(connection: Connection) -> int:
     """The database's clock, in microseconds since 1970."""
-    return connection.execute(_NOW).scalar_one()
+    return int(connection.execute(_NOW).scalar_one())
 
 
 def chunks(values: Iterable[T]) -> Iterator[Sequence[T]]:

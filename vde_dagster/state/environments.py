@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 
 from sqlalchemy import (
     ColumnElement,
@@ -12,8 +12,6 @@ from sqlalchemy import (
     Row,
     Select,
     Subquery,
-    Table,
-    and_,
     bindparam,
     delete,
     exists,
@@ -40,7 +38,7 @@ from vde_dagster.ports.state import Environment, Lease, environment_resource, ve
 from vde_dagster.state import codec, leases, schema
 from vde_dagster.state.database import now
 from vde_dagster.state.ledger import record_looks
-from vde_dagster.state.pairs import of_pairs, pairs
+from vde_dagster.state.pairs import is_alike, key_of, of_version, of_versions, pairs
 from vde_dagster.state.reference_lock import refer, while_adding
 from vde_dagster.state.snapshots import (
     decode,
@@ -84,10 +82,7 @@ _LOCKED_LATEST: Final = _LATEST.with_for_update()
 def names(connection: Connection) -> tuple[str, ...]:
     """The names of all environments, sorted, without those whose removal is finished."""
     latest = _revisions_now()
-    is_latest = (_promotions.c.environment == latest.c.environment) & (
-        _promotions.c.revision == latest.c.revision
-    )
-    found = select(_promotions).join(latest, is_latest)
+    found = select(_promotions).join(latest, is_alike(_promotions, latest, _REVISION))
     return tuple(sorted(row.environment for row in connection.execute(found) if not _is_gone(row)))
 
 
@@ -130,9 +125,9 @@ def adopted(connection: Connection, keys: Iterable[VersionKey]) -> frozenset[Ver
 
 
 def _promoted_by_writers(how: ColumnElement[bool]) -> Select[Any]:
-    owners, version = schema.owners, [_promoted.c[name] for name in _VERSION]
-    owned = (owners.c[name] == _promoted.c[name] for name in ("environment", *_VERSION))
-    by_writer = or_(_promoted.c.environment == PRODUCTION, exists().where(*owned))
+    version = [_promoted.c[name] for name in _VERSION]
+    owned = is_alike(schema.owners, _promoted, ("environment", *_VERSION))
+    by_writer = or_(_promoted.c.environment == PRODUCTION, exists().where(owned))
     return select(*version).where(pairs(*version), how, by_writer).distinct()
 
 
@@ -147,8 +142,7 @@ _SHOWN_ONCE: Final = _promoted_by_writers(true())
 def _keys_of(
     connection: Connection, query: Select[Any], keys: Iterable[VersionKey]
 ) -> frozenset[VersionKey]:
-    rows = of_pairs(connection, query, codec.encode_keys(keys))
-    return frozenset(VersionKey(codec.decode_model(row.model), row.version) for row in rows)
+    return frozenset(map(key_of, of_versions(connection, query, keys)))
 
 
 def begin_promotion(
@@ -176,16 +170,32 @@ def begin_promotion(
     leases.check(connection, lease)
     refer(connection, [each.key for each in snapshots])
     record_looks(connection, looks or {})
-    return _begin(
+    _refuse_bounded(name, snapshots)
+    key = _begin(
         connection,
         name,
         expected_revision=expected_revision,
         plan_id=plan_id,
-        snapshots=snapshots,
-        hidden=hidden,
         author=author,
-        taken=taken,
+        taken_from=None if taken is None else taken.environment,
+        taken_revision=None if taken is None else taken.number,
     )
+    _check_stored(connection, snapshots)
+    rows = [
+        {
+            **key,
+            **of_version(each.key),
+            "digest": each.fingerprint.digest,
+            "hidden": each.name in hidden,
+            "decided_by": each.decided_by.value,
+            "drifted": each.drifted,
+            **_encode_bounded(each.bounded),
+        }
+        for each in snapshots
+    ]
+    if rows:
+        connection.execute(insert(_promoted), rows)
+    return _known(connection, **key)
 
 
 def begin_removal(
@@ -204,70 +214,42 @@ def begin_removal(
         LeaseLost: The lease was taken over.
     """
     leases.check(connection, lease)
-    return _begin(
+    key = _begin(
         connection,
         name,
         expected_revision=expected_revision,
         plan_id=plan_id,
-        snapshots=(),
         author=author,
-        removes=True,
+        removed=True,
     )
+    return _known(connection, **key)
 
 
-def _begin(
-    connection: Connection,
-    name: str,
-    *,
-    expected_revision: int,
-    plan_id: str,
-    snapshots: Sequence[ModelSnapshot],
-    hidden: Collection[ModelName] = (),
-    author: str = "",
-    taken: Revision | None = None,
-    removes: bool = False,
-) -> Environment:
+class _Key(TypedDict):
+    environment: str
+    revision: int
+
+
+def _begin(connection: Connection, name: str, *, expected_revision: int, **values: object) -> _Key:
     """Add the next revision. An environment that was removed counts as a new one."""
-    _refuse_bounded(name, snapshots)
     row = _latest(connection, name, lock=True)
     revision = 0 if row is None else row.revision
     shown_revision = 0 if row is None or _is_gone(row) else revision
     if shown_revision != expected_revision:
         raise _moved(name, expected_revision, shown_revision)
-    _check_stored(connection, snapshots)
-    key = {"environment": name, "revision": revision + 1}
-    reserved = {
-        **key,
-        "plan_id": plan_id,
-        "promoted_at": now(connection),
-        "finished": False,
-        "author": author,
-        "taken_from": None if taken is None else taken.environment,
-        "taken_revision": None if taken is None else taken.number,
-        "removed": removes,
-    }
+    key = _Key(environment=name, revision=revision + 1)
+    begun = {**key, **values, "promoted_at": now(connection), "finished": False}
     try:
-        connection.execute(insert(_promotions), reserved)
+        connection.execute(insert(_promotions), begun)
     except IntegrityError as error:  # on Postgres, if there was no row to lock
         raise _moved(name, expected_revision, revision + 1) from error
-    rows = [
-        {
-            **key,
-            "model": codec.encode_model(each.name),
-            "digest": each.fingerprint.digest,
-            "hidden": each.name in hidden,
-            "version": each.version,
-            "decided_by": each.decided_by.value,
-            "drifted": each.drifted,
-            **_encode_bounded(each.bounded),
-        }
-        for each in snapshots
-    ]
-    if rows:
-        connection.execute(insert(_promoted), rows)
-    begun = shown(connection, name, revision=revision + 1)
-    assert begun is not None
-    return begun
+    return key
+
+
+def _known(connection: Connection, environment: str, revision: int) -> Environment:
+    found = shown(connection, environment, revision=revision)
+    assert found is not None, "it was just recorded"
+    return found
 
 
 def finish(connection: Connection, name: str, *, plan_id: str) -> Environment:
@@ -297,8 +279,7 @@ def finish(connection: Connection, name: str, *, plan_id: str) -> Environment:
             .where(_promotions.c.environment == name, _promotions.c.revision == begun.revision)
             .values(finished=True, finished_at=now(connection))
         )
-    result = shown(connection, name, revision=latest.revision)
-    assert result is not None
+    result = _known(connection, name, latest.revision)
     if begun.removed and not begun.finished:
         pass_on(connection, name, to=_showing(connection, name))
         for table in (schema.planned, schema.pauses):
@@ -326,7 +307,7 @@ def _settle_owners(connection: Connection, shown_now: Environment) -> None:
     shown_once = _keys_of(connection, _SHOWN_ONCE, keys)
     owned = owners_of(connection, shown_once)
     theirs = {key: owner for key, owner in owned.items() if owner != name}
-    held = {each.resource for each in leases.held(connection) if not each.is_over} if theirs else ()
+    held = leases.resources(connection) if theirs else ()
     for owner in sorted({*theirs.values()}):
         found = shown(connection, owner)
         seen = {each.key for each in found.snapshots.values()} if found is not None else set()
@@ -346,26 +327,18 @@ def release_unfilled(connection: Connection, environment: str, *, lease: Lease) 
     """
     leases.check(connection, lease)
     owners, latest = schema.owners, _revisions_now()
-    is_latest = and_(*(latest.c[each] == _promoted.c[each] for each in _REVISION))
-    shows = select(_promoted.c.model).join(latest, is_latest)
+    shows = select(_promoted.c.model).join(latest, is_alike(latest, _promoted, _REVISION))
     needed = (
-        shows.where(*_same_version(_promoted)),
-        select(schema.ledger.c.model).where(*_same_version(schema.ledger)),
-        select(schema.work.c.model).where(*_same_version(schema.work), schema.IS_OPEN),
+        shows.where(is_alike(_promoted, owners)),
+        select(schema.ledger.c.model).where(is_alike(schema.ledger, owners)),
+        select(schema.work.c.model).where(is_alike(schema.work, owners), schema.IS_OPEN),
     )
     unneeded = select(owners).where(
         owners.c.environment == environment, *(~exists(each.correlate(owners)) for each in needed)
     )
-    found = [
-        VersionKey(codec.decode_model(row.model), row.version)
-        for row in connection.execute(unneeded)
-    ]
-    held = {each.resource for each in leases.held(connection) if not each.is_over} if found else ()
+    found = list(map(key_of, connection.execute(unneeded)))
+    held = leases.resources(connection) if found else ()
     release(connection, [key for key in found if version_resource(key) not in held])
-
-
-def _same_version(table: Table) -> tuple[ColumnElement[bool], ...]:
-    return tuple(table.c[name] == schema.owners.c[name] for name in _VERSION)
 
 
 def _is_gone(row: Row[Any]) -> bool:
@@ -378,15 +351,14 @@ def _showing(connection: Connection, removed: str) -> dict[VersionKey, str]:
     owners, latest = schema.owners, _revisions_now()
     rows = connection.execute(
         select(_promoted.c.environment, _promoted.c.model, _promoted.c.version)
-        .join(owners, and_(*(owners.c[name] == _promoted.c[name] for name in _VERSION)))
-        .join(latest, and_(*(latest.c[name] == _promoted.c[name] for name in _REVISION)))
+        .join(owners, is_alike(owners, _promoted))
+        .join(latest, is_alike(latest, _promoted, _REVISION))
         .where(owners.c.environment == removed, _promoted.c.environment != removed)
         .distinct()
     ).all()
     found: dict[VersionKey, str] = {}
     for row in sorted(rows, key=lambda each: (each.environment != PRODUCTION, each.environment)):
-        key = VersionKey(codec.decode_model(row.model), row.version)
-        found.setdefault(key, row.environment)
+        found.setdefault(key_of(row), row.environment)
     return found
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from typing import Final, cast
 
 from sqlalchemy import Connection, bindparam, delete, insert, select
 
@@ -17,8 +17,7 @@ from vde_dagster.ports.late_data_records import Unlisted
 from vde_dagster.ports.state import Lease
 from vde_dagster.state import codec, leases, schema
 from vde_dagster.state.database import chunks, insert_absent, now, upsert
-from vde_dagster.state.ledger import of_version
-from vde_dagster.state.pairs import of_pairs, pairs
+from vde_dagster.state.pairs import is_of, key_of, of_version, of_versions, pairs
 
 _marks = schema.marks
 _pending = schema.pending
@@ -36,7 +35,7 @@ _OWN_MARKS: Final = (
 def marks(connection: Connection, key: VersionKey) -> dict[ModelName, HighWaterMark]:
     """The high-water marks of a version, by source."""
     rows = connection.execute(_OWN_MARKS, of_version(key)).all()
-    found = [codec.decode_mark(row.mark_json) for row in rows]
+    found = [codec.decode(HighWaterMark, row.mark_json) for row in rows]
     return {mark.source: mark for mark in found}
 
 
@@ -45,8 +44,8 @@ def mark_moves(connection: Connection, key: VersionKey) -> tuple[MarkMove, ...]:
     rows = connection.execute(_OWN_MARKS, of_version(key)).all()
     return tuple(
         MarkMove(
-            latest=codec.decode_mark(row.mark_json),
-            previous=codec.decode_mark(row.previous_json) if row.previous_json else None,
+            latest=codec.decode(HighWaterMark, row.mark_json),
+            previous=codec.decode(HighWaterMark, row.previous_json) if row.previous_json else None,
             session_id=row.work_id,
             moved_at=None if row.moved_at is None else codec.decode_instant(row.moved_at),
         )
@@ -56,7 +55,7 @@ def mark_moves(connection: Connection, key: VersionKey) -> tuple[MarkMove, ...]:
 
 def record_question(connection: Connection, work_id: str, question: Question) -> None:
     """Store what a session was decided from. Doing it again changes nothing."""
-    row = {"work_id": work_id, "question_json": codec.encode_question(question)}
+    row = {"work_id": work_id, "question_json": codec.encode(Question, question)}
     insert_absent(connection, _questions, [row])
 
 
@@ -64,25 +63,19 @@ def question(connection: Connection, work_id: str) -> Question | None:
     """What a session was decided from; None if that is not stored."""
     query = select(_questions.c.question_json).where(_questions.c.work_id == work_id)
     found = connection.execute(query).scalar_one_or_none()
-    return None if found is None else codec.decode_question(found)
+    return None if found is None else cast("Question", codec.decode(Question, found))
 
 
 def list_later(connection: Connection, key: VersionKey, work_id: str | None = None) -> None:
     """Note that a session has ended or, without its id, that a mark has moved."""
-    own = {"model": codec.encode_model(key.model), "version": key.version}
-    connection.execute(insert(_unlisted), {**own, "work_id": work_id})
+    connection.execute(insert(_unlisted), {**of_version(key), "work_id": work_id})
 
 
 def unlisted(connection: Connection, *, limit: int) -> tuple[Unlisted, ...]:
     """What `list_later` has noted, oldest first."""
     rows = connection.execute(select(_unlisted).order_by(_unlisted.c.number).limit(limit))
     return tuple(
-        Unlisted(
-            number=row.number,
-            key=VersionKey(codec.decode_model(row.model), row.version),
-            session_id=row.work_id,
-        )
-        for row in rows
+        Unlisted(number=row.number, key=key_of(row), session_id=row.work_id) for row in rows
     )
 
 
@@ -96,12 +89,9 @@ def pending(
     connection: Connection, keys: Iterable[VersionKey]
 ) -> dict[VersionKey, tuple[Pending, ...]]:
     """What is known of the sources of these versions and not loaded; absent if nothing is."""
-    found: dict[VersionKey, tuple[Pending, ...]] = {}
-    for row in of_pairs(connection, _PENDING, codec.encode_keys(keys)):
-        left = codec.decode_pending(row.pending_json)
-        if left:
-            found[VersionKey(codec.decode_model(row.model), row.version)] = left
-    return found
+    rows = of_versions(connection, _PENDING, keys)
+    every = {key_of(row): codec.decode(tuple[Pending, ...], row.pending_json) for row in rows}
+    return {key: left for key, left in every.items() if left}
 
 
 def move_marks(
@@ -156,20 +146,17 @@ def _write_marks(
         return
     for source in before.keys() - after.keys():
         connection.execute(
-            delete(_marks).where(
-                _marks.c.model == codec.encode_model(key.model),
-                _marks.c.version == key.version,
-                _marks.c.source == codec.encode_model(source),
-            )
+            delete(_marks).where(is_of(_marks, key), _marks.c.source == codec.encode_model(source))
         )
     at = now(connection)
     rows = [
         {
-            "model": codec.encode_model(key.model),
-            "version": key.version,
+            **of_version(key),
             "source": codec.encode_model(source),
-            "mark_json": codec.encode_mark(mark),
-            "previous_json": codec.encode_mark(before[source]) if source in before else None,
+            "mark_json": codec.encode(HighWaterMark, mark),
+            "previous_json": codec.encode(HighWaterMark, before[source])
+            if source in before
+            else None,
             "work_id": session_id,
             "moved_at": at,
         }
@@ -181,5 +168,5 @@ def _write_marks(
 
 
 def _write_pending(connection: Connection, key: VersionKey, left: tuple[Pending, ...]) -> None:
-    own = {"model": codec.encode_model(key.model), "version": key.version}
-    upsert(connection, _pending, [{**own, "pending_json": codec.encode_pending(left)}])
+    text = codec.encode(tuple[Pending, ...], left)
+    upsert(connection, _pending, [{**of_version(key), "pending_json": text}])

@@ -24,15 +24,14 @@ from vde_dagster.state.database import chunks, insert_absent, now
 from vde_dagster.state.processes import from_json, has_ended, runs_here, this_process
 
 _leases = schema.leases
+_MICROSECOND: Final = timedelta(microseconds=1)
 _SECOND: Final = 1_000_000
 _FIRST_NUMBER_AT: Final = 1_577_836_800 * _SECOND
 """2020-01-01, in microseconds since 1970."""
+_FREE: Final = {"holder": "", "epoch": 0, "expires_at": 0}
 _LEASE: Final = select(_leases).where(_leases.c.resource == bindparam("resource"))
 _LOCKED_LEASE: Final = _LEASE.with_for_update()
 _CHANGE: Final = update(_leases).where(_leases.c.resource == bindparam("changed"))
-_CHANGE_OWN: Final = _CHANGE.where(
-    _leases.c.holder == bindparam("own_holder"), _leases.c.epoch == bindparam("own_epoch")
-)
 
 
 def acquire(connection: Connection, resource: str, *, holder: str, ttl: timedelta) -> Lease:
@@ -44,14 +43,13 @@ def acquire(connection: Connection, resource: str, *, holder: str, ttl: timedelt
     """
     if not holder:
         raise ValueError("a lease needs a holder")
-    free = {"resource": resource, "holder": "", "epoch": 0, "expires_at": 0}
-    insert_absent(connection, _leases, [free])
+    insert_absent(connection, _leases, [{"resource": resource, **_FREE}])
     row = connection.execute(_LOCKED_LEASE, {"resource": resource}).one()
     instant = now(connection)
     if row.holder != holder and _is_held(row, instant):
         raise _taken(row)
     lease = Lease(resource=resource, holder=holder, epoch=row.epoch + 1)
-    until = instant + _microseconds(ttl)
+    until = instant + ttl // _MICROSECOND
     taken = {"holder": holder, "epoch": lease.epoch, "expires_at": until}
     taken["process_json"] = this_process().as_json()
     connection.execute(_CHANGE, {"changed": resource, **taken})
@@ -64,8 +62,8 @@ def check(connection: Connection, lease: Lease) -> None:
     Raises:
         LeaseLost: It was taken over or given back.
     """
-    row = connection.execute(_LOCKED_LEASE, {"resource": lease.resource}).one_or_none()
-    if row is None or (row.holder, row.epoch) != (lease.holder, lease.epoch):
+    row, is_same = _locked(connection, lease)
+    if not is_same:
         held = f"{row.holder} holds it" if row is not None and row.holder else "it is free"
         raise LeaseLost(
             f"{lease.holder} no longer holds the lease {lease.epoch} on {lease.resource}: {held}"
@@ -82,8 +80,7 @@ def keep_free(connection: Connection, resources: Iterable[str]) -> None:
         LeaseHeld: Another process holds one.
     """
     for chunk in chunks(resources):
-        free = [{"resource": each, "holder": "", "epoch": 0, "expires_at": 0} for each in chunk]
-        insert_absent(connection, _leases, free)
+        insert_absent(connection, _leases, [{"resource": each, **_FREE} for each in chunk])
         rows = connection.execute(
             select(_leases)
             .where(_leases.c.resource.in_(chunk))
@@ -106,25 +103,20 @@ def renew(connection: Connection, lease: Lease, *, ttl: timedelta) -> None:
         LeaseLost: It was taken over or given back.
     """
     check(connection, lease)
-    until = now(connection) + _microseconds(ttl)
+    until = now(connection) + ttl // _MICROSECOND
     connection.execute(_CHANGE, {"changed": lease.resource, "expires_at": until})
 
 
 def release(connection: Connection, lease: Lease) -> None:
     """Give a lease back if it is still held; its epoch stays."""
-    own = {"changed": lease.resource, "own_holder": lease.holder, "own_epoch": lease.epoch}
-    connection.execute(_CHANGE_OWN, {**own, "holder": "", "expires_at": 0})
+    if _locked(connection, lease)[1]:
+        connection.execute(_CHANGE, {"changed": lease.resource, "holder": "", "expires_at": 0})
 
 
 def forget(connection: Connection, lease: Lease) -> None:
     """Remove a lease on a resource that nobody will ever take again, if it is still held."""
-    connection.execute(
-        delete(_leases).where(
-            _leases.c.resource == lease.resource,
-            _leases.c.holder == lease.holder,
-            _leases.c.epoch == lease.epoch,
-        )
-    )
+    if _locked(connection, lease)[1]:
+        connection.execute(delete(_leases).where(_leases.c.resource == lease.resource))
 
 
 def next_view_number(connection: Connection, lease: Lease | None = None, *, above: int = 0) -> int:
@@ -139,8 +131,7 @@ def next_view_number(connection: Connection, lease: Lease | None = None, *, abov
     """
     if lease is not None:
         check(connection, lease)
-    free = {"resource": VIEW_NUMBERS, "holder": "", "epoch": 0, "expires_at": 0}
-    insert_absent(connection, _leases, [free])
+    insert_absent(connection, _leases, [{"resource": VIEW_NUMBERS, **_FREE}])
     row = connection.execute(_LOCKED_LEASE, {"resource": VIEW_NUMBERS}).one()
     since = (now(connection) - _FIRST_NUMBER_AT) // _SECOND
     apart = NUMBERS_OF_A_SWAP
@@ -164,16 +155,26 @@ def held(connection: Connection) -> tuple[HeldLease, ...]:
     return tuple(_held_lease(row, instant) for row in rows)
 
 
+def resources(connection: Connection) -> frozenset[str]:
+    """The resources that somebody holds now."""
+    return frozenset(each.resource for each in held(connection) if not each.is_over)
+
+
 def free(connection: Connection, lease: HeldLease) -> None:
     """Let nobody hold a lease; its epoch stays, so that its holder can write nothing under it.
 
     Raises:
         Conflict: It was taken by somebody else, or again.
     """
-    row = connection.execute(_LOCKED_LEASE, {"resource": lease.resource}).one_or_none()
-    if row is None or (row.holder, row.epoch) != (lease.holder, lease.epoch):
+    if not _locked(connection, lease)[1]:
         raise Conflict(f"{lease.resource} was taken or given back meanwhile; nothing was changed")
     connection.execute(_CHANGE, {"changed": lease.resource, "holder": "", "expires_at": 0})
+
+
+def _locked(connection: Connection, lease: Lease | HeldLease) -> tuple[Row[Any] | None, bool]:
+    """The locked row of a lease's resource, and whether the lease is the one in it."""
+    row = connection.execute(_LOCKED_LEASE, {"resource": lease.resource}).one_or_none()
+    return row, row is not None and (row.holder, row.epoch) == (lease.holder, lease.epoch)
 
 
 def _held_lease(row: Row[Any], instant: int) -> HeldLease:
@@ -208,7 +209,3 @@ def _taken(row: Row[Any]) -> LeaseHeld:
         f"{format_instant(decode_instant(row.expires_at))} UTC",
         advice="wait for it, then try again",
     )
-
-
-def _microseconds(ttl: timedelta) -> int:
-    return ttl // timedelta(microseconds=1)

@@ -14,6 +14,7 @@ from vde_dagster.core.ledger.entries import (
     EntryStatus,
     LedgerDigests,
     LedgerEntry,
+    Trace,
 )
 from vde_dagster.core.ledger.entries import outdate as outdated
 from vde_dagster.core.ledger.holdings import (
@@ -28,22 +29,15 @@ from vde_dagster.core.time.intervals import Interval
 from vde_dagster.ports.state import Lease, version_resource
 from vde_dagster.state import codec, leases, schema
 from vde_dagster.state.database import chunks, upsert
-from vde_dagster.state.pairs import of_pairs, pairs
+from vde_dagster.state.pairs import is_of, key_of, of_version, of_versions, pairs
 
 _ledger = schema.ledger
 _holdings = schema.holdings
 _looks = schema.last_looks
 
-_LEDGERS: Final = (
-    select(_ledger)
-    .where(pairs(_ledger.c.model, _ledger.c.version))
-    .order_by(_ledger.c.model, _ledger.c.version, _ledger.c.interval_start)
-)
-_DIGESTS: Final = (
-    select(_ledger.c.model, _ledger.c.version, _ledger.c.digest)
-    .where(pairs(_ledger.c.model, _ledger.c.version))
-    .order_by(_ledger.c.model, _ledger.c.version, _ledger.c.interval_start)
-)
+_BY: Final = (_ledger.c.model, _ledger.c.version)
+_LEDGERS: Final = select(_ledger).where(pairs(*_BY)).order_by(*_BY, _ledger.c.interval_start)
+_DIGESTS: Final = _LEDGERS.with_only_columns(*_BY, _ledger.c.digest)
 _HOLDINGS: Final = select(_holdings).where(pairs(_holdings.c.model, _holdings.c.version))
 _LOOKS: Final = select(_looks).where(pairs(_looks.c.model, _looks.c.version))
 _LEDGER: Final = select(_ledger).where(
@@ -84,7 +78,7 @@ def entries_of(
 ) -> dict[VersionKey, tuple[LedgerEntry, ...]]:
     """The ledgers of these versions, sorted by interval."""
     found: dict[VersionKey, tuple[LedgerEntry, ...]] = {}
-    rows = of_pairs(connection, _LEDGERS, codec.encode_keys(keys))
+    rows = of_versions(connection, _LEDGERS, keys)
     for (model, version), entries in groupby(rows, key=lambda row: (row.model, row.version)):
         key = VersionKey(codec.decode_model(model), version)
         found[key] = tuple(map(decode_entry, entries))
@@ -102,12 +96,9 @@ def holdings(connection: Connection, keys: Iterable[VersionKey]) -> dict[Version
 
 
 def _kept_holdings(connection: Connection, keys: Iterable[VersionKey]) -> dict[VersionKey, Holding]:
-    key_of = {(codec.encode_model(key.model), key.version): key for key in keys}
     return {
-        key_of[row.model, row.version]: codec.decode_holding(
-            row.holding_json, row.number, row.removed
-        )
-        for row in of_pairs(connection, _HOLDINGS, key_of)
+        key_of(row): codec.decode_holding(row.holding_json, row.number, row.removed)
+        for row in of_versions(connection, _HOLDINGS, keys)
     }
 
 
@@ -135,9 +126,8 @@ def entries_within(
 def digests(connection: Connection, keys: Iterable[VersionKey]) -> dict[VersionKey, LedgerDigests]:
     """The D-SHAs of all entries of each of these versions, in the order of their times."""
     found: dict[VersionKey, list[str]] = {}
-    for row in of_pairs(connection, _DIGESTS, codec.encode_keys(keys)):
-        key = VersionKey(codec.decode_model(row.model), row.version)
-        found.setdefault(key, []).append(row.digest)
+    for row in of_versions(connection, _DIGESTS, keys):
+        found.setdefault(key_of(row), []).append(row.digest)
     return {
         key: LedgerDigests(digests=tuple(each), last=last_entry(connection, key))
         for key, each in found.items()
@@ -157,28 +147,16 @@ def newest_computed(
     return tuple(map(decode_entry, reversed(rows)))
 
 
-def of_version(key: VersionKey) -> dict[str, object]:
-    """The parameters of a statement about one version."""
-    return {"model": codec.encode_model(key.model), "version": key.version}
-
-
 def last_looks(connection: Connection, keys: Iterable[VersionKey]) -> dict[VersionKey, LastLook]:
     """The last look at each of these versions that was looked at."""
-    found: dict[VersionKey, LastLook] = {}
-    for row in of_pairs(connection, _LOOKS, codec.encode_keys(keys)):
-        key = VersionKey(codec.decode_model(row.model), row.version)
-        found[key] = codec.decode_look(row.look_json)
-    return found
+    rows = of_versions(connection, _LOOKS, keys)
+    return {key_of(row): codec.decode(LastLook, row.look_json) for row in rows}
 
 
 def record_looks(connection: Connection, looks: Mapping[VersionKey, LastLook]) -> None:
     """Store looks at versions, in place of earlier ones."""
     rows = [
-        {
-            "model": codec.encode_model(key.model),
-            "version": key.version,
-            "look_json": codec.encode_look(each),
-        }
+        {**of_version(key), "look_json": codec.encode(LastLook, each)}
         for key, each in looks.items()
     ]
     upsert(connection, _looks, rows)
@@ -217,11 +195,7 @@ def write_difference(
     whole = _whole(connection, key)
     for chunk in chunks(codec.encode_instant(start) for start in old if start not in new):
         connection.execute(
-            delete(_ledger).where(
-                _ledger.c.model == codec.encode_model(key.model),
-                _ledger.c.version == key.version,
-                _ledger.c.interval_start.in_(chunk),
-            )
+            delete(_ledger).where(is_of(_ledger, key), _ledger.c.interval_start.in_(chunk))
         )
     changed = [entry for start, entry in new.items() if old.get(start) != entry]
     if changed or not old.keys() <= new.keys():
@@ -229,7 +203,9 @@ def write_difference(
         upsert(connection, _ledger, [_encode_entry(key, entry, number) for entry in changed])
         columns = _columns_after(connection, key, whole, before, after)
         whole = holding_changed(whole, before, after, columns)
-        upsert(connection, _holdings, [_encode_holding(key, whole)])
+        text = codec.encode(Holding, whole)
+        numbers = {"number": whole.number, "removed": whole.removed}
+        upsert(connection, _holdings, [{**of_version(key), **numbers, "holding_json": text}])
 
 
 def _whole(connection: Connection, key: VersionKey) -> Holding:
@@ -253,7 +229,7 @@ def _columns_after(
             return columns
     query = (
         select(_ledger.c.columns_json)
-        .where(_ledger.c.model == codec.encode_model(key.model), _ledger.c.version == key.version)
+        .where(is_of(_ledger, key))
         .group_by(_ledger.c.columns_json)
         .order_by(func.max(_ledger.c.interval_start))
     )
@@ -266,34 +242,23 @@ def _are_alike(left: Sequence[Column], right: Sequence[Column]) -> bool:
     return [(each.name, each.type) for each in left] == [(each.name, each.type) for each in right]
 
 
-def _encode_holding(key: VersionKey, holding: Holding) -> dict[str, object]:
-    return {
-        "model": codec.encode_model(key.model),
-        "version": key.version,
-        "number": holding.number,
-        "removed": holding.removed,
-        "holding_json": codec.encode_holding(holding),
-    }
-
-
 def _encode_entry(key: VersionKey, entry: LedgerEntry, number: int) -> dict[str, object]:
     upper, lower = entry.rows.halves
     return {
-        "model": codec.encode_model(key.model),
-        "version": key.version,
+        **of_version(key),
         "interval_start": codec.encode_instant(entry.interval.start),
         "interval_end": codec.encode_instant(entry.interval.end),
         "row_count": entry.rows.rows,
         "high": str(upper),
         "low": str(lower),
-        "columns_json": codec.encode_columns(entry.columns),
+        "columns_json": codec.encode(tuple[Column, ...], entry.columns),
         "digest": entry.digest,
         "work_id": entry.work_id,
         "iceberg_snapshot_id": entry.iceberg_snapshot_id,
         "status": entry.status.value,
         "reason": entry.reason,
         "algorithm": entry.algorithm,
-        "trace_json": codec.encode_trace(entry.trace),
+        "trace_json": codec.encode(Trace, entry.trace) if entry.trace else None,
         "number": number,
     }
 

@@ -1,4 +1,4 @@
-"""Statements about pairs of values, such as models and versions: one for all of them."""
+"""Statements about versions, and about other pairs of values: one for all of them."""
 
 from __future__ import annotations
 
@@ -11,56 +11,34 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Executable,
+    FromClause,
     Row,
     Subquery,
     Text,
+    and_,
     bindparam,
     literal_column,
     select,
     tuple_,
 )
-from sqlalchemy.ext.compiler import compiles
-from sqlalchemy.sql.compiler import SQLCompiler
-from sqlalchemy.sql.functions import FunctionElement
 
+from vde_dagster.core.model.snapshot import VersionKey
+from vde_dagster.state import codec
+from vde_dagster.state.database import sql_function
 
-class _Lines(FunctionElement[str]):
-    """The lines of a text, a row each: lists in JSON."""
-
-    name = "lines"
-    inherit_cache = True
-
-
-@compiles(_Lines, "sqlite")
-def _sqlite_lines(element: _Lines, compiler: SQLCompiler, **options: object) -> str:
-    lines = compiler.process(element.clauses, **options)
-    return f"json_each('[' || replace({lines}, char(10), ',') || ']')"
-
-
-@compiles(_Lines, "postgresql")
-def _postgres_lines(element: _Lines, compiler: SQLCompiler, **options: object) -> str:
-    """Postgres knows how many rows these are: of a list in JSON it would assume a hundred."""
-    lines = compiler.process(element.clauses, **options)
-    return f"unnest(string_to_array(CAST({lines} AS TEXT), chr(10)))"
-
-
-class _TextAt(FunctionElement[str]):
-    """The text at a place of a list in JSON: of the list and the place, from 0 on."""
-
-    type = Text()
-    inherit_cache = True
-
-
-@compiles(_TextAt, "sqlite")
-def _sqlite_text_at(element: _TextAt, compiler: SQLCompiler, **options: object) -> str:
-    found, place = (compiler.process(each, **options) for each in element.clauses)
-    return f"json_extract({found}, '$[{place}]')"
-
-
-@compiles(_TextAt, "postgresql")
-def _postgres_text_at(element: _TextAt, compiler: SQLCompiler, **options: object) -> str:
-    found, place = (compiler.process(each, **options) for each in element.clauses)
-    return f"(CAST({found} AS JSON) ->> {place})"
+_Lines: Final = sql_function(
+    Text(),
+    on_sqlite="json_each('[' || replace({0}, char(10), ',') || ']')",
+    # Postgres knows how many rows these are: of a list in JSON it would assume a hundred.
+    on_postgres="unnest(string_to_array(CAST({0} AS TEXT), chr(10)))",
+)
+"""The lines of a text, a row each: lists in JSON."""
+_TextAt: Final = sql_function(
+    Text(),
+    on_sqlite="json_extract({0}, '$[{1}]')",
+    on_postgres="(CAST({0} AS JSON) ->> {1})",
+)
+"""The text at a place of a list in JSON: of the list and the place, from 0 on."""
 
 
 _PAIRS: Final[BindParameter[str]] = bindparam("pairs", type_=Text)
@@ -98,6 +76,40 @@ def of_pairs(
     """The rows of a statement with `pairs` or `given`, which is only executed for some values."""
     wanted = list(dict.fromkeys(values))
     return connection.execute(statement, in_pairs(wanted)).all() if wanted else ()
+
+
+def of_versions(
+    connection: Connection, statement: Executable, keys: Iterable[VersionKey]
+) -> Sequence[Row[Any]]:
+    """The rows of a statement with `pairs` or `given` of models and versions."""
+    return of_pairs(connection, statement, map(encoded, keys))
+
+
+def encoded(key: VersionKey) -> tuple[str, str]:
+    """A version as the texts of its model's name and its own."""
+    return codec.encode_model(key.model), key.version
+
+
+def of_version(key: VersionKey) -> dict[str, object]:
+    """The columns of a version; also the parameters of a statement about it."""
+    return {"model": codec.encode_model(key.model), "version": key.version}
+
+
+def key_of(row: Row[*tuple[Any, ...]]) -> VersionKey:
+    """The version in a row."""
+    return VersionKey(codec.decode_model(row.model), row.version)
+
+
+def is_of(table: FromClause, key: VersionKey) -> ColumnElement[bool]:
+    """Whether rows are of a version."""
+    return and_(table.c.model == codec.encode_model(key.model), table.c.version == key.version)
+
+
+def is_alike(
+    left: FromClause, right: FromClause, names: Iterable[str] = ("model", "version")
+) -> ColumnElement[bool]:
+    """Whether rows are of the same version, or have the same in other columns."""
+    return and_(*(left.c[name] == right.c[name] for name in names))
 
 
 def in_pairs(values: Collection[tuple[str, str]]) -> dict[str, str]:

@@ -13,8 +13,8 @@ from sqlalchemy import Connection, delete, select, text
 
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.ports.clean_up import BeingDropped
-from vde_dagster.state import codec, schema
-from vde_dagster.state.pairs import in_pairs, pairs
+from vde_dagster.state import schema
+from vde_dagster.state.pairs import encoded, in_pairs, pairs
 
 _LOCK: Final = 0x7664655F72656673
 _tombstones = schema.tombstones
@@ -40,18 +40,14 @@ def refer(connection: Connection, keys: Iterable[VersionKey]) -> None:
     Raises:
         BeingDropped: One of them is being dropped.
     """
-    named = {(codec.encode_model(key.model), key.version) for key in keys}
+    named = set(map(encoded, keys))
     # There are few tombstones, and mostly none.
-    rows = connection.execute(_MARKED).all()
-    marked = {(row.model, row.version): row.dropping for row in rows}.items()
-    dropping = sorted(
-        {model for (model, version), drops in marked if drops and (model, version) in named}
-    )
+    rows = [row for row in connection.execute(_MARKED) if (row.model, row.version) in named]
+    dropping = sorted({row.model for row in rows if row.dropping})
     if dropping:
         raise BeingDropped(
             f"an unused version of {', '.join(dropping)} is being dropped. Nothing was changed",
             advice="run `vde janitor`, which finishes that, and then this again.",
         )
-    cleared = sorted(key for key, _ in marked if key in named)
-    if cleared:
-        connection.execute(_CLEAR, in_pairs(cleared))
+    if rows:
+        connection.execute(_CLEAR, in_pairs(sorted((row.model, row.version) for row in rows)))

@@ -33,12 +33,13 @@ from vde_dagster.core.clean_up.references import (
     ShownVersions,
     Tombstone,
 )
-from vde_dagster.core.ledger.unit_of_work import UnitOfWorkState
+from vde_dagster.core.ledger.late.marks import HighWaterMark
+from vde_dagster.core.ledger.unit_of_work import Publication, UnitOfWorkState
 from vde_dagster.core.model.snapshot import Revision, VersionKey
 from vde_dagster.ports.state import environment_resource, version_resource
 from vde_dagster.state import codec, leases, schema
 from vde_dagster.state.database import chunks, now
-from vde_dagster.state.pairs import of_pairs, pairs
+from vde_dagster.state.pairs import is_alike, is_of, key_of, of_versions, pairs
 
 _promotions = schema.promotions
 _promoted = schema.promoted_snapshots
@@ -46,7 +47,6 @@ _snapshots = schema.snapshots
 _tombstones = schema.tombstones
 _planned = schema.planned
 _work = schema.work
-OPEN: Final = (UnitOfWorkState.INTENT.value, UnitOfWorkState.STAGED.value)
 OF_VERSIONS: Final = (
     schema.owners,
     schema.ledger,
@@ -58,9 +58,7 @@ OF_VERSIONS: Final = (
     schema.planned,
 )
 """The tables with rows of versions that nothing else refers to."""
-IS_SHOWN: Final = exists().where(
-    _promoted.c.model == _snapshots.c.model, _promoted.c.digest == _snapshots.c.digest
-)
+IS_SHOWN: Final = exists().where(is_alike(_promoted, _snapshots, ("model", "digest")))
 _MARKED: Final = select(_tombstones)
 _OPEN_WORK: Final[Select[Any]] = select(
     _work.c.environment, _work.c.model, _work.c.version, _work.c.started_at
@@ -74,7 +72,7 @@ def references(connection: Connection, among: Collection[VersionKey] | None = No
     """
     chosen = _Chosen(connection, among)
     known = frozenset(chosen.known())
-    held = {each.resource for each in leases.held(connection) if not each.is_over}
+    held = leases.resources(connection)
     planned = tuple(
         PlannedVersion(
             environment=row.environment, key=key_of(row), at=codec.decode_instant(row.planned_at)
@@ -125,11 +123,6 @@ def drops(connection: Connection) -> tuple[Tombstone, ...]:
     return tuple(sorted(found, key=lambda each: each.key))
 
 
-def key_of(row: Row[Any]) -> VersionKey:
-    """The version in a row."""
-    return VersionKey(codec.decode_model(row.model), row.version)
-
-
 @dataclass(frozen=True, slots=True)
 class _Chosen:
     """The rows of some versions, or of all of them."""
@@ -143,7 +136,7 @@ class _Chosen:
             yield from self.connection.execute(query)
             return
         these = query.where(pairs(table.c.model, table.c[column]))
-        yield from of_pairs(self.connection, these, codec.encode_keys(self.among))
+        yield from of_versions(self.connection, these, self.among)
 
     def known(self) -> Iterator[VersionKey]:
         """Those of which the state has anything."""
@@ -157,9 +150,7 @@ class _Chosen:
         """Those that each revision shows that is still in the history."""
         shown: dict[Revision, set[VersionKey]] = defaultdict(set)
         rows = select(_promoted).join(
-            _promotions,
-            (_promotions.c.environment == _promoted.c.environment)
-            & (_promotions.c.revision == _promoted.c.revision),
+            _promotions, is_alike(_promotions, _promoted, ("environment", "revision"))
         )
         kept = rows.where(~_promotions.c.forgotten)
         for row in self.rows(kept, _promoted):
@@ -218,7 +209,7 @@ def _tombstone(row: Row[Any]) -> Tombstone:
 _ledger = schema.ledger
 _marks = schema.marks
 _MAY_PUBLISH: Final[ColumnElement[bool]] = or_(
-    _work.c.state.in_(OPEN),
+    _work.c.state.in_(schema.OPEN),
     and_(  # audits refused it
         _work.c.state == UnitOfWorkState.ABANDONED.value, _work.c.publication_json.is_not(None)
     ),
@@ -289,16 +280,12 @@ def since(connection: Connection, number: int, key: VersionKey | None = None) ->
     )
     if key is None:
         return found
-    heads = connection.execute(_HEADS.where(*_is_of(_work, key)))
+    heads = connection.execute(_HEADS.where(is_of(_work, key)))
     return replace(
         found,
         heads={key_of(row): row.iceberg_snapshot_id for row in heads},
-        entries=_distinct(connection, _ENTRIES.where(*_is_of(_ledger, key))),
+        entries=_distinct(connection, _ENTRIES.where(is_of(_ledger, key))),
     )
-
-
-def _is_of(table: Table, key: VersionKey) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
-    return table.c.model == codec.encode_model(key.model), table.c.version == key.version
 
 
 def _distinct(connection: Connection, entries: Select[Any]) -> tuple[NamedEntry, ...]:
@@ -323,7 +310,7 @@ def _named(rows: Iterable[Row[Any]], *, as_open: bool = False) -> Iterator[Named
         yield NamedWork(
             work_id=intent.work_id,
             key=intent.key,
-            may_publish=as_open or bool(is_refused) or row.state in OPEN,
+            may_publish=as_open or bool(is_refused) or row.state in schema.OPEN,
             own=tuple(each for each in own if each is not None),
             inputs={name: each for name, each in intent.inputs.items() if each is not None},
             beside=intent.beside,
@@ -334,10 +321,10 @@ def _published(row: Row[Any]) -> int | None:
     """What a unit of work published; of what audits refused, what it would have published."""
     if row.iceberg_snapshot_id is not None or row.publication_json is None:
         return None if row.iceberg_snapshot_id is None else int(row.iceberg_snapshot_id)
-    return codec.decode_publication(row.publication_json).iceberg_snapshot_id
+    return codec.decode(Publication, row.publication_json).iceberg_snapshot_id
 
 
 def _all_marks(connection: Connection) -> Iterator[NamedMark]:
     for row in connection.execute(select(_marks)):
-        found = codec.decode_mark(row.mark_json)
+        found = codec.decode(HighWaterMark, row.mark_json)
         yield NamedMark(key=key_of(row), iceberg_snapshot_id=found.iceberg_snapshot_id)

@@ -14,58 +14,33 @@ from itertools import groupby
 from typing import Any, Final
 
 from sqlalchemy import BigInteger, Connection, Float, Row, Select, func, select
-from sqlalchemy.ext.compiler import compiles
-from sqlalchemy.sql.compiler import SQLCompiler
-from sqlalchemy.sql.functions import FunctionElement
 
 from vde_dagster.core.ledger.dsha import MODULUS, RowSum, dsha
 from vde_dagster.core.ledger.entries import EntryStatus, LedgerEntry, LedgerSum, loaded_dsha
 from vde_dagster.core.ledger.savings import Saved
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.state import codec, schema
+from vde_dagster.state.database import sql_function
 from vde_dagster.state.ledger import entries_of, last_entry
-from vde_dagster.state.pairs import of_pairs, pairs
+from vde_dagster.state.pairs import key_of, of_versions, pairs
 
 _ledger = schema.ledger
 _work = schema.work
 _TAIL: Final = 10**9
 
 
-class LastDigits(FunctionElement[int]):
-    """The last nine digits of a text of digits, as a number."""
-
-    type = BigInteger()
-    inherit_cache = True
-
-
-class FirstDigits(FunctionElement[int]):
-    """The digits before the last nine, as a number; 0 if there are none."""
-
-    type = BigInteger()
-    inherit_cache = True
-
-
-@compiles(LastDigits, "sqlite")
-def _sqlite_last(element: LastDigits, compiler: SQLCompiler, **options: object) -> str:
-    return f"CAST(substr({compiler.process(element.clauses, **options)}, -9) AS INTEGER)"
-
-
-@compiles(LastDigits, "postgresql")
-def _postgres_last(element: LastDigits, compiler: SQLCompiler, **options: object) -> str:
-    return f"CAST(right({compiler.process(element.clauses, **options)}, 9) AS BIGINT)"
-
-
-@compiles(FirstDigits, "sqlite")
-def _sqlite_first(element: FirstDigits, compiler: SQLCompiler, **options: object) -> str:
-    digits = compiler.process(element.clauses, **options)
-    return f"CAST(substr({digits}, 1, max(length({digits}) - 9, 0)) AS INTEGER)"
-
-
-@compiles(FirstDigits, "postgresql")
-def _postgres_first(element: FirstDigits, compiler: SQLCompiler, **options: object) -> str:
-    digits = compiler.process(element.clauses, **options)
-    first = f"left({digits}, greatest(length({digits}) - 9, 0))"
-    return f"CAST(coalesce(nullif({first}, ''), '0') AS BIGINT)"
+LastDigits: Final = sql_function(
+    BigInteger(),
+    on_sqlite="CAST(substr({0}, -9) AS INTEGER)",
+    on_postgres="CAST(right({0}, 9) AS BIGINT)",
+)
+"""The last nine digits of a text of digits, as a number."""
+FirstDigits: Final = sql_function(
+    BigInteger(),
+    on_sqlite="CAST(substr({0}, 1, max(length({0}) - 9, 0)) AS INTEGER)",
+    on_postgres="CAST('0' || left({0}, greatest(length({0}) - 9, 0)) AS BIGINT)",
+)
+"""The digits before the last nine, as a number; 0 if there are none."""
 
 
 _BY: Final = (_ledger.c.model, _ledger.c.version)
@@ -89,9 +64,7 @@ _SUMS: Final[Select[Any]] = (
 def sums(connection: Connection, keys: Iterable[VersionKey]) -> dict[VersionKey, LedgerSum]:
     """What the entries of each of these versions add up to; absent if it has none."""
     found: dict[VersionKey, LedgerSum] = {}
-    rows = of_pairs(connection, _SUMS, codec.encode_keys(keys))
-    for (model, version), parts in groupby(rows, key=lambda row: (row.model, row.version)):
-        key = VersionKey(codec.decode_model(model), version)
+    for key, parts in groupby(of_versions(connection, _SUMS, keys), key=key_of):
         found[key] = _sum(connection, key, list(parts))
     return found
 
@@ -118,22 +91,12 @@ def _dsha(
     return dsha(rows, last.columns, algorithm=last.algorithm)
 
 
-class TraceSeconds(FunctionElement[float]):
-    """The seconds in a trace's JSON text; NULL if there is no trace."""
-
-    type = Float()
-    inherit_cache = True
-
-
-@compiles(TraceSeconds, "sqlite")
-def _sqlite_seconds(element: TraceSeconds, compiler: SQLCompiler, **options: object) -> str:
-    return f"json_extract({compiler.process(element.clauses, **options)}, '$.seconds')"
-
-
-@compiles(TraceSeconds, "postgresql")
-def _postgres_seconds(element: TraceSeconds, compiler: SQLCompiler, **options: object) -> str:
-    trace = compiler.process(element.clauses, **options)
-    return f"CAST(CAST({trace} AS JSON) ->> 'seconds' AS DOUBLE PRECISION)"
+TraceSeconds: Final = sql_function(
+    Float(),
+    on_sqlite="json_extract({0}, '$.seconds')",
+    on_postgres="CAST(CAST({0} AS JSON) ->> 'seconds' AS DOUBLE PRECISION)",
+)
+"""The seconds in a trace's JSON text; NULL if there is no trace."""
 
 
 def loaded(
@@ -159,9 +122,8 @@ def loaded(
     if before is not None:
         query = query.where(_work.c.finished_at < codec.encode_instant(before))
     found: dict[VersionKey, dict[str, Saved]] = {}
-    for row in of_pairs(connection, query, codec.encode_keys(keys)):
-        key = VersionKey(codec.decode_model(row.model), row.version)
-        found.setdefault(key, {})[row.environment] = Saved(
+    for row in of_versions(connection, query, keys):
+        found.setdefault(key_of(row), {})[row.environment] = Saved(
             intervals=row.intervals,
             time=timedelta(microseconds=int(row.time_covered)),  # Postgres gives decimals
             rows=int(row.row_count),

@@ -230,8 +230,10 @@ work: Final = Table(
     Index("vde_work_audited", "model", "version", "number", **_where(_AUDITED, _AUDITED)),
     sqlite_autoincrement=True,
 )
+OPEN: Final = ("intent", "staged")
+"""The states of work that is neither done nor abandoned."""
 IS_OPEN: Final[ColumnElement[bool]] = work.c.state.in_(
-    [literal_column("'intent'"), literal_column("'staged'")]
+    [literal_column(f"'{each}'") for each in OPEN]
 )
 """Whether work is neither done nor abandoned, in the words of its index: a database uses a partial
 index only where it sees, without any parameter, that a condition implies its own."""

@@ -10,11 +10,12 @@ from typing import Any, Final
 from sqlalchemy import Connection, Row, bindparam, delete, select
 
 from vde_dagster.core.model.fingerprint import Fingerprint
+from vde_dagster.core.model.model import ModelSource
 from vde_dagster.core.model.snapshot import Category, DecidedBy, ModelSnapshot, VersionKey
 from vde_dagster.core.names import ModelName
 from vde_dagster.state import codec, schema
 from vde_dagster.state.database import insert_absent, now, upsert
-from vde_dagster.state.pairs import of_pairs, pairs
+from vde_dagster.state.pairs import key_of, of_pairs, of_version, of_versions, pairs
 from vde_dagster.state.reference_lock import refer, while_adding
 
 _snapshots = schema.snapshots
@@ -30,7 +31,7 @@ _VERSIONS: Final = (
 )
 _OWNERS: Final = select(_owners).where(pairs(_owners.c.model, _owners.c.version))
 _RELEASE: Final = delete(_owners).where(
-    _owners.c.model == bindparam("of_model"), _owners.c.version == bindparam("of_version")
+    _owners.c.model == bindparam("model"), _owners.c.version == bindparam("version")
 )
 
 _COLUMNS: Final = attrgetter(
@@ -84,12 +85,7 @@ def store_snapshots(
 def _note_planned(connection: Connection, keys: Iterable[VersionKey], *, environment: str) -> None:
     at = now(connection)
     rows = [
-        {
-            "environment": environment,
-            "model": codec.encode_model(key.model),
-            "version": key.version,
-            "planned_at": at,
-        }
+        {**of_version(key), "environment": environment, "planned_at": at}
         for key in dict.fromkeys(keys)
     ]
     upsert(connection, schema.planned, rows)
@@ -105,19 +101,9 @@ def _store(connection: Connection, given: Sequence[ModelSnapshot], *, environmen
     new = [each for each in given if (each.name, each.fingerprint.digest) not in there]
     insert_absent(connection, _snapshots, [_encode(_stored(each)) for each in new])
     ids = [(each.name, each.fingerprint.digest) for each in given if each.bounded is None]
-    claims: list[dict[str, object]] = [
-        {
-            "model": codec.encode_model(each.name),
-            "version": each.version,
-            "environment": environment,
-        }
-        for each in given
-        if each.bounded is not None
-    ]
-    rows = of_pairs(connection, _STORED_VERSIONS, _encode_ids(ids))
-    claims.extend(
-        {"model": row.model, "version": row.version, "environment": environment} for row in rows
-    )
+    owned = [each.key for each in given if each.bounded is not None]
+    owned += map(key_of, of_pairs(connection, _STORED_VERSIONS, _encode_ids(ids)))
+    claims = [{**of_version(key), "environment": environment} for key in owned]
     insert_absent(connection, _owners, claims)
 
 
@@ -144,22 +130,12 @@ def versions(
 
 def owners_of(connection: Connection, keys: Iterable[VersionKey]) -> dict[VersionKey, str]:
     """The owner of each of these versions that has one."""
-    found: dict[VersionKey, str] = {}
-    for row in of_pairs(connection, _OWNERS, codec.encode_keys(keys)):
-        found[VersionKey(codec.decode_model(row.model), row.version)] = row.environment
-    return found
+    return {key_of(row): row.environment for row in of_versions(connection, _OWNERS, keys)}
 
 
 def set_owner(connection: Connection, keys: Iterable[VersionKey], environment: str) -> None:
     """Make an environment the owner of versions, whoever owned them before."""
-    rows = [
-        {
-            "model": codec.encode_model(key.model),
-            "version": key.version,
-            "environment": environment,
-        }
-        for key in dict.fromkeys(keys)
-    ]
+    rows = [{**of_version(key), "environment": environment} for key in dict.fromkeys(keys)]
     upsert(connection, _owners, rows)
 
 
@@ -167,26 +143,20 @@ def pass_on(connection: Connection, environment: str, *, to: Mapping[VersionKey,
     """Let an environment own nothing any more: others get its versions, or nobody does."""
     owned = connection.execute(select(_owners).where(_owners.c.environment == environment)).all()
     connection.execute(delete(_owners).where(_owners.c.environment == environment))
-    keys = [VersionKey(codec.decode_model(row.model), row.version) for row in owned]
+    keys = list(map(key_of, owned))
     for name in sorted({to[key] for key in keys if key in to}):
         set_owner(connection, [key for key in keys if to.get(key) == name], name)
 
 
 def release_others(connection: Connection, keys: Iterable[VersionKey], environment: str) -> None:
     """Let an environment own only these versions, and release its others."""
-    kept = {(codec.encode_model(key.model), key.version) for key in keys}
-    owned = connection.execute(
-        select(_owners.c.model, _owners.c.version).where(_owners.c.environment == environment)
-    )
-    others = [row for row in owned if tuple(row) not in kept]
-    release(connection, [VersionKey(codec.decode_model(row.model), row.version) for row in others])
+    owned = connection.execute(select(_owners).where(_owners.c.environment == environment))
+    release(connection, set(map(key_of, owned)).difference(keys))
 
 
 def release(connection: Connection, keys: Iterable[VersionKey]) -> None:
     """Let nobody own these versions."""
-    rows = [
-        {"of_model": model, "of_version": version} for model, version in codec.encode_keys(keys)
-    ]
+    rows = list(map(of_version, keys))
     if rows:
         connection.execute(_RELEASE, rows)
 
@@ -213,7 +183,7 @@ def _decoded(columns: tuple[Any, ...]) -> ModelSnapshot:
         ),
         version=version,
         category=None if category is None else Category(category),
-        reasons=codec.decode_reasons(reasons_json),
+        reasons=codec.decode(tuple[str, ...], reasons_json),
         source=codec.decode_source(source_json),
         decided_by=DecidedBy(decided_by),
         decided_from=decided_from,
@@ -232,8 +202,8 @@ def _encode(snapshot: ModelSnapshot) -> Mapping[str, object]:
         "parent_metadata": fingerprint.parent_metadata,
         "version": snapshot.version,
         "category": None if snapshot.category is None else snapshot.category.value,
-        "reasons_json": codec.encode_reasons(snapshot.reasons),
-        "source_json": codec.encode_source(snapshot.source),
+        "reasons_json": codec.encode(tuple[str, ...], snapshot.reasons),
+        "source_json": codec.encode(ModelSource, snapshot.source),
         "decided_by": snapshot.decided_by.value,
         "decided_from": snapshot.decided_from,
         "drifted": snapshot.drifted,

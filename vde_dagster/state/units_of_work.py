@@ -6,13 +6,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from sqlalchemy import (
-    ColumnElement,
     Connection,
-    FromClause,
     Row,
     Select,
     Subquery,
-    and_,
     bindparam,
     exists,
     insert,
@@ -39,12 +36,11 @@ from vde_dagster.ports.state import Lease
 from vde_dagster.state import codec, leases, schema
 from vde_dagster.state.database import chunks, insert_absent, now
 from vde_dagster.state.late_data import list_later, move_marks, record_question
-from vde_dagster.state.ledger import entries_within, of_version, write_difference
-from vde_dagster.state.pairs import given, of_pairs
+from vde_dagster.state.ledger import entries_within, write_difference
+from vde_dagster.state.pairs import given, is_alike, key_of, of_version, of_versions
 from vde_dagster.state.reference_lock import refer, while_adding
 
 _work = schema.work
-_OPEN: Final = (UnitOfWorkState.INTENT.value, UnitOfWorkState.STAGED.value)
 _WRITTEN: Final = (UnitOfWorkState.STAGED.value, UnitOfWorkState.DONE.value)
 
 _WORK: Final = select(_work).where(_work.c.work_id == bindparam("work_id")).with_for_update()
@@ -59,11 +55,6 @@ _CHANGE_WORK: Final = update(_work).where(_work.c.work_id == bindparam("changed"
 _given = given("model", "version")
 
 
-def _is_of(table: FromClause, other: FromClause) -> ColumnElement[bool]:
-    """Whether rows are of the same version."""
-    return and_(table.c.model == other.c.model, table.c.version == other.c.version)
-
-
 def _newest(state: UnitOfWorkState) -> Subquery:
     """The number of the newest unit of work in a state of each given version, which may be NULL.
 
@@ -72,7 +63,7 @@ def _newest(state: UnitOfWorkState) -> Subquery:
     last = _work.alias("last")
     number = (
         select(last.c.number)
-        .where(_is_of(last, _given), last.c.state == state.value)
+        .where(is_alike(last, _given), last.c.state == state.value)
         .order_by(last.c.number.desc())
         .limit(1)
         .scalar_subquery()
@@ -88,7 +79,7 @@ def _failed() -> Select[Any]:
     """
     newest, later = _newest(UnitOfWorkState.ABANDONED), _work.alias("later")
     begun_since = exists().where(
-        _is_of(later, _work),
+        is_alike(later, _work),
         later.c.is_session.in_([False, True]),
         later.c.number > _work.c.number,
     )
@@ -104,13 +95,13 @@ _FAILED: Final = _failed()
 # all work in these states, of which most is.
 _DRIFTED: Final = (
     select(_work.c.model, _work.c.version, _work.c.state)
-    .join(_given, _is_of(_work, _given))
+    .join(_given, is_alike(_work, _given))
     .where(_work.c.drifted)
     .distinct()
 )
 _ACCEPTED: Final = (
     select(_work)
-    .join(_given, _is_of(_work, _given))
+    .join(_given, is_alike(_work, _given))
     .where(_work.c.accepted)
     .order_by(_work.c.number)
 )
@@ -118,22 +109,15 @@ _ACCEPTED: Final = (
 
 def heads(connection: Connection, keys: Iterable[VersionKey]) -> dict[VersionKey, int]:
     """The Iceberg snapshot of the last recorded work of each version that wrote rows."""
-    rows = of_pairs(connection, _LAST_DONE, codec.encode_keys(keys))
-    return {
-        VersionKey(codec.decode_model(row.model), row.version): row.iceberg_snapshot_id
-        for row in rows
-        if row.iceberg_snapshot_id is not None
-    }
+    rows = of_versions(connection, _LAST_DONE, keys)
+    heads = {key_of(row): row.iceberg_snapshot_id for row in rows}
+    return {key: head for key, head in heads.items() if head is not None}
 
 
 def drifted(connection: Connection, keys: Iterable[VersionKey]) -> frozenset[VersionKey]:
     """Those of these versions for which rows of another definition were staged or written."""
-    rows = of_pairs(connection, _DRIFTED, codec.encode_keys(keys))
-    return frozenset(
-        VersionKey(codec.decode_model(row.model), row.version)
-        for row in rows
-        if row.state in _WRITTEN
-    )
+    rows = of_versions(connection, _DRIFTED, keys)
+    return frozenset(key_of(row) for row in rows if row.state in _WRITTEN)
 
 
 def record_intent(connection: Connection, intent: Intent, *, lease: Lease) -> None:
@@ -149,8 +133,7 @@ def record_intent(connection: Connection, intent: Intent, *, lease: Lease) -> No
     refer(connection, [intent.key])
     row = {
         "work_id": intent.work_id,
-        "model": codec.encode_model(intent.key.model),
-        "version": intent.key.version,
+        **of_version(intent.key),
         "environment": intent.environment,
         "state": UnitOfWorkState.INTENT.value,
         "is_session": intent.session is not None,
@@ -183,10 +166,10 @@ def record_staged(
     """
     leases.check(connection, lease)
     row = _known(connection, work_id)
-    encoded = codec.encode_publication(publication)
+    encoded = codec.encode(Publication, publication)
     if row.state == UnitOfWorkState.DONE.value and _is_published(row, publication, encoded):
         return
-    if row.state not in _OPEN:
+    if row.state not in schema.OPEN:
         raise Refused(f"work {work_id} is {row.state}; it cannot be staged any more")
     _set(
         connection,
@@ -216,13 +199,13 @@ def finalize(connection: Connection, work_id: str, *, lease: Lease) -> tuple[Led
     """
     leases.check(connection, lease)
     row = _known(connection, work_id)
-    key = VersionKey(codec.decode_model(row.model), row.version)
+    key = key_of(row)
     if row.state not in _WRITTEN:
         raise Refused(f"work {work_id} is {row.state}, not staged; it cannot be recorded")
     if row.publication_json is None:  # it was recorded long ago: see `state.old_detail`
         every = entries_within(connection, key, None)
         return tuple(each for each in every if each.work_id == work_id)
-    publication = codec.decode_publication(row.publication_json)
+    publication = codec.decode(Publication, row.publication_json)
     times = touched(publication.changes)
     before = entries_within(connection, key, times)
     if row.state == UnitOfWorkState.DONE.value:
@@ -256,7 +239,7 @@ def abandon(
         return
     if row.state == UnitOfWorkState.DONE.value:
         raise Refused(f"work {work_id} is done; it cannot be abandoned")
-    staged = {} if refused is None else {"publication_json": codec.encode_publication(refused)}
+    staged = {} if refused is None else {"publication_json": codec.encode(Publication, refused)}
     _set(
         connection,
         work_id,
@@ -266,8 +249,7 @@ def abandon(
         **staged,
     )
     if row.is_session:
-        key = VersionKey(codec.decode_model(row.model), row.version)
-        list_later(connection, key, work_id)
+        list_later(connection, key_of(row), work_id)
 
 
 def record_audits(
@@ -281,7 +263,7 @@ def record_audits(
     """
     leases.check(connection, lease)
     _known(connection, work_id)
-    _set(connection, work_id, audits_json=codec.encode_audits(results))
+    _set(connection, work_id, audits_json=codec.encode(tuple[AuditResult, ...], results))
 
 
 def record_accepted(
@@ -316,7 +298,7 @@ def accepted(
 ) -> dict[VersionKey, tuple[UnitOfWork, ...]]:
     """The units of work of these versions that were published on a person's word, oldest first."""
     found: dict[VersionKey, list[UnitOfWork]] = {}
-    rows = of_pairs(connection, _ACCEPTED, codec.encode_keys(keys))
+    rows = of_versions(connection, _ACCEPTED, keys)
     done = (row for row in rows if row.state == UnitOfWorkState.DONE.value)
     for work in map(_decode_work, done):
         found.setdefault(work.intent.key, []).append(work)
@@ -339,14 +321,12 @@ def open_work(connection: Connection, key: VersionKey) -> tuple[UnitOfWork, ...]
 
 def unfinished(connection: Connection, keys: Iterable[VersionKey]) -> frozenset[VersionKey]:
     """Those of these versions with work that is neither done nor abandoned, from an index alone."""
-    rows = connection.execute(_UNFINISHED).all()
-    every = {VersionKey(codec.decode_model(row.model), row.version) for row in rows}
-    return frozenset(every.intersection(keys))
+    return frozenset(map(key_of, connection.execute(_UNFINISHED))).intersection(keys)
 
 
 def failed(connection: Connection, keys: Iterable[VersionKey]) -> dict[VersionKey, UnitOfWork]:
     """The newest unit of work of each of these versions, where it was abandoned."""
-    rows = of_pairs(connection, _FAILED, codec.encode_keys(keys))
+    rows = of_versions(connection, _FAILED, keys)
     return {work.intent.key: work for work in map(_decode_work, rows)}
 
 
@@ -363,10 +343,10 @@ def _decode_work(row: Row[Any]) -> UnitOfWork:
     return UnitOfWork(
         intent=codec.decode_intent(row.intent_json),
         state=state,
-        publication=None if publication is None else codec.decode_publication(publication),
+        publication=None if publication is None else codec.decode(Publication, publication),
         started_at=codec.decode_instant(row.started_at),
         finished_at=None if finished is None else codec.decode_instant(finished),
-        audits=codec.decode_audits(row.audits_json) if row.audits_json else (),
+        audits=codec.decode(tuple[AuditResult, ...], row.audits_json) if row.audits_json else (),
         reason=reason,
         ending=ending if state is UnitOfWorkState.ABANDONED else None,
     )

@@ -27,6 +27,7 @@ from pyspark.sql.types import (
 
 from vde_dagster.core.ledger.dsha import RowSum
 from vde_dagster.lakehouse.digest import murmur_batches, murmur_rows
+from vde_dagster.lakehouse.stored_values import contains
 from vde_dagster.lakehouse.tables import quoted
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def _columns(frame: DataFrame, apart: Collection[str] = ()) -> list[Column]:
 
 def _readable(value: Column, of: DataType) -> Column:
     """A value without variants: each as its JSON text and its schema, at any depth."""
-    if not _has_variant(of):
+    if not contains(of, VariantType):
         return value
     match of:
         case StructType():
@@ -113,15 +114,3 @@ def _readable(value: Column, of: DataType) -> Column:
         case _:
             text = F.struct(F.to_json(value, _UTC), F.schema_of_variant(value))
             return F.when(value.isNotNull(), text)
-
-
-def _has_variant(of: DataType) -> bool:
-    match of:
-        case StructType():
-            return any(_has_variant(each.dataType) for each in of.fields)
-        case ArrayType():
-            return _has_variant(of.elementType)
-        case MapType():  # a variant is no key
-            return _has_variant(of.valueType)
-        case _:
-            return isinstance(of, VariantType)

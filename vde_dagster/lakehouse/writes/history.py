@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documentation uses
-from pyspark.sql.types import ArrayType, MapType, StructType, VariantType
+from pyspark.sql.types import MapType, VariantType
 from sqlglot import exp
 
 from vde_dagster.core.errors import EvaluationFailed
@@ -26,7 +26,7 @@ from vde_dagster.core.model.history import (
 )
 from vde_dagster.core.model.writes import AppendRows, KeepHistory
 from vde_dagster.lakehouse.evaluation import first_useful_line
-from vde_dagster.lakehouse.fitting import as_table
+from vde_dagster.lakehouse.stored_values import contains, with_columns_of
 from vde_dagster.lakehouse.writes.whole import (
     Written,
     append_rows,
@@ -38,7 +38,6 @@ from vde_dagster.lakehouse.writes.whole import (
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-    from pyspark.sql.types import DataType
 
     from vde_dagster.lakehouse.branch import Branch
 
@@ -91,7 +90,7 @@ def keep_history(branch: Branch, frame: DataFrame, write: KeepHistory) -> Writte
             is_first=write.is_first,
             returned=returned,
         )
-        rows = as_table(branch.spark.sql(statement.sql("spark")), frame.schema)
+        rows = with_columns_of(branch.spark.sql(statement.sql("spark")), frame.schema)
         with _naming_shared_keys(branch, history, source):
             if before is None or was_empty:
                 return append_rows(branch, rows, AppendRows(interval=write.interval))
@@ -126,7 +125,7 @@ def _refuse_incomparable(frame: DataFrame, columns: Iterable[str]) -> None:
     found = [
         f"{each.name} ({each.dataType.simpleString()})"
         for each in frame.schema.fields
-        if each.name.lower() in compared and not _is_comparable(each.dataType)
+        if each.name.lower() in compared and contains(each.dataType, MapType, VariantType)
     ]
     if found:
         raise EvaluationFailed(
@@ -135,18 +134,6 @@ def _refuse_incomparable(frame: DataFrame, columns: Iterable[str]) -> None:
             advice="Name other columns in `columns`, or compare a text, as in to_json(a_column) AS "
             "a_text",
         )
-
-
-def _is_comparable(of: DataType) -> bool:
-    match of:
-        case MapType() | VariantType():
-            return False
-        case ArrayType():
-            return _is_comparable(of.elementType)
-        case StructType():
-            return all(_is_comparable(each.dataType) for each in of.fields)
-        case _:
-            return True
 
 
 def _own_columns(frame: DataFrame, history: History) -> list[str]:
