@@ -9,9 +9,7 @@ from dataclasses import replace
 from datetime import UTC
 from typing import TYPE_CHECKING
 
-from sqlglot import exp
-
-from vde_dagster.core.clean_up.compaction import Compaction
+from vde_dagster.core.clean_up.compaction import SMALL, Compaction
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.ledger.dsha import RowSum
@@ -90,48 +88,62 @@ class SparkEngine:
 
     def columns_of(self, rows: SqlRows, inputs: Mapping[str, Input]) -> tuple[Column, ...]:
         """The columns that a query returns, without computing a row; see the port."""
-        from vde_dagster.lakehouse.evaluation import bound_rows, failures
+        from vde_dagster.lakehouse.evaluation import bound_rows
         from vde_dagster.lakehouse.tables import columns_of
 
         with (
-            failures("the query"),
-            self._session() as spark,
+            self._session("the query") as spark,
             bound_rows(spark, self._catalog, rows, inputs, (), model="") as frame,
         ):
             return columns_of(frame.schema)
 
     def create_view(self, name: TableName, sql: str, *, comment: str = "") -> tuple[Column, ...]:
         """Create or replace a physical view, and return its columns; see the port."""
-        from vde_dagster.lakehouse.evaluation import (
-            failures,
-            qualified,
-            table_sql,
-            unsubstituted,
-        )
-        from vde_dagster.lakehouse.tables import columns_of, made_by
+        from vde_dagster.lakehouse.evaluation import qualified, table_sql, unsubstituted
+        from vde_dagster.lakehouse.tables import columns_of, literal, made_by
 
-        with failures(str(name)), self._session() as spark:
+        with self._session(str(name)) as spark:
             self._ensure_namespace(name)
             target = table_sql(self._catalog, name)
-            clause = f" COMMENT {exp.Literal.string(comment).sql('spark')}" if comment else ""
+            clause = f" COMMENT {literal(comment)}" if comment else ""
             query = unsubstituted(qualified(sql, self._catalog))
             spark.sql(f"CREATE OR REPLACE VIEW {target}{clause}{made_by(self._state())} AS {query}")
             return columns_of(spark.table(target).schema)
 
     def compact(self, name: TableName, wanted: Compaction) -> Compacted:
-        """Rewrite the small files of a table; see the port."""
-        from vde_dagster.lakehouse.compacting import compact
-        from vde_dagster.lakehouse.evaluation import failures
+        """Rewrite the small files of a table; see the port.
 
-        with failures(str(name)), self._session() as spark:
-            return compact(spark, self._catalog, name, wanted, self._load(name))
+        Iceberg's own procedure commits it as one replacement, or not at all.
+        """
+        from vde_dagster.lakehouse.tables import literal, quoted
+
+        options = {
+            "target-file-size-bytes": wanted.file_size,
+            "min-file-size-bytes": int(wanted.file_size * SMALL),
+            "min-input-files": wanted.least,
+        }
+        given = ", ".join(
+            f"{literal(key)}, {literal(str(value))}" for key, value in options.items()
+        )
+        procedure = ".".join(map(quoted, (self._catalog, "system", "rewrite_data_files")))
+        table = literal(f"{quoted(name.namespace)}.{quoted(name.name)}")
+        with self._session(str(name)) as spark:
+            is_sorted = bool(self._load(name).sort_order().fields)
+            strategy = literal("sort" if is_sorted else "binpack")
+            (row,) = spark.sql(
+                f"CALL {procedure}(table => {table}, strategy => {strategy}, "
+                f"options => map({given}))"
+            ).collect()
+        return Compacted(
+            files=int(row["rewritten_data_files_count"]),
+            files_after=int(row["added_data_files_count"]),
+        )
 
     def sums(self, sought: Sought, *, algorithm: str) -> Mapping[Interval | None, RowSum]:
         """The sums of a table's rows; see the port."""
-        from vde_dagster.lakehouse.evaluation import failures
         from vde_dagster.lakehouse.recomputing import sums_of
 
-        with failures(str(sought.table)), self._session() as spark:
+        with self._session(str(sought.table)) as spark:
             return sums_of(spark, self._catalog, sought, algorithm)
 
     def read(self, wanted: TableRows) -> DataFrame:
@@ -165,9 +177,9 @@ class SparkEngine:
         self, sql: str, *, limit: int
     ) -> tuple[tuple[str, ...], Sequence[tuple[object, ...]]]:
         """Column names and at most ``limit`` rows of a query, for people; see the port."""
-        from vde_dagster.lakehouse.evaluation import failures, qualified
+        from vde_dagster.lakehouse.evaluation import qualified
 
-        with failures("the query"), self._session() as spark:
+        with self._session("the query") as spark:
             return _fetched(spark.sql(qualified(sql, self._catalog)), limit)
 
     def preview(
@@ -180,11 +192,10 @@ class SparkEngine:
         limit: int,
     ) -> tuple[tuple[str, ...], Sequence[tuple[object, ...]]]:
         """Column names and at most ``limit`` rows that a model would return; see the port."""
-        from vde_dagster.lakehouse.evaluation import bound_rows, failures
+        from vde_dagster.lakehouse.evaluation import bound_rows
 
         with (
-            failures(model),
-            self._session(apart=isinstance(rows, PythonRows)) as spark,
+            self._session(model, apart=isinstance(rows, PythonRows)) as spark,
             bound_rows(spark, self._catalog, rows, inputs, columns, model=model) as frame,
         ):
             return _fetched(frame, limit)
@@ -192,10 +203,9 @@ class SparkEngine:
     def answer(self, question: Question, *, subject: str) -> Answer:
         """The rows that a query or function returns over given rows; see the port."""
         from vde_dagster.lakehouse.declared_rows import answered
-        from vde_dagster.lakehouse.evaluation import failures
 
         by_function = isinstance(question, FunctionOverRows)
-        with failures(subject), self._session(apart=by_function) as spark:
+        with self._session(subject, apart=by_function) as spark:
             return answered(spark, question, subject=subject)
 
     def stop(self) -> None:
@@ -221,17 +231,20 @@ class SparkEngine:
                 return
         by_function = any(isinstance(part.rows, PythonRows) for part in staging.parts)
         apart = by_function or bool(staging.before or staging.after)
-        with self._session(apart=apart) as spark:
+        with self._session(str(staging.target), apart=apart) as spark:
             yield spark
 
     @contextmanager
-    def _session(self, *, apart: bool = False) -> Iterator[SparkSession]:
+    def _session(self, subject: str, *, apart: bool = False) -> Iterator[SparkSession]:
         """A session that no other thread uses meanwhile, with the settings that models need.
 
         Args:
+            subject: What fails, for messages.
             apart: Whether it is for a user's code, which may change it.
         """
-        with self._lane() as lane:
+        from vde_dagster.lakehouse.evaluation import failures
+
+        with failures(subject), self._lane() as lane:
             if not apart:
                 yield lane.session
                 return
@@ -277,12 +290,10 @@ class SparkEngine:
 
     def _ensure_namespace(self, name: TableName) -> None:
         from vde_dagster.lakehouse.evaluation import failures
+        from vde_dagster.lakehouse.tables import quoted
 
         if name.namespace not in self._namespaces:
-            namespace = exp.Table(
-                this=exp.to_identifier(name.namespace, quoted=True),
-                db=exp.to_identifier(self._catalog, quoted=True),
-            ).sql("spark")
+            namespace = f"{quoted(self._catalog)}.{quoted(name.namespace)}"
             statement = f"CREATE NAMESPACE IF NOT EXISTS {namespace}"
             try:
                 with failures(name.namespace):

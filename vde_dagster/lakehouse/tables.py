@@ -68,7 +68,7 @@ def _column(field: StructField, text: str) -> str:
 
 
 def _comment(text: str) -> str:
-    return f" COMMENT {_literal(text)}" if text else ""
+    return f" COMMENT {literal(text)}" if text else ""
 
 
 def order_statements(table: str, storage: Storage, found: Table) -> Iterator[str]:
@@ -89,7 +89,7 @@ def order_statements(table: str, storage: Storage, found: Table) -> Iterator[str
     ordered = f"LOCALLY ORDERED BY {columns}" if columns else "UNORDERED"
     yield f"ALTER TABLE {table} WRITE{distributed if columns else ''} {ordered}"
     mode = dict(storage.properties).get("write.distribution-mode", "hash")
-    yield f"ALTER TABLE {table} SET TBLPROPERTIES ('write.distribution-mode' = {_literal(mode)})"
+    yield f"ALTER TABLE {table} SET TBLPROPERTIES ('write.distribution-mode' = {literal(mode)})"
 
 
 def _sorted_by(found: Table) -> tuple[str, ...]:
@@ -211,8 +211,9 @@ def _partition(field: PartitionField) -> str:
 
 
 def _listed(properties: Mapping[str, str]) -> str:
-    return ", ".join(f"{_literal(key)} = {_literal(text)}" for key, text in properties.items())
+    return ", ".join(f"{literal(key)} = {literal(text)}" for key, text in properties.items())
 
 
-def _literal(text: str) -> str:
+def literal(text: str) -> str:
+    """A text for Spark."""
     return exp.Literal.string(text).sql("spark")
