@@ -28,6 +28,7 @@ from tests.worlds.rest_views import NotDone
 from vde_dagster.core.errors import OutcomeUnknown, Refused
 from vde_dagster.core.names import ModelName, TableName, physical_table
 from vde_dagster.lakehouse.physical_layer import SqlPhysicalLayer
+from vde_dagster.lakehouse.reachable import Folder
 from vde_dagster.ports.catalog import Catalog, ViewDefinition
 from vde_dagster.ports.physical_layer import STATE, StoredTable
 
@@ -297,22 +298,19 @@ def test_a_view_whose_file_is_gone_names_nothing(iceberg: IcebergWorld, warehous
 
 
 def test_files_that_cannot_be_deleted_are_named_and_deleted_once_they_can_be(
-    iceberg: IcebergWorld, warehouse: Path
+    iceberg: IcebergWorld, warehouse: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = stored(iceberg.catalog)
     folder = warehouse / ONE.namespace / ONE.name
     catalog = iceberg.catalog
-    layer = catalog._layer
-    assert isinstance(layer, SqlPhysicalLayer)
-    delete = layer._delete
 
     def denied(*_: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    layer._delete = denied  # type: ignore[method-assign,assignment]
-    with pytest.raises(Refused, match=r"cannot be deleted: .*Permission denied"):
-        drop(catalog, found)
+    with monkeypatch.context() as patch:
+        patch.setattr(Folder, "delete", denied)
+        with pytest.raises(Refused, match=r"cannot be deleted: .*Permission denied"):
+            drop(catalog, found)
     assert files_in(folder)
-    layer._delete = delete  # type: ignore[method-assign]
     assert drop(catalog, found)
     assert not folder.exists()

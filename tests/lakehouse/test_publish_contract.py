@@ -19,7 +19,6 @@ from tests.lakehouse.postgres_worlds import IN_POSTGRES, emptied
 from tests.worlds.rest_server import LoseAnswer, LoseRequest, Page, RestServer, rest_server
 from vde_dagster.core.errors import Conflict, OutcomeUnknown
 from vde_dagster.core.names import TableName
-from vde_dagster.lakehouse import evolution
 from vde_dagster.lakehouse import publish as publish_module
 from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog, open_iceberg_catalog
 from vde_dagster.ports.catalog import TableMoved, TableText
@@ -180,7 +179,6 @@ def test_a_lost_answer_is_looked_up(catalog: Interrupted) -> None:
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RestServer]:
     monkeypatch.setattr(publish_module, "_PAUSE", 0.0)
-    monkeypatch.setattr(evolution, "_PAUSE", 0.0)
     with rest_server(tmp_path) as found:
         yield found
 

@@ -18,6 +18,7 @@ from sqlglot import exp
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.lakehouse.connect import with_views
 from vde_dagster.lakehouse.publish import branch_name
+from vde_dagster.lakehouse.row_changes import entries_of
 from vde_dagster.lakehouse.stored_values import rows_at, rows_between
 
 if TYPE_CHECKING:
@@ -155,11 +156,12 @@ class Branch:
         head = ref.snapshot_id if ref is not None else None
         snapshot = table.metadata.snapshot_by_id(head) if head is not None else None
         field = table.schema().find_field(column, case_sensitive=False).field_id
+        if snapshot is None:
+            return False
         return any(
             (entry.data_file.null_value_counts or {}).get(field)
-            for manifest in (snapshot.manifests(table.io) if snapshot is not None else ())
+            for manifest, entry in entries_of(table, snapshot)
             if manifest.added_snapshot_id == head
-            for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=True)
         )
 
     def rows(self) -> DataFrame:

@@ -6,29 +6,22 @@ made here (rule R11). If somebody else commits meanwhile, the change is decided 
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import assert_never
 
 from pyiceberg.catalog import Catalog as PyIcebergCatalog
-from pyiceberg.exceptions import CommitFailedException, NoSuchTableError
-from pyiceberg.table import Table, Transaction
+from pyiceberg.table import Table
 from pyiceberg.table.update.schema import UpdateSchema
 from pyiceberg.types import IcebergType, ListType, MapType, StructType
 
-from vde_dagster.core.errors import Conflict, OutcomeUnknown, Refused
+from vde_dagster.core.errors import Refused
 from vde_dagster.core.ledger.schema_changes import ColumnAdded, ColumnWidened, InPlace
 from vde_dagster.core.ledger.stored_types import fits, is_widening, same_type
 from vde_dagster.core.names import TableName
 from vde_dagster.lakehouse.iceberg_types import iceberg_type, spark_type
-from vde_dagster.lakehouse.publish import LOST, load
+from vde_dagster.lakehouse.publish import until_done
 from vde_dagster.lakehouse.tables import property_changes
 from vde_dagster.ports.catalog import TableText
-
-_ATTEMPTS = 6
-_PAUSE = 0.05
-
-_Change = Callable[[Transaction], None]
 
 
 def evolve(catalog: PyIcebergCatalog, name: TableName, changes: Sequence[InPlace]) -> None:
@@ -41,7 +34,15 @@ def evolve(catalog: PyIcebergCatalog, name: TableName, changes: Sequence[InPlace
         Conflict: The table is gone, or is being changed all the time.
         OutcomeUnknown: The answer was lost; doing it again is safe.
     """
-    _commit(catalog, name, lambda table: _schema_change(table, name, changes))
+
+    def change(table: Table) -> None:
+        edits = _schema_edits(table, name, changes)
+        if edits:
+            with table.update_schema(case_sensitive=False) as update:
+                for edit in edits:
+                    edit(update)
+
+    until_done(catalog, name, change, what=f"a change of the columns of {name}")
 
 
 def describe(catalog: PyIcebergCatalog, name: TableName, text: TableText) -> None:
@@ -51,13 +52,13 @@ def describe(catalog: PyIcebergCatalog, name: TableName, text: TableText) -> Non
         Conflict: The table is gone, or is being changed all the time.
         OutcomeUnknown: The answer was lost; doing it again is safe.
     """
-    _commit(catalog, name, lambda table: _text_change(table, text))
+    until_done(catalog, name, lambda table: _describe(table, text), what=f"a description of {name}")
 
 
 _Edit = Callable[[UpdateSchema], object]
 
 
-def _schema_change(table: Table, name: TableName, changes: Iterable[InPlace]) -> _Change | None:
+def _schema_edits(table: Table, name: TableName, changes: Iterable[InPlace]) -> list[_Edit]:
     there = {field.name.lower(): field for field in table.schema().fields}
     edits: list[_Edit] = []
     for each in changes:
@@ -77,15 +78,7 @@ def _schema_change(table: Table, name: TableName, changes: Iterable[InPlace]) ->
                 pass  # the table lacks it: it is added when rows are analysed
             case unreachable:
                 assert_never(unreachable)
-    if not edits:
-        return None
-
-    def change(transaction: Transaction) -> None:
-        with transaction.update_schema(case_sensitive=False) as update:
-            for edit in edits:
-                edit(update)
-
-    return change
+    return edits
 
 
 def _refused(table: TableName, column: str, present: str, why: str) -> Refused:
@@ -120,7 +113,7 @@ def _addition(path: tuple[str, ...], type_: IcebergType) -> _Edit:
     return lambda update: update.add_column(path, type_)
 
 
-def _text_change(table: Table, text: TableText) -> _Change | None:
+def _describe(table: Table, text: TableText) -> None:
     present = table.properties
     set_, removed = property_changes(present, text.storage)
     if text.comment != present.get("comment", ""):
@@ -131,12 +124,11 @@ def _text_change(table: Table, text: TableText) -> _Change | None:
     docs = {
         field.name: wanted
         for field in table.schema().fields
-        if (wanted := _doc(text.columns, field.name)) != (field.doc or "")
+        if (wanted := text.columns.get(field.name.lower(), "")) != (field.doc or "")
     }
     if not (set_ or removed or docs):
-        return None
-
-    def change(transaction: Transaction) -> None:
+        return
+    with table.transaction() as transaction:
         if set_:
             transaction.set_properties(set_)
         if removed:
@@ -145,39 +137,3 @@ def _text_change(table: Table, text: TableText) -> _Change | None:
             with transaction.update_schema() as update:
                 for column, doc in docs.items():
                     update.update_column(column, doc=doc)
-
-    return change
-
-
-def _doc(columns: Mapping[str, str], name: str) -> str:
-    return columns.get(name.lower(), "")
-
-
-def _commit(
-    catalog: PyIcebergCatalog, name: TableName, decide: Callable[[Table], _Change | None]
-) -> None:
-    """Decide on the newest metadata and commit, until it is done."""
-    lost: Exception | None = None
-    for attempt in range(_ATTEMPTS):
-        if attempt:
-            time.sleep(_PAUSE * 2**attempt)
-        try:
-            table = load(catalog, name)
-            change = decide(table)
-            if change is None:
-                return
-            with table.transaction() as transaction:
-                change(transaction)
-        except NoSuchTableError as error:
-            if lost is not None:  # it may have been done before the table was dropped
-                break
-            raise Conflict(f"{name} does not exist any more") from error
-        except CommitFailedException:  # not committed; somebody else was
-            continue
-        except LOST as error:
-            lost = error
-        else:
-            return
-    if lost is None:
-        raise Conflict(f"{name} is being changed by others all the time; nothing was done")
-    raise OutcomeUnknown(f"the answer to a change of {name} was lost ({lost})") from lost

@@ -25,27 +25,26 @@ from vde_dagster.core.faults import Fault, fault_of
 from vde_dagster.core.ledger.damage import LostMetadata, TableHead
 from vde_dagster.core.ledger.late.history import SourceHistory
 from vde_dagster.core.ledger.late.marks import HighWaterMark
-from vde_dagster.core.ledger.schema_changes import InPlace
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.time.intervals import EPOCH
+from vde_dagster.lakehouse import evolution
+from vde_dagster.lakehouse import publish as publishing
 from vde_dagster.lakehouse.arrow_rows import arrow_rows, weight
 from vde_dagster.lakehouse.catalog_properties import (
     ADDRESSES,
     refuse_without_views,
     wrong_address,
 )
-from vde_dagster.lakehouse.evolution import describe, evolve
 from vde_dagster.lakehouse.iceberg_types import columns_of, schemas_of
-from vde_dagster.lakehouse.maintenance import IcebergMaintenance
+from vde_dagster.lakehouse.maintenance import IcebergMaintenance, in_catalog
 from vde_dagster.lakehouse.physical_layer import SqlPhysicalLayer
-from vde_dagster.lakehouse.publish import branches, drop_branch, publish, restore
-from vde_dagster.lakehouse.reachable import missing_files
+from vde_dagster.lakehouse.reachable import Folder, missing_files
 from vde_dagster.lakehouse.row_changes import earliest, latest, line, row_changes
 from vde_dagster.lakehouse.source_changes import origin, source_history
 from vde_dagster.lakehouse.table_heads import SqlTableHeads, rest_table_heads
 from vde_dagster.lakehouse.view_metadata import MetadataFiles
 from vde_dagster.lakehouse.views import SqlViews
-from vde_dagster.ports.catalog import RowChange, TableState, TableText, ViewDefinition
+from vde_dagster.ports.catalog import RowChange, TableState, ViewDefinition
 from vde_dagster.ports.engine import ArrowRows, TableRows
 from vde_dagster.ports.physical_layer import StoredFiles, StoredTable
 from vde_dagster.runtime.spans import spent_on
@@ -288,35 +287,19 @@ class IcebergCatalog(IcebergMaintenance):
         else:
             known.swap(views, drops, number=number, again=again)
 
-    def publish(self, name: TableName, *, base: int | None, staged: int) -> None:
-        """Move a table from the Iceberg snapshot ``base`` to ``staged``; see the port."""
-        publish(self._catalog, name, base=base, staged=staged)
-
-    def evolve(self, name: TableName, changes: Sequence[InPlace]) -> None:
-        """Add columns to a table and widen others (rule R11); see the port."""
-        evolve(self._catalog, name, changes)
-
-    def describe(self, name: TableName, text: TableText) -> None:
-        """Give a table and its columns their model's descriptions and properties; see the port."""
-        describe(self._catalog, name, text)
-
-    def restore(self, name: TableName, *, found: int | None, recorded: int) -> None:
-        """Make a recorded Iceberg snapshot the current one of a table again; see the port."""
-        restore(self._catalog, name, found=found, recorded=recorded)
+    publish = in_catalog(publishing.publish)
+    evolve = in_catalog(evolution.evolve)
+    describe = in_catalog(evolution.describe)
+    restore = in_catalog(publishing.restore)
+    drop_branch = in_catalog(publishing.drop_branch)
 
     def missing_files(self, name: TableName, iceberg_snapshot_id: int) -> Sequence[str]:
         """The data files of a table that are not in storage any more; see the port."""
-        table = self._load(name)
-        return () if table is None else missing_files(table, iceberg_snapshot_id)
+        return self._of(name, (), lambda table: missing_files(table, iceberg_snapshot_id))
 
     def branches(self, name: TableName) -> Collection[str]:
         """The units of work that have a branch of a table; none where there is no table."""
-        table = self._load(name)
-        return () if table is None else branches(table)
-
-    def drop_branch(self, name: TableName, work_id: str) -> None:
-        """Remove the branch that a unit of work staged on; no error where there is none."""
-        drop_branch(self._catalog, name, work_id)
+        return self._of(name, (), publishing.branches)
 
     def origin(self, name: TableName, iceberg_snapshot_id: int) -> int:
         """The Iceberg snapshot that gave a table the rows that it has at a given one; see the port.
@@ -332,25 +315,21 @@ class IcebergCatalog(IcebergMaintenance):
 
     def line(self, name: TableName) -> Sequence[int]:
         """The current Iceberg snapshot of a table and its retained ancestors, newest first."""
-        table = self._load(name)
-        return () if table is None else [each.snapshot_id for each in line(table)]
+        return self._of(name, (), lambda table: [each.snapshot_id for each in line(table)])
 
     def row_changes(
         self, name: TableName, *, after: int | None, column: str
     ) -> Sequence[RowChange]:
         """What the Iceberg snapshots of a table's line did, by a time column; see the port."""
-        table = self._load(name)
-        return () if table is None else row_changes(table, after=after, column=column)
+        return self._of(name, (), lambda table: row_changes(table, after=after, column=column))
 
     def earliest(self, name: TableName, column: str) -> datetime | None:
         """The first time of a column among a table's rows, by metadata; see the port."""
-        table = self._load(name)
-        return None if table is None else earliest(table, column)
+        return self._of(name, None, lambda table: earliest(table, column))
 
     def latest(self, name: TableName, column: str) -> datetime | None:
         """The last time of a column among a table's rows, by metadata; see the port."""
-        table = self._load(name)
-        return None if table is None else latest(table, column)
+        return self._of(name, None, lambda table: latest(table, column))
 
     def history(self, source: ModelName, since: HighWaterMark | None) -> SourceHistory:
         """A source's head and its changes after a mark, from metadata alone."""
@@ -362,8 +341,7 @@ class IcebergCatalog(IcebergMaintenance):
 
         Deletes by position are read; those by equality and deletion vectors (format 3) are not.
         """
-        table = self._load(name)
-        return None if table is None else weight(table, iceberg_snapshot_id)
+        return self._of(name, None, lambda table: weight(table, iceberg_snapshot_id))
 
     def read(self, wanted: TableRows) -> ArrowRows:
         """Rows of a table for a user's own code, fetched now; see the port."""
@@ -387,7 +365,8 @@ class IcebergCatalog(IcebergMaintenance):
 
     def files(self, stored: StoredTable) -> StoredFiles:
         """The files in the folder of a table or view."""
-        return self._known_layer().files(stored)
+        found = Folder(stored.location, self._catalog.properties).files()
+        return StoredFiles(count=len(found), size=sum(each.size or 0 for each in found))
 
     def drop_physical(self, name: TableName, *, uuid: str, location: str) -> bool:
         """Drop a physical table or view with all of its files; see the port."""

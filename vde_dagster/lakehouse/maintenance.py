@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Final
+from functools import wraps
+from typing import TYPE_CHECKING, Concatenate, Final, ParamSpec, TypeVar
 
 from pyiceberg.catalog import Catalog as PyIcebergCatalog
 from pyiceberg.exceptions import NoSuchTableError
@@ -27,7 +28,21 @@ if TYPE_CHECKING:
     from vde_dagster.lakehouse.rest_physical_layer import RestPhysicalLayer
 
 
+P = ParamSpec("P")
+T = TypeVar("T")
 _NEVER: Final = "a commit over REST cannot require that nobody named it meanwhile"
+
+
+def in_catalog(
+    do: Callable[Concatenate[PyIcebergCatalog, P], T],
+) -> Callable[Concatenate[IcebergMaintenance, P], T]:
+    """A method that does something in the catalog."""
+
+    @wraps(do)
+    def method(self: IcebergMaintenance, /, *args: P.args, **named: P.kwargs) -> T:
+        return do(self._catalog, *args, **named)
+
+    return method
 
 
 class IcebergMaintenance:
@@ -50,8 +65,7 @@ class IcebergMaintenance:
 
     def data_files(self, name: TableName) -> Sequence[DataFile]:
         """The data files of a table's current Iceberg snapshot, from metadata alone."""
-        table = self._load(name)
-        return () if table is None else tuple(data_files(table))
+        return self._of(name, (), lambda table: tuple(data_files(table)))
 
     def stays(self, name: TableName, iceberg_snapshot_id: int) -> bool:
         """Whether a table retains an Iceberg snapshot, and no expiry of it is announced."""
@@ -78,17 +92,17 @@ class IcebergMaintenance:
 
     def settle_expiry(self, name: TableName) -> StoredFiles:
         """End what an earlier process announced; see the port."""
-        table = self._load(name)
-        return StoredFiles() if table is None else expiring.settle(self._catalog, name, table)
+        return self._of(
+            name, StoredFiles(), lambda table: expiring.settle(self._catalog, name, table)
+        )
 
     def files_of(self, name: TableName, ids: Collection[int]) -> StoredFiles:
         """The files that only these of a table's Iceberg snapshots have."""
-        table = self._load(name)
-        return StoredFiles() if table is None else expiring.files_of(self._catalog, table, ids)
+        return self._of(
+            name, StoredFiles(), lambda table: expiring.files_of(self._catalog, table, ids)
+        )
 
-    def drop_tag(self, name: TableName, tag: str, iceberg_snapshot_id: int) -> None:
-        """Remove a tag, if it still is at an Iceberg snapshot; see the port."""
-        drop_tag(self._catalog, name, tag, iceberg_snapshot_id)
+    drop_tag = in_catalog(drop_tag)
 
     def dropped_views(self, *, state: str) -> Sequence[StoredTable]:
         """The views that a state made and of which only files are left; see the port.
@@ -123,6 +137,11 @@ class IcebergMaintenance:
             return load(self._catalog, name)
         except NoSuchTableError as error:
             raise Conflict(f"{name} was dropped meanwhile") from error
+
+    def _of(self, name: TableName, absent: T, ask: Callable[[Table], T]) -> T:
+        """What is asked of a table; ``absent`` where there is none of this name."""
+        table = self._load(name)
+        return absent if table is None else ask(table)
 
     def _load(self, name: TableName) -> Table | None:
         if name.catalog not in ("", self._catalog.name):

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Final, Protocol, TypeVar
 
@@ -25,7 +26,7 @@ from vde_dagster.core.names import PHYSICAL_PREFIX, TableName
 from vde_dagster.lakehouse.publish import branches
 from vde_dagster.lakehouse.reachable import Folder
 from vde_dagster.lakehouse.view_metadata import Json, MetadataFiles, current_version
-from vde_dagster.ports.physical_layer import STATE, StoredFiles, StoredTable
+from vde_dagster.ports.physical_layer import STATE, StoredTable
 
 _FILE: Final = re.compile("^file:/*")
 
@@ -123,12 +124,26 @@ def refuse_shared(name: TableName, location: str, other: str) -> None:
         )
 
 
-def files_stayed(name: TableName, location: str, error: OSError) -> Refused:
-    """A table is dropped, and its files cannot be deleted."""
-    return Refused(
-        f"files of {name}, which is dropped, cannot be deleted: {error}",
-        advice=f"let this user delete what is in {location}, and run `vde janitor` again.",
-    )
+def deletion(catalog: PyIcebergCatalog, name: TableName, location: str) -> Callable[[], None]:
+    """What deletes the files that are in a folder now: those of a table that is made later stay.
+
+    It raises:
+        Refused: They cannot be deleted.
+    """
+    folder = Folder(location, catalog.properties)
+    files = [each.path for each in folder.files()]
+
+    def delete() -> None:
+        try:
+            folder.delete(files)
+            folder.remove_empty()
+        except OSError as error:
+            raise Refused(
+                f"files of {name}, which is dropped, cannot be deleted: {error}",
+                advice=f"let this user delete what is in {location}, and run `vde janitor` again.",
+            ) from error
+
+    return delete
 
 
 _VIEW: Final = "VIEW"
@@ -144,11 +159,44 @@ _INSIDE: Final = f"""{_ROWS}
        OR metadata_location LIKE :like2
 """
 """Those in a folder, and a few more, since names have underscores."""
-_DELETE: Final = """
+DELETE: Final = """
     DELETE FROM iceberg_tables
     WHERE catalog_name = :catalog AND table_namespace = :namespace AND table_name = :name
-      AND metadata_location = :location
+      AND metadata_location = :before
 """
+
+
+def place_of(name: TableName, catalog: str) -> dict[str, str | None]:
+    """The key of a row. The catalog of an environment, as ``lake__dev``, shares our database."""
+    key = {"catalog": name.catalog or catalog, "namespace": name.namespace, "name": name.name}
+    return {**key}
+
+
+@contextmanager
+def writing(engine: Engine, what: str) -> Iterator[Connection]:
+    """One transaction on a catalog's database.
+
+    SQLite's lock for writers is taken at once: waiting for it later would fail. Postgres locks rows
+    by itself, and looks at them again when it has waited for somebody who changes them.
+
+    Raises:
+        Conflict: Somebody else changed the same; nothing was changed.
+        OutcomeUnknown: The answer was lost.
+    """
+    try:
+        with engine.connect() as connection:
+            if engine.dialect.name == "sqlite":
+                connection.exec_driver_sql("BEGIN IMMEDIATE")
+            yield connection
+            connection.commit()
+    except DBAPIError as error:
+        if isinstance(error, OperationalError) or error.connection_invalidated:
+            raise OutcomeUnknown(
+                f"the answer to {what} was lost ({error.orig})", advice="doing it again is safe"
+            ) from error
+        raise Conflict(
+            f"somebody else changes the same as {what} ({error.orig}); nothing was changed"
+        ) from error
 
 
 class SqlPhysicalLayer:
@@ -193,11 +241,6 @@ class SqlPhysicalLayer:
                 if found is not None and PHYSICAL_PREFIX in found.text:
                     yield found
 
-    def files(self, stored: StoredTable) -> StoredFiles:
-        """The files in the folder of a table or view."""
-        found = self._folder(stored.location).files()
-        return StoredFiles(count=len(found), size=sum(each.size or 0 for each in found))
-
     def metadata_location(self, name: TableName) -> str | None:
         """The metadata file of a table or view; None if there is none of this name."""
         row = self._row(name)
@@ -215,18 +258,13 @@ class SqlPhysicalLayer:
         if found is not None and found.uuid != uuid:
             return False
         refuse_shared(name, location, self._beside_of(name, location))
-        # Only these are deleted: files of a table that is made here later are not among them.
-        folder = self._folder(location)
-        files = [each.path for each in folder.files()]
+        deleted = deletion(self._catalog, name, location)
         if row is None:
             if self._row(name) is not None:
                 return False
         else:
             self._delete_row(name, row)
-        try:
-            self._delete(folder, files)
-        except OSError as error:
-            raise files_stayed(name, location, error) from error
+        deleted()
         return True
 
     def _beside_of(self, name: TableName, location: str) -> str:
@@ -237,7 +275,8 @@ class SqlPhysicalLayer:
         }
         with self._engine.connect() as connection:
             rows = connection.execute(text(_INSIDE), begins).all()
-        own = next((row for row in rows if _is_named(row, self._key(name))), None)
+        key = tuple(place_of(name, self._catalog.name).values())
+        own = next((row for row in rows if tuple(row)[:3] == key), None)
         return beside(own, by_folder(rows).get(folder, ()))
 
     def _rows(self) -> list[Row[Any]]:
@@ -247,14 +286,8 @@ class SqlPhysicalLayer:
 
     def _row(self, name: TableName) -> Row[Any] | None:
         with self._engine.connect() as connection:
-            return connection.execute(text(_ROW), self._key(name)).one_or_none()
-
-    def _key(self, name: TableName) -> dict[str, object]:
-        return {
-            "catalog": name.catalog or self._catalog.name,
-            "namespace": name.namespace,
-            "name": name.name,
-        }
+            key = place_of(name, self._catalog.name)
+            return connection.execute(text(_ROW), key).one_or_none()
 
     def _described(self, row: Row[Any]) -> StoredTable | None:
         """What the metadata says; None for a row whose table is gone by now."""
@@ -272,40 +305,7 @@ class SqlPhysicalLayer:
         return stored_table(name, table)
 
     def _delete_row(self, name: TableName, row: Row[Any]) -> None:
-        try:
-            with self._engine.connect() as connection:
-                _begin(connection)
-                own = {**self._key(name), "location": row.metadata_location}
-                done = connection.execute(text(_DELETE), own)
-                connection.commit()
-        except OperationalError as error:
-            raise OutcomeUnknown(
-                f"the answer to the drop of {name} was lost ({error.orig})",
-                advice="doing it again is safe",
-            ) from error
-        except DBAPIError as error:
-            raise OutcomeUnknown(f"the answer to the drop of {name} was lost: {error}") from error
-        if done.rowcount != 1:
-            raise Conflict(f"somebody else changes {name} right now; nothing was dropped")
-
-    def _delete(self, folder: Folder, files: list[str]) -> None:
-        folder.delete(files)
-        folder.remove_empty()
-
-    def _folder(self, location: str) -> Folder:
-        return Folder(location, self._catalog.properties)
-
-
-def _is_named(row: Row[Any], key: Mapping[str, object]) -> bool:
-    named = (row.catalog_name, row.table_namespace, row.table_name)
-    return named == (key["catalog"], key["namespace"], key["name"])
-
-
-def _begin(connection: Connection) -> None:
-    """Take SQLite's lock for writers where waiting is possible; Postgres locks the row by itself.
-
-    The deletion requires the metadata file that was read, and Postgres looks at the row again when
-    it has waited for somebody who changes it.
-    """
-    if connection.dialect.name == "sqlite":
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
+        own = {**place_of(name, self._catalog.name), "before": row.metadata_location}
+        with writing(self._engine, f"the drop of {name}") as connection:
+            if connection.execute(text(DELETE), own).rowcount != 1:
+                raise Conflict(f"somebody else changes {name} right now; nothing was dropped")

@@ -80,7 +80,7 @@ def _is_there(catalog: PyIcebergCatalog, name: TableName) -> bool:
     return isinstance(catalog, RestCatalog) and RestRequests(catalog).table(name) is not None
 
 
-_ATTEMPTS = 4
+_ATTEMPTS = 6
 _PAUSE = 0.05
 _PREFIX: Final = "w_"
 
@@ -252,17 +252,28 @@ def commit(
         Conflict: Others change it all the time; nothing was changed.
         OutcomeUnknown: The answer was lost, and the table could not be read again, or is gone now.
     """
+
+    def act(table: Table) -> None:
+        wanted = change(table)
+        if wanted is not None:
+            catalog.commit_table(table, *wanted)
+
+    until_done(catalog, name, act, what=what)
+
+
+def until_done(
+    catalog: PyIcebergCatalog, name: TableName, act: Callable[[Table], object], *, what: str
+) -> None:
+    """Decide on the newest metadata, and commit: again and again, as long as somebody else did.
+
+    Raises as `commit`.
+    """
     lost: Exception | None = None
     for attempt in range(_ATTEMPTS):
         if attempt:
             time.sleep(_PAUSE * 2**attempt)
         try:
-            table = load(catalog, name)
-            wanted = change(table)
-            if wanted is None:
-                return
-            requirements, updates = wanted
-            catalog.commit_table(table, requirements, updates)
+            act(load(catalog, name))
             return
         except NoSuchTableError as error:
             if lost is not None:  # it may have been done before the table was dropped

@@ -10,7 +10,7 @@ Which files of a table are gone from storage. Data files are looked for by name,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -23,7 +23,7 @@ from pyiceberg.io import FileIO
 from pyiceberg.manifest import DataFileContent, ManifestFile
 from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
-from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRefType
+from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRef, SnapshotRefType
 from pyiceberg.table.snapshots import Operation, Snapshot
 
 from vde_dagster.core.clean_up.compaction import DataFile
@@ -31,6 +31,7 @@ from vde_dagster.core.clean_up.expiry import IcebergSnapshot, TableHistory
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.faults import repair_of
 from vde_dagster.core.time.intervals import EPOCH
+from vde_dagster.lakehouse.row_changes import entries_of
 
 if TYPE_CHECKING:
     from pyarrow import fs as arrow
@@ -202,19 +203,16 @@ def history_of(table: Table) -> TableHistory:
     return TableHistory(
         head=metadata.current_snapshot_id,
         snapshots={each.snapshot_id: _described(each) for each in metadata.snapshots},
-        branches={
-            name: each.snapshot_id
-            for name, each in refs.items()
-            if each.snapshot_ref_type is SnapshotRefType.BRANCH
-        },
-        tags={
-            name: each.snapshot_id
-            for name, each in refs.items()
-            if each.snapshot_ref_type is SnapshotRefType.TAG
-        },
+        branches=_of_type(refs, SnapshotRefType.BRANCH),
+        tags=_of_type(refs, SnapshotRefType.TAG),
         left_at=_left_at(metadata),
         metadata=table.metadata_location,
     )
+
+
+def _of_type(refs: Mapping[str, SnapshotRef], wanted: SnapshotRefType) -> dict[str, int]:
+    found = {name: each for name, each in refs.items() if each.snapshot_ref_type is wanted}
+    return {name: each.snapshot_id for name, each in found.items()}
 
 
 def data_files(table: Table) -> Iterator[DataFile]:
@@ -225,12 +223,11 @@ def data_files(table: Table) -> Iterator[DataFile]:
     """
     snapshot = table.metadata.current_snapshot()
     try:
-        for manifest in snapshot.manifests(table.io) if snapshot is not None else ():
-            for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=True):
-                file = entry.data_file
-                if file.content is DataFileContent.DATA:
-                    partition = f"{manifest.partition_spec_id} {file.partition!r}"
-                    yield DataFile(partition=partition, size=file.file_size_in_bytes)
+        for manifest, entry in entries_of(table, snapshot) if snapshot is not None else ():
+            file = entry.data_file
+            if file.content is DataFileContent.DATA:
+                partition = f"{manifest.partition_spec_id} {file.partition!r}"
+                yield DataFile(partition=partition, size=file.file_size_in_bytes)
     except FileNotFoundError as error:
         raise gone(error) from error
 
@@ -270,12 +267,7 @@ def missing_files(table: Table, iceberg_snapshot_id: int) -> tuple[str, ...]:
     manifests = () if lists else snapshot.manifests(table.io)
     lists = lists or _gone(table, {each.manifest_path for each in manifests})
     return lists or _gone(
-        table,
-        {
-            entry.data_file.file_path
-            for manifest in manifests
-            for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=True)
-        },
+        table, {each.data_file.file_path for _, each in entries_of(table, snapshot)}
     )
 
 

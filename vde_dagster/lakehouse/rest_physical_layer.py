@@ -26,7 +26,7 @@ from vde_dagster.core.names import PHYSICAL_PREFIX, TableName
 from vde_dagster.lakehouse.physical_layer import (
     beside,
     by_folder,
-    files_stayed,
+    deletion,
     plain,
     refuse_another_folder,
     refuse_shared,
@@ -34,10 +34,9 @@ from vde_dagster.lakehouse.physical_layer import (
     stored_view,
 )
 from vde_dagster.lakehouse.publish import load
-from vde_dagster.lakehouse.reachable import Folder
 from vde_dagster.lakehouse.rest_requests import Answer, RestRequests, at_once
 from vde_dagster.lakehouse.view_metadata import Json
-from vde_dagster.ports.physical_layer import StoredFiles, StoredTable
+from vde_dagster.ports.physical_layer import StoredTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +99,6 @@ class RestPhysicalLayer:
         view = None if found is None else stored_view(self._spelled(name), found["metadata"])
         return view if view is not None and PHYSICAL_PREFIX in view.text else None
 
-    def files(self, stored: StoredTable) -> StoredFiles:
-        """The files in the folder of a table or view."""
-        found = self._folder(stored.location).files()
-        return StoredFiles(count=len(found), size=sum(each.size or 0 for each in found))
-
     def metadata_location(self, name: TableName) -> str | None:
         """The metadata file of a table or view; None if there is none of this name.
 
@@ -126,19 +120,13 @@ class RestPhysicalLayer:
         """
         refuse_another_folder(name, location)
         refuse_shared(name, location, self._beside_of(name, location))
-        # Only these are deleted: files of a table that is made here later are not among them.
-        folder = self._folder(location)
-        files = [each.path for each in folder.files()]
+        deleted = deletion(self._catalog, name, location)
         found = self._found(name)
         if found is not None and found.uuid != uuid:
             return False
         if found is not None:
             self._drop(name, is_view=found.is_view)
-        try:
-            folder.delete(files)
-            folder.remove_empty()
-        except OSError as error:
-            raise files_stayed(name, location, error) from error
+        deleted()
         return True
 
     def _drop(self, name: TableName, *, is_view: bool) -> None:
@@ -245,9 +233,6 @@ class RestPhysicalLayer:
             return stored_table(name, load(self._catalog, name))
         except NoSuchTableError:
             return None
-
-    def _folder(self, location: str) -> Folder:
-        return Folder(location, self._catalog.properties)
 
 
 def _metadata_file(found: Json) -> str:

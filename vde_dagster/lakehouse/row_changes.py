@@ -16,7 +16,7 @@ table property ``write.metadata.metrics.default=none``. Parquet's writers record
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from itertools import takewhile
 from typing import TYPE_CHECKING, Final
@@ -29,6 +29,7 @@ from pyiceberg.manifest import (
     FileFormat,
     ManifestEntry,
     ManifestEntryStatus,
+    ManifestFile,
 )
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Operation, Snapshot
@@ -43,19 +44,28 @@ if TYPE_CHECKING:
 
 Added = tuple[int, ManifestEntry]
 """An entry of a file, with the partition spec of its manifest."""
-_THERE = (ManifestEntryStatus.ADDED, ManifestEntryStatus.EXISTING)
+
+
+def entries_of(
+    table: Table, snapshot: Snapshot, by: Collection[int] = (), *, with_deleted: bool = False
+) -> Iterator[tuple[ManifestFile, ManifestEntry]]:
+    """The files of an Iceberg snapshot; of those ``by`` some Iceberg snapshots, if there are any.
+
+    A merged manifest repeats the entries of older Iceberg snapshots.
+    """
+    for manifest in snapshot.manifests(table.io):
+        if by and manifest.added_snapshot_id not in by:
+            continue
+        for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=not with_deleted):
+            if not by or entry.snapshot_id is None or entry.snapshot_id in by:
+                yield manifest, entry
 
 
 def added_files(table: Table, snapshot: Snapshot) -> Iterator[Added]:
     """The entries of the files that one Iceberg snapshot added, from its own manifests."""
-    for manifest in snapshot.manifests(table.io):
-        if manifest.added_snapshot_id != snapshot.snapshot_id:
-            continue
-        for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=True):
-            ours = entry.status == ManifestEntryStatus.ADDED
-            # A merged manifest repeats the entries of older snapshots as EXISTING.
-            if ours and entry.snapshot_id in (None, snapshot.snapshot_id):
-                yield manifest.partition_spec_id, entry
+    for manifest, entry in entries_of(table, snapshot, (snapshot.snapshot_id,)):
+        if entry.status == ManifestEntryStatus.ADDED:
+            yield manifest.partition_spec_id, entry
 
 
 def appended(table: Table, snapshots: Sequence[Snapshot]) -> Mapping[int, list[Added]] | None:
@@ -68,13 +78,10 @@ def appended(table: Table, snapshots: Sequence[Snapshot]) -> Mapping[int, list[A
     if len(snapshots) < 2 or not all(map(_is_append, snapshots)):
         return None
     found: dict[int, list[Added]] = {each.snapshot_id: [] for each in snapshots}
-    for manifest in snapshots[-1].manifests(table.io):
-        if manifest.added_snapshot_id not in found:
-            continue
-        for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=True):
-            by = entry.snapshot_id if entry.snapshot_id is not None else manifest.added_snapshot_id
-            if entry.status in _THERE and by in found:
-                found[by].append((manifest.partition_spec_id, entry))
+    for manifest, entry in entries_of(table, snapshots[-1], found):
+        by = entry.snapshot_id if entry.snapshot_id is not None else manifest.added_snapshot_id
+        if by is not None:
+            found[by].append((manifest.partition_spec_id, entry))
     counted = all(len(found[each.snapshot_id]) == _added_count(each) for each in snapshots)
     return found if counted else None
 
@@ -215,12 +222,7 @@ def _held(table: Table, column: str) -> tuple[Interval, ...] | None:
         return ()
     if field is None:
         return None
-    entries = (
-        entry
-        for manifest in snapshot.manifests(table.io)
-        for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=True)
-    )
-    return _covered(entries, field, table.io)
+    return _covered((entry for _, entry in entries_of(table, snapshot)), field, table.io)
 
 
 def _time_field(table: Table, column: str) -> NestedField | None:
@@ -247,11 +249,8 @@ def _times(
         return _covered([entry for _, entry in added], field, table.io)
     own = [
         entry
-        for manifest in snapshot.manifests(table.io)
-        if manifest.added_snapshot_id == snapshot.snapshot_id
-        for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=False)
-        # A merged manifest repeats the entries of older snapshots.
-        if entry.status in _TOUCHED and entry.snapshot_id in (None, snapshot.snapshot_id)
+        for _, entry in entries_of(table, snapshot, (snapshot.snapshot_id,), with_deleted=True)
+        if entry.status in _TOUCHED
     ]
     for status, counted in (
         (ManifestEntryStatus.ADDED, "added-data-files"),

@@ -16,15 +16,15 @@ from typing import Any, Final
 
 from pyiceberg.catalog import Catalog as PyIcebergCatalog
 from sqlalchemy import Connection, Engine, Select, and_, column, or_, select, table, text
-from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlglot import exp
 
 from vde_dagster.core.columns import Column
-from vde_dagster.core.errors import Conflict, OutcomeUnknown, Refused
+from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.names import TableName
 from vde_dagster.core.sql.errors import SQL_ERRORS
 from vde_dagster.core.sql.spark.reading import read_spark
 from vde_dagster.core.sql.table_names import common_table_of
+from vde_dagster.lakehouse.physical_layer import DELETE, place_of, writing
 from vde_dagster.lakehouse.view_metadata import (
     Json,
     MetadataFiles,
@@ -248,52 +248,13 @@ class SqlViews:
         return selected(view, metadata, is_view=target.is_view)
 
     def _commit(self, writes: Sequence[_Write]) -> None:
-        try:
-            with self._engine.connect() as connection:
-                self._begin(connection)
-                made = {
-                    (self._key(each.name), each.name.namespace) for each in writes if each.after
-                }
-                for catalog, namespace in sorted(made):
-                    self._ensure_namespace(connection, catalog, namespace)
-                self._apply(connection, writes)
-                connection.commit()
-        except OperationalError as error:
-            raise OutcomeUnknown(
-                f"the answer to the swap of {len(writes)} views was lost ({error.orig})",
-                advice="doing it again is safe",
-            ) from error
-        except DBAPIError as error:
-            if not error.connection_invalidated:
-                raise Conflict(
-                    f"somebody else changed one of the views meanwhile ({error.orig}); "
-                    "nothing was changed"
-                ) from error
-            raise OutcomeUnknown(f"the answer to the swap of views was lost: {error}") from error
-
-    def _begin(self, connection: Connection) -> None:
-        if self._engine.dialect.name == "sqlite":
-            # The write lock from the start: waiting for it later would fail at once.
-            connection.exec_driver_sql("BEGIN IMMEDIATE")
-
-    def _ensure_namespace(self, connection: Connection, catalog: str, namespace: str) -> None:
-        key = {"catalog": catalog, "namespace": namespace}
-        found = connection.execute(
-            text(
-                "SELECT 1 FROM iceberg_namespace_properties "
-                "WHERE catalog_name = :catalog AND namespace = :namespace"
-            ),
-            key,
-        ).first()
-        if found is None:
-            connection.execute(
-                text(
-                    "INSERT INTO iceberg_namespace_properties "
-                    "(catalog_name, namespace, property_key, property_value) "
-                    "VALUES (:catalog, :namespace, 'exists', 'true')"
-                ),
-                key,
-            )
+        made = {(self._key(each.name), each.name.namespace) for each in writes if each.after}
+        with writing(self._engine, f"the swap of {len(writes)} views") as connection:
+            for catalog, namespace in sorted(made):
+                key = {"catalog": catalog, "namespace": namespace}
+                if connection.execute(text(_NAMESPACE), key).first() is None:
+                    connection.execute(text(_NEW_NAMESPACE), key)
+            self._apply(connection, writes)
 
     def _apply(self, connection: Connection, writes: Sequence[_Write]) -> None:
         """Write rows, and look that they are there: one that somebody else changed is not written.
@@ -302,13 +263,8 @@ class SqlViews:
         """
         rows: dict[str, list[dict[str, str | None]]] = {}
         for write in sorted(writes, key=lambda each: each.name):
-            row = {
-                "catalog": self._key(write.name),
-                "namespace": write.name.namespace,
-                "name": write.name.name,
-                "before": write.before,
-                "after": write.after,
-            }
+            row = {**place_of(write.name, self._catalog.name), "before": write.before}
+            row["after"] = write.after
             rows.setdefault(_statement(write), []).append(row)
         for statement, every in rows.items():
             connection.execute(text(statement), every)
@@ -341,7 +297,7 @@ class SqlViews:
         return found
 
     def _key(self, name: TableName) -> str:
-        """The catalog of a row. An environment's own, as ``lake__dev``, shares our database."""
+        """The catalog of a row."""
         return name.catalog or self._catalog.name
 
     def _location(self, name: TableName) -> str:
@@ -368,14 +324,18 @@ _UPDATE = """
     WHERE catalog_name = :catalog AND table_namespace = :namespace AND table_name = :name
       AND iceberg_type = 'VIEW' AND metadata_location = :before
 """
-_DELETE = """
-    DELETE FROM iceberg_tables
-    WHERE catalog_name = :catalog AND table_namespace = :namespace AND table_name = :name
-      AND iceberg_type = 'VIEW' AND metadata_location = :before
+_NAMESPACE = """
+    SELECT 1 FROM iceberg_namespace_properties
+    WHERE catalog_name = :catalog AND namespace = :namespace
+"""
+_NEW_NAMESPACE = """
+    INSERT INTO iceberg_namespace_properties
+        (catalog_name, namespace, property_key, property_value)
+    VALUES (:catalog, :namespace, 'exists', 'true')
 """
 
 
 def _statement(write: _Write) -> str:
     if write.before is None:
         return _INSERT
-    return _DELETE if write.after is None else _UPDATE
+    return DELETE if write.after is None else _UPDATE

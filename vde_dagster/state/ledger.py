@@ -18,9 +18,9 @@ from vde_dagster.core.ledger.entries import (
 )
 from vde_dagster.core.ledger.entries import outdate as outdated
 from vde_dagster.core.ledger.holdings import (
+    NOTHING,
     Holding,
     holding_changed,
-    holding_of,
 )
 from vde_dagster.core.ledger.schema_changes import newest_columns
 from vde_dagster.core.ledger.staleness import LastLook
@@ -87,15 +87,10 @@ def entries_of(
 
 def holdings(connection: Connection, keys: Iterable[VersionKey]) -> dict[VersionKey, Holding]:
     """The summaries of these versions' ledgers; absent if a version has no entry."""
-    wanted = list(dict.fromkeys(keys))
-    kept = _kept_holdings(connection, wanted)
-    # written before summaries were stored
-    uncounted = entries_of(connection, [key for key in wanted if key not in kept])
-    every = kept | {key: holding_of(entries) for key, entries in uncounted.items()}
-    return {key: each for key in wanted if (each := every.get(key)) is not None and each.recorded}
+    return {key: each for key, each in _summaries(connection, keys).items() if each.recorded}
 
 
-def _kept_holdings(connection: Connection, keys: Iterable[VersionKey]) -> dict[VersionKey, Holding]:
+def _summaries(connection: Connection, keys: Iterable[VersionKey]) -> dict[VersionKey, Holding]:
     return {
         key_of(row): codec.decode_holding(row.holding_json, row.number, row.removed)
         for row in of_versions(connection, _HOLDINGS, keys)
@@ -192,7 +187,7 @@ def write_difference(
     """Replace all entries that a change overlaps, and update the ledger's summary."""
     old = {entry.interval.start: entry for entry in before}
     new = {entry.interval.start: entry for entry in after}
-    whole = _whole(connection, key)
+    whole = _summaries(connection, [key]).get(key, NOTHING)
     for chunk in chunks(codec.encode_instant(start) for start in old if start not in new):
         connection.execute(
             delete(_ledger).where(is_of(_ledger, key), _ledger.c.interval_start.in_(chunk))
@@ -206,12 +201,6 @@ def write_difference(
         text = codec.encode(Holding, whole)
         numbers = {"number": whole.number, "removed": whole.removed}
         upsert(connection, _holdings, [{**of_version(key), **numbers, "holding_json": text}])
-
-
-def _whole(connection: Connection, key: VersionKey) -> Holding:
-    """A ledger's summary, computed from the entries if it was not stored yet."""
-    kept = _kept_holdings(connection, [key]).get(key)
-    return kept or holding_of(entries_of(connection, [key]).get(key, ()))
 
 
 def _columns_after(

@@ -7,6 +7,7 @@ goes up to 2**64 - 1 and is therefore a text.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 from sqlalchemy import (
@@ -24,11 +25,28 @@ from sqlalchemy import (
     literal_column,
     text,
 )
+from sqlalchemy.types import TypeEngine
 
 VERSION: Final = 1
 """The version of this schema. Raise it together with a step in ``state.migrations``."""
 
 metadata: Final = MetaData()
+
+
+def _keys(*names: str) -> Iterator[Column[Any]]:
+    """Texts that are the primary key, or its first part."""
+    return (Column(name, String, primary_key=True) for name in names)
+
+
+def _required(of: type[TypeEngine[Any]], *names: str) -> Iterator[Column[Any]]:
+    """Columns of a type in which there is no NULL."""
+    return (Column(name, of, nullable=False) for name in names)
+
+
+def _flag(name: str) -> Column[Any]:
+    """Whether something is so; mostly it is not."""
+    return Column(name, Boolean, nullable=False, server_default=text("false"))
+
 
 state_version: Final = Table(
     "vde_state_version",
@@ -43,26 +61,19 @@ identity: Final = Table("vde_identity", metadata, Column("state_id", String, pri
 snapshots: Final = Table(
     "vde_snapshots",
     metadata,
-    Column("model", String, primary_key=True),
-    Column("digest", String, primary_key=True),
-    Column("data", String, nullable=False),
-    Column("parent_data", String, nullable=False),
-    Column("metadata", String, nullable=False),
-    Column("parent_metadata", String, nullable=False),
-    Column("version", String, nullable=False),
+    *_keys("model", "digest"),
+    *_required(String, "data", "parent_data", "metadata", "parent_metadata", "version"),
     Column("category", String),
-    Column("reasons_json", Text, nullable=False),
-    Column("source_json", Text, nullable=False),
+    *_required(Text, "reasons_json", "source_json"),
     Column("decided_by", String, nullable=False, server_default="automatic"),
     Column("decided_from", String, nullable=False, server_default=""),
-    Column("drifted", Boolean, nullable=False, server_default=text("false")),
+    _flag("drifted"),
 )
 
 owners: Final = Table(
     "vde_owners",
     metadata,
-    Column("model", String, primary_key=True),
-    Column("version", String, primary_key=True),
+    *_keys("model", "version"),
     Column("environment", String, nullable=False),
 )
 
@@ -81,18 +92,16 @@ promotions: Final = Table(
     Column("taken_revision", Integer),
     Column("finished_at", BigInteger),
     # With this revision the environment was removed.
-    Column("removed", Boolean, nullable=False, server_default=text("false")),
+    _flag("removed"),
     # Its versions may have been dropped, and not all of its snapshots are stored any more.
-    Column("forgotten", Boolean, nullable=False, server_default=text("false")),
+    _flag("forgotten"),
 )
 
 # What plans were to show when they were applied last.
 planned: Final = Table(
     "vde_planned",
     metadata,
-    Column("environment", String, primary_key=True),
-    Column("model", String, primary_key=True),
-    Column("version", String, primary_key=True),
+    *_keys("environment", "model", "version"),
     Column("planned_at", BigInteger, nullable=False),
 )
 
@@ -100,10 +109,9 @@ planned: Final = Table(
 tombstones: Final = Table(
     "vde_tombstones",
     metadata,
-    Column("model", String, primary_key=True),
-    Column("version", String, primary_key=True),
+    *_keys("model", "version"),
     Column("recorded_at", BigInteger, nullable=False),
-    Column("dropping", Boolean, nullable=False, server_default=text("false")),
+    _flag("dropping"),
     Column("table_uuid", String, nullable=False, server_default=""),
     Column("location", Text, nullable=False, server_default=""),
 )
@@ -115,16 +123,16 @@ promoted_snapshots: Final = Table(
     Column("revision", Integer, primary_key=True, autoincrement=False),
     Column("model", String, primary_key=True),
     Column("digest", String, nullable=False),
-    Column("hidden", Boolean, nullable=False, server_default=text("false")),
+    _flag("hidden"),
     # How the environment shows the snapshot, which may have been stored with other values.
     Column("version", String, nullable=False, server_default=""),
     Column("decided_by", String, nullable=False, server_default="automatic"),
-    Column("drifted", Boolean, nullable=False, server_default=text("false")),
+    _flag("drifted"),
     # The instant from which the version is bounded; NULL for one that is not. It is shown in the
     # place of another one then. There is none in production.
     Column("bounded_from", BigInteger),
     Column("instead_of", String, nullable=False, server_default=""),
-    Column("preview", Boolean, nullable=False, server_default=text("false")),
+    _flag("preview"),
     ForeignKeyConstraint(
         ["environment", "revision"], ["vde_promotions.environment", "vde_promotions.revision"]
     ),
@@ -138,24 +146,19 @@ leases: Final = Table(
     metadata,
     Column("resource", String, primary_key=True),
     Column("holder", String, nullable=False),
-    Column("epoch", BigInteger, nullable=False),
-    Column("expires_at", BigInteger, nullable=False),
+    *_required(BigInteger, "epoch", "expires_at"),
     Column("process_json", Text),
 )
 
 ledger: Final = Table(
     "vde_ledger",
     metadata,
-    Column("model", String, primary_key=True),
-    Column("version", String, primary_key=True),
+    *_keys("model", "version"),
     Column("interval_start", BigInteger, primary_key=True, autoincrement=False),
-    Column("interval_end", BigInteger, nullable=False),
-    Column("row_count", BigInteger, nullable=False),
-    Column("high", String, nullable=False),
-    Column("low", String, nullable=False),
+    *_required(BigInteger, "interval_end", "row_count"),
+    *_required(String, "high", "low"),
     Column("columns_json", Text, nullable=False),
-    Column("digest", String, nullable=False),
-    Column("work_id", String, nullable=False),
+    *_required(String, "digest", "work_id"),
     Column("iceberg_snapshot_id", BigInteger),
     Column("status", String, nullable=False),
     Column("reason", Text, nullable=False, server_default=""),
@@ -170,10 +173,8 @@ ledger: Final = Table(
 holdings: Final = Table(
     "vde_holdings",
     metadata,
-    Column("model", String, primary_key=True),
-    Column("version", String, primary_key=True),
-    Column("number", BigInteger, nullable=False),
-    Column("removed", BigInteger, nullable=False),
+    *_keys("model", "version"),
+    *_required(BigInteger, "number", "removed"),
     Column("holding_json", Text, nullable=False),
 )
 
@@ -181,8 +182,7 @@ holdings: Final = Table(
 last_looks: Final = Table(
     "vde_last_looks",
     metadata,
-    Column("model", String, primary_key=True),
-    Column("version", String, primary_key=True),
+    *_keys("model", "version"),
     Column("look_json", Text, nullable=False),
 )
 
@@ -204,10 +204,7 @@ work: Final = Table(
     # was recorded later. SQLite counts only in an INTEGER column.
     Column("number", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
     Column("work_id", String, nullable=False, unique=True),
-    Column("model", String, nullable=False),
-    Column("version", String, nullable=False),
-    Column("environment", String, nullable=False),
-    Column("state", String, nullable=False),
+    *_required(String, "model", "version", "environment", "state"),
     Column("is_session", Boolean, nullable=False),
     Column("intent_json", Text, nullable=False),
     Column("publication_json", Text),
@@ -217,9 +214,9 @@ work: Final = Table(
     Column("reason", Text),
     Column("started_at", BigInteger, nullable=False),
     Column("finished_at", BigInteger),
-    Column("drifted", Boolean, nullable=False, server_default=text("false")),
+    _flag("drifted"),
     # Whether a person accepted its rows, which audits had refused.
-    Column("accepted", Boolean, nullable=False, server_default=text("false")),
+    _flag("accepted"),
     Index("vde_work_newest", "model", "version", "state", "number"),
     Index("vde_work_sessions", "model", "version", "is_session", "number"),
     # Of the work of years these have few rows, and each is asked for by itself. The column of the
@@ -241,9 +238,7 @@ index only where it sees, without any parameter, that a condition implies its ow
 marks: Final = Table(
     "vde_marks",
     metadata,
-    Column("model", String, primary_key=True),
-    Column("version", String, primary_key=True),
-    Column("source", String, primary_key=True),
+    *_keys("model", "version", "source"),
     Column("mark_json", Text, nullable=False),
     # The mark before it, and what moved it when: a session's id, or '' for a look that found
     # nothing to load.
@@ -266,8 +261,7 @@ unlisted: Final = Table(
     "vde_unlisted",
     metadata,
     Column("number", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),
-    Column("model", String, nullable=False),
-    Column("version", String, nullable=False),
+    *_required(String, "model", "version"),
     Column("work_id", String),
     sqlite_autoincrement=True,
 )
@@ -276,8 +270,7 @@ unlisted: Final = Table(
 pending: Final = Table(
     "vde_pending",
     metadata,
-    Column("model", String, primary_key=True),
-    Column("version", String, primary_key=True),
+    *_keys("model", "version"),
     Column("pending_json", Text, nullable=False),
 )
 
@@ -285,8 +278,7 @@ pending: Final = Table(
 pauses: Final = Table(
     "vde_pauses",
     metadata,
-    Column("environment", String, primary_key=True),
-    Column("model", String, primary_key=True),
+    *_keys("environment", "model"),
     Column("paused_at", BigInteger, nullable=False),
     Column("author", String, nullable=False),
     Column("reason", Text, nullable=False),
