@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from vde_dagster.core.errors import SetupError
-from vde_dagster.lakehouse.java import Candidate, Origin, choose_java, find_java
+from vde_dagster.lakehouse.java import Java, Origin, choose_java, find_java
 
 OPENJDK_17 = 'openjdk version "17.0.15" 2025-04-15'
 OPENJDK_21 = 'openjdk version "21.0.8" 2025-07-15 LTS'
@@ -67,10 +67,10 @@ OLD, NEW, NONE = 11, 21, None
 """What a candidate may be: too old, new enough, and a program that does not run as a Java."""
 
 
-def candidate(origin: Origin, version: int | None) -> Candidate:
+def candidate(origin: Origin, version: int | None) -> Java:
     says = "no answer" if version is None else f'openjdk version "{version}"'
     path = Path(f"/{origin.name}/bin/java")
-    return Candidate(origin=origin, executable=path, version=version, says=says)
+    return Java(origin=origin, executable=path, version=version, full_version=says)
 
 
 @pytest.mark.parametrize(

@@ -14,13 +14,10 @@ from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's doc
 from pyspark.sql.types import (
     BinaryType,
     BooleanType,
-    ByteType,
     DataType,
     DoubleType,
     FloatType,
-    IntegerType,
-    LongType,
-    ShortType,
+    IntegralType,
     StringType,
 )
 
@@ -39,16 +36,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
     from sqlglot import exp
 
-_KEPT: Final = (
-    BooleanType,
-    ByteType,
-    DoubleType,
-    FloatType,
-    IntegerType,
-    LongType,
-    ShortType,
-    StringType,
-)
+_KEPT: Final = (BooleanType, DoubleType, FloatType, IntegralType, StringType)
 """Types whose values come to Python unchanged; the others come as the text that Spark writes."""
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documentation uses
@@ -23,6 +22,7 @@ from vde_dagster.lakehouse.stored_values import rows_at, rows_between
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
+    from pyiceberg.table.snapshots import Snapshot
     from pyspark.sql import Column, DataFrame, DataFrameWriterV2, SparkSession
 
     from vde_dagster.core.ledger.unit_of_work import Staging
@@ -33,13 +33,6 @@ _SNAPSHOT_PROPERTY: Final = f"spark.sql.iceberg.snapshot-property.{WORK_ID}"
 CHANGE_TYPE: Final = "_change_type"
 INSERTED: Final = "INSERT"
 _CHANGE_COLUMNS: Final = (CHANGE_TYPE, "_change_ordinal", "_commit_snapshot_id")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Commit:
-    """What one commit did: how many rows are in the files that it added."""
-
-    added: int = 0
 
 
 class Branch:
@@ -131,37 +124,37 @@ class Branch:
         finally:
             conf.unset(_SNAPSHOT_PROPERTY)
 
-    def committed(self) -> Commit:
-        """Move the head to what was written last; a write that changes nothing may commit none.
+    def committed(self) -> int:
+        """Move the head to what was written last, and return how many rows were added.
+
+        A write that changes nothing may commit none.
 
         Raises:
             EvaluationFailed: It was committed more than once, so that rows may be there twice. A
                 client of Spark Connect sends a request again whose answer was lost.
         """
         before = self.head
-        recorded = self._look()
-        if self.head == before:
-            return Commit()
-        if recorded.parent != before:
+        snapshot = self._look()
+        if snapshot is None or self.head == before:
+            return 0
+        if snapshot.parent_snapshot_id != before:
             raise EvaluationFailed(
                 "a write was committed more than once; nothing was published",
                 advice="Run the same again: it begins from what is published.",
             )
-        return Commit(added=recorded.added)
+        return _counted(snapshot, "added-records") or 0
 
     def adds_null(self, column: str) -> bool:
         """Whether files that the last commit wrote are known to have rows without a value."""
         table = self._load(self.staging.target.table)
-        ref = table.metadata.refs.get(self._name)
-        head = ref.snapshot_id if ref is not None else None
-        snapshot = table.metadata.snapshot_by_id(head) if head is not None else None
+        snapshot = self._head_of(table)
         field = table.schema().find_field(column, case_sensitive=False).field_id
         if snapshot is None:
             return False
         return any(
             (entry.data_file.null_value_counts or {}).get(field)
             for manifest, entry in entries_of(table, snapshot)
-            if manifest.added_snapshot_id == head
+            if manifest.added_snapshot_id == snapshot.snapshot_id
         )
 
     def rows(self) -> DataFrame:
@@ -222,41 +215,23 @@ class Branch:
         with with_views(self.spark, [full]):
             yield exp.table_(full, quoted=True)
 
-    def _look(self) -> _Recorded:
-        """Find out where the branch is."""
-        recorded = self._recorded()
-        self.head, self.loaded = recorded.snapshot_id, recorded.total
-        return recorded
-
-    def _recorded(self) -> _Recorded:
-        metadata = self._load(self.staging.target.table).metadata
-        ref = metadata.refs.get(self._name)
-        snapshot = metadata.snapshot_by_id(ref.snapshot_id) if ref is not None else None
-        if snapshot is None:
-            return _Recorded(snapshot_id=None, parent=None, added=0, total=0)
-        summary = snapshot.summary
-        added, rows = (
-            summary[key] if summary is not None else None
-            for key in ("added-records", "total-records")
-        )
+    def _look(self) -> Snapshot | None:
+        """Find out where the branch is according to the table's metadata."""
+        snapshot = self._head_of(self._load(self.staging.target.table))
         # A commit that adds no rows has no such total; other writers may leave out any total.
-        total = int(rows) if rows is not None else None
-        return _Recorded(
-            snapshot_id=snapshot.snapshot_id,
-            parent=snapshot.parent_snapshot_id,
-            added=int(added or 0),
-            total=total,
-        )
+        self.loaded = 0 if snapshot is None else _counted(snapshot, "total-records")
+        self.head = None if snapshot is None else snapshot.snapshot_id
+        return snapshot
+
+    def _head_of(self, table: Table) -> Snapshot | None:
+        ref = table.metadata.refs.get(self._name)
+        return None if ref is None else table.metadata.snapshot_by_id(ref.snapshot_id)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Recorded:
-    """The head of the branch according to the table's metadata."""
-
-    snapshot_id: int | None
-    parent: int | None
-    added: int
-    total: int | None
+def _counted(snapshot: Snapshot, what: str) -> int | None:
+    """What the summary of a commit has counted."""
+    found = snapshot.summary[what] if snapshot.summary is not None else None
+    return None if found is None else int(found)
 
 
 def _identifiers(catalog: str, name: TableName) -> exp.Table:

@@ -9,6 +9,7 @@ import re
 import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, NoReturn, assert_never, cast
 
@@ -57,37 +58,22 @@ _RAISED: Final = re.compile(r"\[USER_RAISED_EXCEPTION\] (.*?)(?: SQLSTATE: P0001
 """A message that a user's SQL raises, as by `raise_error`, and what Spark puts around it."""
 
 
+@dataclass(frozen=True, kw_only=True)
 class ModelContext:
     """What a Python model's function is called with.
 
-    Args:
-        model: The model, for error messages.
-        tables: What the model may read, by the name that it declares.
-        spark: The session that evaluates it.
-        start: The first instant of the interval.
-        end: The instant after its last one.
-        execution_time: When the evaluation was asked for.
-        variables: The project's variables, as far as the model reads them.
+    ``spark`` is the session that evaluates the model, ``start`` the first instant of the interval,
+    ``end`` the one after its last, and ``execution_time`` when the evaluation was asked for.
+    ``variables`` are the project's, as far as the model reads them.
     """
 
-    def __init__(
-        self,
-        *,
-        model: str,
-        tables: Mapping[str, DataFrame],
-        spark: SparkSession,
-        start: datetime,
-        end: datetime,
-        execution_time: datetime,
-        variables: Mapping[str, object],
-    ) -> None:
-        self.spark = spark
-        self.start = start
-        self.end = end
-        self.execution_time = execution_time
-        self.variables = variables
-        self._model = model
-        self._tables = {name.lower(): frame for name, frame in tables.items()}
+    spark: SparkSession
+    start: datetime
+    end: datetime
+    execution_time: datetime
+    variables: Mapping[str, object]
+    _model: str
+    _tables: Mapping[str, DataFrame]
 
     def table(self, name: str) -> DataFrame:
         """The rows of a table that the model declares in ``depends_on``, as of this evaluation.
@@ -296,8 +282,8 @@ def python_frame(
         EvaluationFailed: The function failed, or returned what is no table.
     """
     context = ModelContext(
-        model=model,
-        tables=tables,
+        _model=model,
+        _tables={name.lower(): frame for name, frame in tables.items()},
         spark=spark,
         start=rows.interval.start,
         end=rows.interval.end,

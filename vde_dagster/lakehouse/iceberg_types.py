@@ -25,22 +25,6 @@ from vde_dagster.core.ledger.earlier_schemas import (
 )
 from vde_dagster.core.sql.spark.type_spelling import field_name
 
-_ATOMIC: dict[type[types.IcebergType], str] = {
-    types.BooleanType: "boolean",
-    types.IntegerType: "int",
-    types.LongType: "bigint",
-    types.FloatType: "float",
-    types.DoubleType: "double",
-    types.DateType: "date",
-    types.TimestampType: "timestamp_ntz",
-    types.TimestamptzType: "timestamp",
-    types.StringType: "string",
-    types.UUIDType: "string",
-    types.BinaryType: "binary",
-    types.FixedType: "binary",
-}
-
-
 _NAMED: Final[Mapping[str, types.IcebergType]] = {
     "boolean": types.BooleanType(),
     "tinyint": types.IntegerType(),
@@ -52,10 +36,16 @@ _NAMED: Final[Mapping[str, types.IcebergType]] = {
     "date": types.DateType(),
     "timestamp_ntz": types.TimestampType(),
     "timestamp": types.TimestamptzType(),
-    "string": types.StringType(),
     "char": types.StringType(),
     "varchar": types.StringType(),
+    "string": types.StringType(),
     "binary": types.BinaryType(),
+}
+"""What each of Spark's types is stored as; of several the last one is what is read."""
+_ATOMIC: Final[Mapping[type[types.IcebergType], str]] = {
+    **{type(stored): name for name, stored in _NAMED.items()},
+    types.UUIDType: "string",
+    types.FixedType: "binary",
 }
 
 

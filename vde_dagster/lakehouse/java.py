@@ -50,30 +50,17 @@ class Origin(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Java:
-    """A Java that is new enough for Spark.
-
-    ``home`` is JAVA_HOME where that names it; None where ``executable`` was found elsewhere.
-    """
-
-    executable: Path
-    home: Path | None
-    version: int
-    full_version: str
-    origin: Origin
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
     """A program called ``java``, and what it answers.
 
-    ``version`` is its feature release, None if it does not run as a Java; ``says`` is then why,
-    else the line of its answer with the version.
+    ``version`` is its feature release, None if it does not run as a Java; ``full_version`` is then
+    why, else the line of its answer with the version. ``home`` is JAVA_HOME where that names it.
     """
 
     origin: Origin
     executable: Path
     version: int | None
-    says: str
+    full_version: str
+    home: Path | None = None
 
 
 def find_java() -> Java:
@@ -89,18 +76,10 @@ def find_java() -> Java:
             advice=f"Set JAVA_HOME to a Java {MINIMUM_VERSION} or newer, or unset it. "
             f"{_how_to_install()}",
         )
-    found = choose_java(_candidates(named))
-    home = Path(named) if named and found.origin is Origin.JAVA_HOME else None
-    return Java(
-        executable=found.executable,
-        home=home,
-        version=found.version or 0,
-        full_version=found.says,
-        origin=found.origin,
-    )
+    return choose_java(_candidates(Path(named) if named else None))
 
 
-def choose_java(candidates: Iterable[Candidate]) -> Candidate:
+def choose_java(candidates: Iterable[Java]) -> Java:
     """Return the first that is new enough; those behind it are not asked for.
 
     One that does not run is passed over, unless JAVA_HOME names it: somebody means that one.
@@ -111,44 +90,40 @@ def choose_java(candidates: Iterable[Candidate]) -> Candidate:
     why: list[str] = []
     for each in candidates:
         if each.version is None:
-            why.append(f"{each.executable} does not run as a Java ({each.says or 'no answer'})")
+            said = each.full_version or "no answer"
+            why.append(f"{each.executable} does not run as a Java ({said})")
             if each.origin is Origin.JAVA_HOME:
                 break
         elif each.version < MINIMUM_VERSION:
-            why.append(f"{each.executable} is {each.says}")
+            why.append(f"{each.executable} is {each.full_version}")
         else:
             return each
-    if why:
-        reason = "; ".join(why)
-        message = f"Spark needs Java {MINIMUM_VERSION} or newer, and there is none: {reason}"
-    else:
-        message = (
-            f"Spark needs Java {MINIMUM_VERSION} or newer, and there is none: JAVA_HOME is not set "
-            f"and no java is on the PATH; nor is the package {PACKAGE} installed"
-        )
-    raise SetupError(message, advice=_how_to_install())
+    nowhere = f"JAVA_HOME is not set and no java is on the PATH; nor is the package {PACKAGE} "
+    raise SetupError(
+        f"Spark needs Java {MINIMUM_VERSION} or newer, and there is none: "
+        f"{'; '.join(why) or f'{nowhere}installed'}",
+        advice=_how_to_install(),
+    )
 
 
-def _candidates(named: str | None) -> Iterator[Candidate]:
+def _candidates(named: Path | None) -> Iterator[Java]:
     """What is there, in the order in which it is preferred; each is asked when its turn comes."""
     places = (
-        (Origin.JAVA_HOME, _in_home(Path(named)) if named else None),
-        (Origin.PATH, _on_path()),
+        (Origin.JAVA_HOME, _in_home(named) if named else None),
+        (Origin.PATH, Path(found) if (found := shutil.which("java")) else None),
         (Origin.PACKAGE, _of_package()),
     )
     for origin, executable in places:
         if executable is not None:
             version, says = _ask_version(executable)
-            yield Candidate(origin=origin, executable=executable, version=version, says=says)
+            home = named if origin is Origin.JAVA_HOME else None
+            yield Java(
+                origin=origin, executable=executable, version=version, full_version=says, home=home
+            )
 
 
 def _in_home(home: Path) -> Path | None:
     found = shutil.which("java", path=str(home / "bin"))
-    return Path(found) if found else None
-
-
-def _on_path() -> Path | None:
-    found = shutil.which("java")
     return Path(found) if found else None
 
 
@@ -181,16 +156,16 @@ def _ask_version(executable: Path) -> tuple[int | None, str]:
 
 
 def _how_to_install() -> str:
-    match sys.platform:
-        case "linux":
-            command = "apt-get install openjdk-17-jre-headless (Debian, Ubuntu)"
-        case "darwin":
-            command = "brew install openjdk@17"
-        case _:
-            command = "a JDK 17, for instance from the Eclipse Temurin project"
+    command = _COMMANDS.get(sys.platform, "a JDK 17, for instance from the Eclipse Temurin project")
     return (
         f"Install one: {command}; then set JAVA_HOME to it where it is not the first on the PATH."
     )
+
+
+_COMMANDS: Final = {
+    "linux": "apt-get install openjdk-17-jre-headless (Debian, Ubuntu)",
+    "darwin": "brew install openjdk@17",
+}
 
 
 _ABSENT: Final = "--add-modules=jdk.incubator.vector"
@@ -207,14 +182,11 @@ def environment_for(java: Java, homes: Path) -> dict[str, str]:
         SetupError: That script cannot be written.
     """
     environment = {key: value for key, value in os.environ.items() if key != "JAVA_HOME"}
-    match java.origin:
-        case Origin.JAVA_HOME:
-            environment["JAVA_HOME"] = str(java.home)
-        case Origin.PACKAGE:
-            environment["JAVA_HOME"] = str(_home_of_script(java.executable, homes))
-        case Origin.PATH:
-            pass  # the scripts find it there, too
-    return environment
+    home = java.home
+    if java.origin is Origin.PACKAGE:
+        home = _home_of_script(java.executable, homes)
+    # What is on the PATH the scripts find there, too.
+    return environment if home is None else {**environment, "JAVA_HOME": str(home)}
 
 
 def script_for(executable: Path) -> str:

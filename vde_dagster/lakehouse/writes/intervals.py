@@ -92,7 +92,7 @@ def _put(
     if len(_units(write)) == 1 and not write.axis.is_formatted:
         return put(branch, rows, act)
     act(branch.writer(rows))
-    return branch.committed().added, None
+    return branch.committed(), None
 
 
 def _written(

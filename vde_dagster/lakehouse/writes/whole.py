@@ -57,7 +57,7 @@ def put(
     """
     rows, seen = observed(frame, branch.staging.algorithm)
     act(branch.writer(rows))
-    added = branch.committed().added
+    added = branch.committed()
     sums = seen.sums(added)
     return added, None if sums is None else total(sums.values())
 
