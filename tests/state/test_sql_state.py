@@ -34,7 +34,8 @@ from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.ledger.entries import LedgerOperation
 from vde_dagster.core.ledger.unit_of_work import UnitOfWorkState
 from vde_dagster.core.model.room import MOST_MODELS
-from vde_dagster.state import leases, reference_lock, schema
+from vde_dagster.state import leases, schema
+from vde_dagster.state import pairs as reference_lock
 from vde_dagster.state.database import Database, now, open_engine
 from vde_dagster.state.sql_state import SqlState
 from vde_dagster.state.stored_state import StoredState

@@ -49,8 +49,7 @@ from vde_dagster.lakehouse.tables import (
 from vde_dagster.lakehouse.times import check_times, with_times
 from vde_dagster.lakehouse.writes import completed, returned_columns, write_rows, written_columns
 from vde_dagster.lakehouse.writes.history import ends_history
-from vde_dagster.lakehouse.writes.intervals import rows_within
-from vde_dagster.lakehouse.writes.whole import Written
+from vde_dagster.lakehouse.writes.intervals import Written, rows_within
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table

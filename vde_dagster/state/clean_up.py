@@ -42,8 +42,7 @@ from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.ports.state import Lease, environment_resource, version_resource
 from vde_dagster.state import codec, leases, schema
 from vde_dagster.state.database import chunks, now, upsert
-from vde_dagster.state.pairs import is_alike, is_of, of_version
-from vde_dagster.state.reference_lock import while_deciding
+from vde_dagster.state.pairs import is_alike, is_of, of_version, while_deciding
 from vde_dagster.state.references import IS_SHOWN, OF_VERSIONS, references
 
 _promotions = schema.promotions

@@ -38,8 +38,15 @@ from vde_dagster.ports.state import Environment, Lease, environment_resource, ve
 from vde_dagster.state import codec, leases, schema
 from vde_dagster.state.database import now
 from vde_dagster.state.ledger import record_looks
-from vde_dagster.state.pairs import is_alike, key_of, of_version, of_versions, pairs
-from vde_dagster.state.reference_lock import refer, while_adding
+from vde_dagster.state.pairs import (
+    is_alike,
+    key_of,
+    of_version,
+    of_versions,
+    pairs,
+    refer,
+    while_adding,
+)
 from vde_dagster.state.snapshots import (
     decode,
     owners_of,

@@ -1,4 +1,7 @@
-"""Marks, what is pending, and what is to be listed. Functions of one transaction each."""
+"""Marks, what is pending, and what is to be listed. Functions of one transaction each.
+
+Paused models. Functions of one transaction each.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from vde_dagster.core.ledger.late.question import Question
 from vde_dagster.core.ledger.unit_of_work import Intent, Publication
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.planning.pauses import Pause
 from vde_dagster.ports.late_data_records import Unlisted
 from vde_dagster.ports.state import Lease
 from vde_dagster.state import codec, leases, schema
@@ -170,3 +174,47 @@ def _write_marks(
 def _write_pending(connection: Connection, key: VersionKey, left: tuple[Pending, ...]) -> None:
     text = codec.encode(tuple[Pending, ...], left)
     upsert(connection, _pending, [{**of_version(key), "pending_json": text}])
+
+
+_pauses = schema.pauses
+
+
+def pauses(connection: Connection, environment: str) -> Mapping[ModelName, Pause]:
+    """The paused models of an environment."""
+    own = select(_pauses).where(_pauses.c.environment == environment)
+    found = [
+        Pause(
+            environment=row.environment,
+            model=codec.decode_model(row.model),
+            paused_at=codec.decode_instant(row.paused_at),
+            author=row.author,
+            reason=row.reason,
+        )
+        for row in connection.execute(own.order_by(_pauses.c.model))
+    ]
+    return {each.model: each for each in found}
+
+
+def pause(connection: Connection, pauses: Sequence[Pause]) -> None:
+    """Pause models, all or none."""
+    rows = [
+        {
+            "environment": each.environment,
+            "model": codec.encode_model(each.model),
+            "paused_at": codec.encode_instant(each.paused_at),
+            "author": each.author,
+            "reason": each.reason,
+        }
+        for each in pauses
+    ]
+    upsert(connection, _pauses, rows)
+
+
+def resume(connection: Connection, environment: str, models: Iterable[ModelName]) -> None:
+    """End the pauses of models, all or none."""
+    for chunk in chunks(map(codec.encode_model, models)):
+        connection.execute(
+            delete(_pauses)
+            .where(_pauses.c.environment == environment)
+            .where(_pauses.c.model.in_(chunk))
+        )

@@ -15,8 +15,15 @@ from vde_dagster.core.model.snapshot import Category, DecidedBy, ModelSnapshot, 
 from vde_dagster.core.names import ModelName
 from vde_dagster.state import codec, schema
 from vde_dagster.state.database import insert_absent, now, upsert
-from vde_dagster.state.pairs import key_of, of_pairs, of_version, of_versions, pairs
-from vde_dagster.state.reference_lock import refer, while_adding
+from vde_dagster.state.pairs import (
+    key_of,
+    of_pairs,
+    of_version,
+    of_versions,
+    pairs,
+    refer,
+    while_adding,
+)
 
 _snapshots = schema.snapshots
 _owners = schema.owners

@@ -22,12 +22,11 @@ from vde_dagster.state import clean_up, late_data, row_sums
 from vde_dagster.state import environments as revisions
 from vde_dagster.state import leases as lease_rows
 from vde_dagster.state import ledger as ledgers
-from vde_dagster.state import pauses as pause_rows
 from vde_dagster.state import references as referring
 from vde_dagster.state import snapshots as stored_snapshots
 from vde_dagster.state import units_of_work as work_rows
 from vde_dagster.state.database import LOCK_TIMEOUT, chunks, open_engine
-from vde_dagster.state.reference_lock import while_deciding
+from vde_dagster.state.pairs import while_deciding
 from vde_dagster.state.state_database import StateDatabase, reading, writing
 
 
@@ -137,9 +136,9 @@ class SqlState:
     record_listed = writing(late_data.record_listed)
     record_detected = writing(late_data.record_detected)
     sessions = reading(work_rows.sessions)
-    pauses = reading(pause_rows.pauses)
-    pause = writing(pause_rows.pause)
-    resume = writing(pause_rows.resume)
+    pauses = reading(late_data.pauses)
+    pause = writing(late_data.pause)
+    resume = writing(late_data.resume)
 
     # Removing what nothing refers to
     references = reading(referring.references)

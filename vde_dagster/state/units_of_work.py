@@ -37,8 +37,15 @@ from vde_dagster.state import codec, leases, schema
 from vde_dagster.state.database import chunks, insert_absent, now
 from vde_dagster.state.late_data import list_later, move_marks, record_question
 from vde_dagster.state.ledger import entries_within, write_difference
-from vde_dagster.state.pairs import given, is_alike, key_of, of_version, of_versions
-from vde_dagster.state.reference_lock import refer, while_adding
+from vde_dagster.state.pairs import (
+    given,
+    is_alike,
+    key_of,
+    of_version,
+    of_versions,
+    refer,
+    while_adding,
+)
 
 _work = schema.work
 _WRITTEN: Final = (UnitOfWorkState.STAGED.value, UnitOfWorkState.DONE.value)

@@ -29,7 +29,7 @@ from vde_dagster.app.services import Services
 from vde_dagster.composition import VdeProject
 from vde_dagster.core.errors import VdeError
 from vde_dagster.core.planning.options import PlanOptions
-from vde_dagster.lakehouse import expiring
+from vde_dagster.lakehouse import maintenance as expiring
 from vde_dagster.lakehouse.reachable import Folder
 
 Point = tuple[str, str, bool]

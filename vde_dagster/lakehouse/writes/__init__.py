@@ -16,9 +16,13 @@ from vde_dagster.core.model.writes import (
     Write,
 )
 from vde_dagster.lakehouse.writes.history import keep_history, with_validity
-from vde_dagster.lakehouse.writes.intervals import append_to_intervals, overwrite_intervals
+from vde_dagster.lakehouse.writes.intervals import (
+    append_rows,
+    append_to_intervals,
+    overwrite_intervals,
+    replace_table,
+)
 from vde_dagster.lakehouse.writes.merging import merge_rows, replace_partitions
-from vde_dagster.lakehouse.writes.whole import append_rows, replace_table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -26,7 +30,7 @@ if TYPE_CHECKING:
     from vde_dagster.core.columns import Column
     from vde_dagster.core.model.history import History
     from vde_dagster.lakehouse.branch import Branch
-    from vde_dagster.lakehouse.writes.whole import Written
+    from vde_dagster.lakehouse.writes.intervals import Written
 
 
 def completed(frame: DataFrame, write: Write) -> DataFrame:

@@ -27,7 +27,7 @@ from vde_dagster.core.model.history import (
 from vde_dagster.core.model.writes import AppendRows, KeepHistory
 from vde_dagster.lakehouse.evaluation import first_useful_line
 from vde_dagster.lakehouse.stored_values import contains, with_columns_of
-from vde_dagster.lakehouse.writes.whole import (
+from vde_dagster.lakehouse.writes.intervals import (
     Written,
     append_rows,
     changed_sum,

@@ -1,27 +1,172 @@
-"""Replacing intervals, and adding to them (seed 001, INCREMENTAL_BY_TIME_RANGE)."""
+"""Replacing intervals, and adding to them (seed 001, INCREMENTAL_BY_TIME_RANGE).
+
+Replacing the whole table (FULL, SEED), and appending whatever comes (INCREMENTAL_UNMANAGED).
+
+What one write left on a branch, and the sums of its rows.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documentation uses
 from sqlglot import exp
 
+from vde_dagster.core.audits.values import AuditResult
 from vde_dagster.core.errors import EvaluationFailed
-from vde_dagster.core.ledger.dsha import RowSum
+from vde_dagster.core.ledger.dsha import RowSum, total
 from vde_dagster.core.ledger.unit_of_work import OwnRows
 from vde_dagster.core.model.layout import are_whole_partitions
-from vde_dagster.core.model.writes import AppendToIntervals, OverwriteIntervals
+from vde_dagster.core.model.writes import (
+    AppendRows,
+    AppendToIntervals,
+    OverwriteIntervals,
+    ReplaceTable,
+)
 from vde_dagster.core.time.intervals import Interval
+from vde_dagster.lakehouse.branch import CHANGE_TYPE, INSERTED, Branch
+from vde_dagster.lakehouse.digest import observed, row_sums
 from vde_dagster.lakehouse.times import inside, rows_inside, spark_column, unit_sums
-from vde_dagster.lakehouse.writes.whole import Written, check_count, put
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameWriterV2
 
-    from vde_dagster.lakehouse.branch import Branch
+_NOT_ALONE: Final = (
+    "nothing was published. Somebody else writes to this table: only its own unit of work may."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """The staged rows of what was processed, and the sums of the intervals.
+
+    Whoever wants the rows calls for a frame of them: to make one takes Spark as long as a small
+    query. ``findings`` are what is to be said of them besides what audits find.
+    """
+
+    rows: Callable[[], DataFrame]
+    sums: Mapping[Interval, RowSum]
+    findings: tuple[AuditResult, ...] = ()
+
+
+def put(
+    branch: Branch, frame: DataFrame, act: Callable[[DataFrameWriterV2], None]
+) -> tuple[int, RowSum | None]:
+    """Write rows to a branch, and sum them while they are written.
+
+    Args:
+        branch: The branch.
+        frame: The rows, in exactly the table's columns and types.
+        act: Writes them: appends them, or overwrites something by them.
+
+    Returns:
+        How many rows the commit added, and their sum; None if the rows that were summed are not
+        these, because Spark did a part of the work twice.
+    """
+    rows, seen = observed(frame, branch.staging.algorithm)
+    act(branch.writer(rows))
+    added = branch.committed()
+    sums = seen.sums(added)
+    return added, None if sums is None else total(sums.values())
+
+
+def whole_sum(rows: DataFrame, algorithm: str) -> RowSum:
+    """The sum of all rows."""
+    return total(row_sums(rows, algorithm).values())
+
+
+def changed_sum(branch: Branch, before: int) -> RowSum:
+    """By what commits changed the table's sum: the rows of added files less those of removed ones.
+
+    The files that the commits exchanged are read, and no others.
+    """
+    if before == branch.head:
+        return RowSum()
+    changes = branch.changes_since(before)
+    kind = changes[CHANGE_TYPE]
+    sums = row_sums(changes, branch.staging.algorithm, kind, apart=(CHANGE_TYPE,))
+    removed = total(found for kind, found in sums.items() if kind != INSERTED)
+    return sums.get(INSERTED, RowSum()) - removed
+
+
+def exchanged(
+    branch: Branch,
+    rows: DataFrame,
+    interval: Interval,
+    change: RowSum,
+    *,
+    before: int,
+    loaded: int | None,
+) -> Written:
+    """The result of commits that replaced rows by others.
+
+    If the rows are the same, the branch goes back to where it was: the table keeps its files and
+    its Iceberg snapshot, so it does not count as changed.
+
+    Args:
+        branch: The branch, after the commits.
+        rows: The staged rows of what was processed; they stay readable.
+        interval: What the change is recorded for.
+        change: By what they changed the table's sum.
+        before: Where the branch was.
+        loaded: How many rows it had then; None if that is not known.
+
+    Raises:
+        EvaluationFailed: The rows that changed are not those in the sum.
+    """
+    now = branch.loaded
+    if loaded is not None and now is not None and change.rows != now - loaded:
+        raise EvaluationFailed(
+            f"{loaded} rows have become {now}, but {change.rows} more are found on the "
+            f"branch; {_NOT_ALONE}"
+        )
+    if change == RowSum() and branch.head != before:
+        branch.go_back(before)
+    return Written(rows=lambda: rows, sums={interval: change})
+
+
+def check_count(sums: Iterable[RowSum], committed: int) -> None:
+    """Every row that was committed is in a sum, once.
+
+    Raises:
+        EvaluationFailed: A row is missing or counted twice; nothing was published.
+    """
+    counted = total(sums).rows
+    if counted != committed:
+        raise EvaluationFailed(
+            f"{committed} rows were written, but {counted} are found on the branch; {_NOT_ALONE}"
+        )
+
+
+def replace_table(branch: Branch, frame: DataFrame, write: ReplaceTable) -> Written:
+    """Replace all rows."""
+    added, seen = put(branch, frame, lambda writer: writer.overwrite(F.lit(True)))
+    return _whole(branch, partial(branch.at, branch.head), write, added, seen)
+
+
+def append_rows(branch: Branch, frame: DataFrame, write: AppendRows) -> Written:
+    """Add rows, whatever is there (seed 001, INCREMENTAL_UNMANAGED)."""
+    before = branch.head
+    added, seen = put(branch, frame, lambda writer: writer.append())
+    if not added and before is not None:
+        branch.go_back(before)  # so the table does not count as changed
+    new = partial(branch.added_between, before, branch.head)
+    return _whole(branch, new, write, added, seen)
+
+
+def _whole(
+    branch: Branch,
+    rows: Callable[[], DataFrame],
+    write: ReplaceTable | AppendRows,
+    added: int,
+    seen: RowSum | None,
+) -> Written:
+    found = seen if seen is not None else whole_sum(rows(), branch.staging.algorithm)
+    check_count([found], added)
+    return Written(rows=rows, sums={write.interval: found})
 
 
 def overwrite_intervals(branch: Branch, frame: DataFrame, write: OverwriteIntervals) -> Written:

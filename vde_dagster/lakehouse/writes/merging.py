@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's doc
 from vde_dagster.core.model.merge_statement import SOURCE, TARGET, merge_statement, same_key
 from vde_dagster.core.model.writes import AppendRows, MergeRows, ReplacePartitions
 from vde_dagster.core.sql.text import key_expression
-from vde_dagster.lakehouse.writes.whole import (
+from vde_dagster.lakehouse.writes.intervals import (
     Written,
     append_rows,
     changed_sum,
