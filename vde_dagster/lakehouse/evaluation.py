@@ -15,32 +15,27 @@ from typing import TYPE_CHECKING, Final, NoReturn, assert_never, cast
 
 from pyspark.errors import PySparkException, PythonException, QueryContextType
 from pyspark.sql import DataFrame
-from sqlglot import TokenType, exp, tokenize
+from sqlglot import TokenType, tokenize
 from sqlglot.errors import SqlglotError
 
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.faults import fault_of, lost_java
 from vde_dagster.core.ledger.unit_of_work import (
-    AddedBetween,
-    AsOf,
     CsvRows,
     FrameRows,
     Input,
-    OwnRows,
     PythonRows,
     RowSource,
-    RowsWithin,
     SqlRows,
 )
 from vde_dagster.core.model.seed_rows import seed_columns, seed_rows
-from vde_dagster.core.names import DEFAULT_SCHEMA, TableName, model_of
+from vde_dagster.core.names import DEFAULT_SCHEMA
 from vde_dagster.core.sql.places import with_catalog
 from vde_dagster.lakehouse.connect import analysed_once, require_own_frame, with_views
 from vde_dagster.lakehouse.model_functions import model_function
-from vde_dagster.lakehouse.stored_values import rows_at, rows_between, with_present_columns
+from vde_dagster.lakehouse.table_rows import input_frame
 from vde_dagster.lakehouse.tables import quoted
-from vde_dagster.lakehouse.times import rows_inside
 from vde_dagster.runtime.users_code import error_text
 
 if TYPE_CHECKING:
@@ -94,38 +89,6 @@ class ModelContext:
     def var(self, name: str, default: object = None) -> object:
         """A variable of the project (``variables`` in vde.yaml); the default where it has none."""
         return self.variables.get(name.lower(), default)
-
-
-def table_sql(catalog: str, name: TableName) -> str:
-    """The quoted name of a table for Spark, in ``catalog`` unless it names its own."""
-    return exp.table_(
-        name.name, db=name.namespace, catalog=name.catalog or catalog, quoted=True
-    ).sql("spark")
-
-
-def input_frame(spark: SparkSession, catalog: str, wanted: Input) -> DataFrame:
-    """Exactly the rows that an input names (rule R3: pinned, whatever is committed meanwhile).
-
-    Rows have the columns that their table has now, even if they are older: a model's by their names
-    (rule R11), a source's as the input says.
-    """
-    name = table_sql(catalog, wanted.table)
-    match wanted:
-        case AsOf(iceberg_snapshot_id=at) if at is None or model_of(wanted.table) is not None:
-            return rows_at(spark, name, at)
-        case AsOf():
-            pinned = spark.read.option("versionAsOf", str(wanted.iceberg_snapshot_id)).table(name)
-            return with_present_columns(pinned, wanted.columns)
-        case AddedBetween():
-            return rows_between(spark, name, wanted.after, wanted.until)
-        case RowsWithin(table=table, iceberg_snapshot_id=at):
-            whole = AsOf(table=table, iceberg_snapshot_id=at, columns=wanted.columns)
-            rows = input_frame(spark, catalog, whole)
-            return rows_inside(rows, wanted.axis, wanted.intervals)
-        case OwnRows():
-            raise AssertionError("own rows are read while they are written")
-        case _:
-            assert_never(wanted)
 
 
 def qualified(sql: str, catalog: str) -> str:

@@ -247,7 +247,7 @@ class IcebergCatalog(IcebergMaintenance):
 
     def view(self, name: TableName) -> ViewDefinition | None:
         """A view that `swap_views` made; None where there is none of this name."""
-        return self._known_views().view(name)
+        return self.views([name]).get(name)
 
     def views(self, names: Collection[TableName]) -> Mapping[TableName, ViewDefinition]:
         """The views among these names that `swap_views` made."""

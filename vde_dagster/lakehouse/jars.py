@@ -34,7 +34,6 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 import platformdirs
@@ -54,15 +53,6 @@ EMBEDDED_COORDINATES = (ICEBERG_SPARK_RUNTIME, SQLITE_JDBC)
 
 _MANIFEST = "manifest.json"
 _SHOWN_LINES = 6
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _File:
-    """One jar in a manifest."""
-
-    name: str
-    size: int
-    sha256: str
 
 
 def resolve_jars(
@@ -167,11 +157,11 @@ def _loaded(root: Path, coordinate: str) -> tuple[Path, ...] | None:
     folder = _folder(root, coordinate)
     try:
         manifest = json.loads((folder / _MANIFEST).read_text("utf-8"))
-        files = [_File(**each) for each in manifest["files"]]
-        whole = all((folder / each.name).stat().st_size == each.size for each in files)
+        files = {folder / each["name"]: each["size"] for each in manifest["files"]}
+        whole = all(file.stat().st_size == size for file, size in files.items())
     except (OSError, ValueError, KeyError, TypeError):  # absent, cut off, or not ours
         return None
-    return tuple(folder / each.name for each in files) if files and whole else None
+    return tuple(files) if files and whole else None
 
 
 def _resolve(missing: Sequence[str], root: Path, conf: Mapping[str, str]) -> None:

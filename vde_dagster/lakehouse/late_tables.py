@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
-from typing import Final
+from dataclasses import asdict, is_dataclass
+from datetime import date, datetime
+from typing import Any, Final, get_args, get_origin, get_type_hints
 
 import pyarrow as pa
 from pyiceberg.catalog import Catalog as PyIcebergCatalog
@@ -35,68 +36,32 @@ _PROPERTIES: Final = {
     "write.metadata.previous-versions-max": "20",
 }
 
-_TEXT: Final = pa.string()
-_COUNT: Final = pa.int64()
-_INSTANT: Final = pa.timestamp("us", tz="UTC")
-_URI: Final = pa.struct(
-    {"source": _TEXT, "partition": _TEXT, "files": _COUNT, "rows": _COUNT},
-)
-_SOURCE: Final = pa.struct(
-    {
-        "source": _TEXT,
-        "table_uuid": _TEXT,
-        "previous_snapshot_id": _COUNT,
-        "latest_snapshot_id": _COUNT,
-        "files": _COUNT,
-        "rows": _COUNT,
-    }
-)
-_PENDING: Final = pa.struct(
-    {"start": _INSTANT, "end": _INSTANT, "reason": _TEXT, "sources": pa.list_(_TEXT)}
-)
-_SESSIONS: Final = pa.schema(
-    {
-        "process_name": _TEXT,
-        "version": _TEXT,
-        "session_id": _TEXT,
-        "environment": _TEXT,
-        "mode": _TEXT,
-        "outcome": _TEXT,
-        "reason": _TEXT,
-        "started_at": _INSTANT,
-        "finished_at": _INSTANT,
-        "processing_uris": pa.list_(_URI),
-        "sources": pa.list_(_SOURCE),
-        "from_event_date": pa.date32(),
-        "from_event_hour": pa.int32(),
-        "to_event_date": pa.date32(),
-        "to_event_hour": pa.int32(),
-        "from_processing_date": pa.date32(),
-        "from_processing_hour": pa.int32(),
-        "to_processing_date": pa.date32(),
-        "to_processing_hour": pa.int32(),
-        "complete_to": _INSTANT,
-        "rows_written": _COUNT,
-        "pending": pa.list_(_PENDING),
-    }
-)
-_MARKS: Final = pa.schema(
-    {
-        "process_name": _TEXT,
-        "version": _TEXT,
-        "source": _TEXT,
-        "table_uuid": _TEXT,
-        "latest_snapshot_id": _COUNT,
-        "latest_sequence_number": _COUNT,
-        "latest_committed_at": _INSTANT,
-        "previous_snapshot_id": _COUNT,
-        "previous_sequence_number": _COUNT,
-        "previous_committed_at": _INSTANT,
-        "complete_to": _INSTANT,
-        "session_id": _TEXT,
-        "moved_at": _INSTANT,
-    }
-)
+_ATOMIC: Final = {
+    str: pa.string(),
+    int: pa.int64(),
+    date: pa.date32(),
+    datetime: pa.timestamp("us", tz="UTC"),
+}
+
+
+def _columns(of: object) -> dict[str, pa.DataType]:
+    """The columns of a table, or fields of a struct, by the fields of a dataclass."""
+    found = {name: _type(each) for name, each in get_type_hints(of).items()}
+    hours = {name: pa.int32() for name in found if name.endswith("_hour")}
+    return {**found, **hours}
+
+
+def _type(of: Any) -> pa.DataType:  # noqa: ANN401 - an annotation
+    if is_dataclass(of):
+        return pa.struct(_columns(of))
+    inner = get_args(of)  # of tuple[X, ...] and of X | None
+    if get_origin(of) is tuple:
+        return pa.list_(_type(inner[0]))
+    return _type(inner[0]) if inner else _ATOMIC[of]
+
+
+_SESSIONS: Final = pa.schema(_columns(ListedSession))
+_MARKS: Final = pa.schema(_columns(ListedMark))
 
 
 class IcebergLateTables:

@@ -41,7 +41,14 @@ from vde_dagster.core.names import TableName
 from vde_dagster.lakehouse import stray_files
 from vde_dagster.lakehouse.physical_layer import SqlPhysicalLayer
 from vde_dagster.lakehouse.publish import Change, commit, drop_tag, load
-from vde_dagster.lakehouse.reachable import Folder, data_files, history_of, reached, with_checksums
+from vde_dagster.lakehouse.reachable import (
+    Folder,
+    data_files,
+    deleting,
+    history_of,
+    reached,
+    with_checksums,
+)
 from vde_dagster.lakehouse.stray_files import dropped_views, files_of_dropped
 from vde_dagster.ports.maintenance import StrayFile
 from vde_dagster.ports.physical_layer import StoredFiles, StoredTable
@@ -175,15 +182,9 @@ def _delete(catalog: PyIcebergCatalog, table: Table, files: Iterable[str]) -> St
     folder = Folder(table.metadata.location, catalog.properties)
     own = [path for path in map(folder.path_of, files) if folder.has(path)]
     deleted = _measured(folder, own)
-    try:
+    what = f"files of expired Iceberg snapshots of {'.'.join(table.name())}"
+    with deleting(what, table.metadata.location, "maintain"):
         folder.delete(with_checksums(own))
-    except OSError as error:
-        raise Refused(
-            f"files of expired Iceberg snapshots of {'.'.join(table.name())} cannot be deleted: "
-            f"{error}",
-            advice=f"let this user delete what is in {table.metadata.location}, and run "
-            "`vde maintain` again.",
-        ) from error
     return deleted
 
 

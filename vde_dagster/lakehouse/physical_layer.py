@@ -24,7 +24,7 @@ from sqlalchemy.exc import DBAPIError, OperationalError
 from vde_dagster.core.errors import Conflict, OutcomeUnknown, Refused
 from vde_dagster.core.names import PHYSICAL_PREFIX, TableName
 from vde_dagster.lakehouse.publish import branches
-from vde_dagster.lakehouse.reachable import Folder
+from vde_dagster.lakehouse.reachable import Folder, deleting
 from vde_dagster.lakehouse.view_metadata import Json, MetadataFiles, current_version
 from vde_dagster.ports.physical_layer import STATE, StoredTable
 
@@ -110,7 +110,7 @@ def refuse_another_folder(name: TableName, location: str) -> None:
         raise Refused(f"{name} is in {location}, which is no folder of its own")
 
 
-def refuse_shared(name: TableName, location: str, other: str) -> None:
+def refuse_shared(name: TableName, location: str, other: str, *, command: str = "janitor") -> None:
     """Refuse to delete a folder in which another table has its files.
 
     Raises:
@@ -120,7 +120,7 @@ def refuse_shared(name: TableName, location: str, other: str) -> None:
         raise Refused(
             f"the folder {location} of {name} has the files of {other}, too, so none of its "
             "files was deleted",
-            advice=f"Copy {other} to another folder, drop it, and run `vde janitor` again.",
+            advice=f"Copy {other} to another folder, drop it, and run `vde {command}` again.",
         )
 
 
@@ -134,14 +134,9 @@ def deletion(catalog: PyIcebergCatalog, name: TableName, location: str) -> Calla
     files = [each.path for each in folder.files()]
 
     def delete() -> None:
-        try:
+        with deleting(f"files of {name}, which is dropped,", location, "janitor"):
             folder.delete(files)
             folder.remove_empty()
-        except OSError as error:
-            raise Refused(
-                f"files of {name}, which is dropped, cannot be deleted: {error}",
-                advice=f"let this user delete what is in {location}, and run `vde janitor` again.",
-            ) from error
 
     return delete
 

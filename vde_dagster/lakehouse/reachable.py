@@ -11,7 +11,7 @@ Which files of a table are gone from storage. Data files are looked for by name,
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
@@ -99,6 +99,22 @@ class Folder:
             for folder in [*sorted(folders, reverse=True), Path(self.path)]:
                 with suppress(OSError):  # something is in it
                     folder.rmdir()
+
+
+@contextmanager
+def deleting(what: str, location: str, command: str) -> Iterator[None]:
+    """Deletes files meanwhile.
+
+    Raises:
+        Refused: They cannot be deleted; ``command`` goes on.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise Refused(
+            f"{what} cannot be deleted: {error}",
+            advice=f"let this user delete what is in {location}, and run `vde {command}` again.",
+        ) from error
 
 
 def with_checksums(paths: Iterable[str]) -> Iterator[str]:

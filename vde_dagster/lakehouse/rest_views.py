@@ -89,10 +89,6 @@ class RestViews:
         requests.check_views()
         return requests
 
-    def view(self, name: TableName) -> ViewDefinition | None:
-        """A view that `swap` made; None for none, and for a view of somebody else's."""
-        return self.views([name]).get(name)
-
     def views(self, names: Collection[TableName]) -> dict[TableName, ViewDefinition]:
         """The views among these names that `swap` made."""
         found: dict[TableName, ViewDefinition] = {}

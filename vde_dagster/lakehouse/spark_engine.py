@@ -99,7 +99,8 @@ class SparkEngine:
 
     def create_view(self, name: TableName, sql: str, *, comment: str = "") -> tuple[Column, ...]:
         """Create or replace a physical view, and return its columns; see the port."""
-        from vde_dagster.lakehouse.evaluation import qualified, table_sql, unsubstituted
+        from vde_dagster.lakehouse.evaluation import qualified, unsubstituted
+        from vde_dagster.lakehouse.table_rows import table_sql
         from vde_dagster.lakehouse.tables import columns_of, literal, made_by
 
         with self._session(str(name)) as spark:
@@ -141,7 +142,7 @@ class SparkEngine:
 
     def sums(self, sought: Sought, *, algorithm: str) -> Mapping[Interval | None, RowSum]:
         """The sums of a table's rows; see the port."""
-        from vde_dagster.lakehouse.times import sums_of
+        from vde_dagster.lakehouse.table_rows import sums_of
 
         with self._session(str(sought.table)) as spark:
             return sums_of(spark, self._catalog, sought, algorithm)
@@ -150,7 +151,7 @@ class SparkEngine:
         """Rows for a user's own code, in the session of users' assets; see the port."""
         from vde_dagster.lakehouse.evaluation import failures
         from vde_dagster.lakehouse.lanes import session_for_users
-        from vde_dagster.lakehouse.times import rows_for_users
+        from vde_dagster.lakehouse.table_rows import rows_for_users
 
         with failures(str(wanted.table)):
             main = self._spark()

@@ -29,15 +29,10 @@ from vde_dagster.core.time.intervals import Interval
 from vde_dagster.lakehouse.auditing import run_audits
 from vde_dagster.lakehouse.branch import Branch
 from vde_dagster.lakehouse.connect import with_views
-from vde_dagster.lakehouse.evaluation import (
-    bound_rows,
-    failed,
-    first_useful_line,
-    input_frame,
-    qualified,
-)
+from vde_dagster.lakehouse.evaluation import bound_rows, failed, first_useful_line, qualified
 from vde_dagster.lakehouse.fitting import as_declared, check, declared_schema, new_columns
 from vde_dagster.lakehouse.stored_values import with_columns_of
+from vde_dagster.lakehouse.table_rows import check_times, input_frame, with_times
 from vde_dagster.lakehouse.tables import (
     columns_of,
     order_statements,
@@ -46,7 +41,6 @@ from vde_dagster.lakehouse.tables import (
     simple_name,
     table_definition,
 )
-from vde_dagster.lakehouse.times import check_times, with_times
 from vde_dagster.lakehouse.writes import completed, returned_columns, write_rows, written_columns
 from vde_dagster.lakehouse.writes.history import ends_history
 from vde_dagster.lakehouse.writes.intervals import Written, rows_within
@@ -116,17 +110,7 @@ class Stage:
             _write(branch, self._fitted(frame, part, schema), part)
             for frame, part in zip(frames, staging.parts, strict=True)
         ]
-        # A table that is rebuilt in several batches is audited as a whole.
-        audits = self._audit(branch, written, whole=staging.rebuilds)
-        if not any(each.stops for each in audits):
-            self._run(staging.after, branch.rows, "behind")
-        return Staged(
-            iceberg_snapshot_id=branch.head,
-            sums=tuple(each.sums for each in written),
-            columns=columns_of(schema),
-            audits=audits,
-            ends_history=ends_history(branch),
-        )
+        return self._ended(branch, schema, written, [each.sums for each in written])
 
     def _written_in_order(self, returned: tuple[Column, ...]) -> Staged:
         """Stage batches one after the other, each of which reads what those before it wrote.
@@ -151,14 +135,25 @@ class Stage:
                 written.append(_write(branch, self._fitted(frame, part, schema), part))
             sums.append(written[-1].sums)
             moved = part.is_moved(written[-1].sums)
+        return self._ended(branch, schema, written, sums)
+
+    def _ended(
+        self,
+        branch: Branch,
+        schema: StructType,
+        written: Sequence[Written],
+        sums: Sequence[Mapping[Interval, RowSum]],
+    ) -> Staged:
+        """What was staged, once it is audited and the post-statements have run."""
         audits = self._audit(branch, written)
         if not any(each.stops for each in audits):
-            self._run(staging.after, branch.rows, "behind")
+            self._run(self._staging.after, branch.rows, "behind")
         return Staged(
             iceberg_snapshot_id=branch.head,
             sums=tuple(sums),
             columns=columns_of(schema),
             audits=audits,
+            ends_history=ends_history(branch),
         )
 
     def _fitted(self, frame: DataFrame, part: PlannedWrite, table: StructType) -> DataFrame:
@@ -227,15 +222,13 @@ class Stage:
             )
             self._spark.sql(f"ALTER TABLE {name} ADD COLUMNS ({listed})")
 
-    def _audit(
-        self, branch: Branch, written: Sequence[Written], *, whole: bool = False
-    ) -> tuple[AuditResult, ...]:
-        """What is found among the rows of all batches, or among those of the whole table."""
+    def _audit(self, branch: Branch, written: Sequence[Written]) -> tuple[AuditResult, ...]:
+        """What is found among the rows of all batches; of a table that is rebuilt, among all."""
         staging = self._staging
         findings = tuple(finding for each in written for finding in each.findings)
         if not staging.audits:
             return findings
-        staged = [branch.rows()] if whole else [each.rows() for each in written]
+        staged = [branch.rows()] if staging.rebuilds else [each.rows() for each in written]
         rows = reduce(lambda left, right: left.unionByName(right), staged)
         with ExitStack() as views:
             inputs = {
@@ -279,11 +272,8 @@ class Stage:
         self, statements: Sequence[str], own_rows: Callable[[], DataFrame], where: str
     ) -> None:
         staging = self._staging
-        reads_own = bool(staging.own_name) and any(
-            staging.own_name in statement for statement in statements
-        )
         with ExitStack() as bound:
-            if reads_own:
+            if staging.own_name and any(staging.own_name in each for each in statements):
                 bound.enter_context(self._view(staging.own_name, own_rows()))
             for number, statement in enumerate(statements, start=1):
                 try:

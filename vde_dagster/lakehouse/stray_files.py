@@ -25,8 +25,14 @@ from vde_dagster.core.errors import Refused
 from vde_dagster.core.faults import repair_of
 from vde_dagster.core.names import PHYSICAL_PREFIX, TableName
 from vde_dagster.core.time.intervals import EPOCH
-from vde_dagster.lakehouse.physical_layer import plain
-from vde_dagster.lakehouse.reachable import Folder, reached, with_checksums, without_checksum
+from vde_dagster.lakehouse.physical_layer import plain, refuse_another_folder, refuse_shared
+from vde_dagster.lakehouse.reachable import (
+    Folder,
+    deleting,
+    reached,
+    with_checksums,
+    without_checksum,
+)
 from vde_dagster.lakehouse.view_metadata import Json, MetadataFiles, target_of
 from vde_dagster.ports.maintenance import StrayFile
 from vde_dagster.ports.physical_layer import STATE, StoredTable
@@ -129,16 +135,10 @@ def delete_files(
     outside = [each.path for each in files if not folder.has(each.path)]
     if outside:
         raise Refused(f"{outside[0]} is not in the folder of {stored.name}; nothing was deleted")
-    try:
+    with deleting(f"files of {stored.name} that nothing names", stored.location, "maintain"):
         folder.delete(with_checksums(each.path for each in files))
         if stored.is_dropped:
             folder.remove_empty()
-    except OSError as error:
-        raise Refused(
-            f"files of {stored.name} that nothing names cannot be deleted: {error}",
-            advice=f"let this user delete what is in {stored.location}, and run `vde maintain` "
-            "again.",
-        ) from error
 
 
 def numbered(files: Iterable[arrow.FileInfo]) -> list[arrow.FileInfo]:
@@ -157,15 +157,8 @@ def own_folder(catalog: PyIcebergCatalog, stored: StoredTable) -> Folder:
     Raises:
         Refused: It is not its own, or not its alone.
     """
-    if stored.location.rstrip("/").rpartition("/")[2] != stored.name.name:
-        raise Refused(f"{stored.name} is in {stored.location}, which is no folder of its own")
-    if stored.beside:
-        raise Refused(
-            f"the folder {stored.location} of {stored.name} has the files of {stored.beside}, too, "
-            "so none of its files was deleted",
-            advice=f"Copy {stored.beside} to another folder, drop it, and run `vde maintain` "
-            "again.",
-        )
+    refuse_another_folder(stored.name, stored.location)
+    refuse_shared(stored.name, stored.location, stored.beside, command="maintain")
     return Folder(stored.location, catalog.properties)
 
 

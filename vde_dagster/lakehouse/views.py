@@ -117,10 +117,6 @@ class SqlViews:
         self._files = MetadataFiles(catalog)
         self._shown = NewestFiles(self._files, _definition)
 
-    def view(self, name: TableName) -> ViewDefinition | None:
-        """A view that `swap` made; None for none, and for a view of somebody else's."""
-        return self.views([name]).get(name)
-
     def views(self, names: Collection[TableName]) -> dict[TableName, ViewDefinition]:
         """The views among these names that `swap` made."""
         found = self._definitions(self._entries([*names]))
@@ -241,10 +237,9 @@ class SqlViews:
         target = entries.get(view.target)
         if target is None:
             raise without_target(view)
-        try:
-            metadata = self._files.read(target.location)
-        except FileNotFoundError as error:
-            raise Refused(f"{view.target} was dropped; nothing was changed") from error
+        metadata = self._read(target)
+        if metadata is None:
+            raise Refused(f"{view.target} was dropped; nothing was changed")
         return selected(view, metadata, is_view=target.is_view)
 
     def _commit(self, writes: Sequence[_Write]) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, assert_never
 
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documentation uses
 from sqlglot import exp
@@ -19,17 +19,17 @@ from sqlglot import exp
 from vde_dagster.core.audits.results import outside
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.ledger.dsha import RowSum, total
-from vde_dagster.core.ledger.unit_of_work import AsOf
+from vde_dagster.core.ledger.unit_of_work import AddedBetween, AsOf, Input, OwnRows, RowsWithin
 from vde_dagster.core.model.writes import TimeAxisSpec
+from vde_dagster.core.names import TableName, model_of
 from vde_dagster.core.sql.rendering import within
 from vde_dagster.core.time.formats import ISO_DATE, TimeFormat
 from vde_dagster.core.time.grains import Grain
 from vde_dagster.core.time.intervals import EPOCH, Interval, merge
 from vde_dagster.lakehouse.connect import is_remote
 from vde_dagster.lakehouse.digest import Figures, row_sums, watched
-from vde_dagster.lakehouse.evaluation import input_frame, table_sql
 from vde_dagster.lakehouse.storable import stored_type
-from vde_dagster.lakehouse.stored_values import as_type
+from vde_dagster.lakehouse.stored_values import as_type, rows_at, rows_between, with_present_columns
 from vde_dagster.lakehouse.tables import quoted
 from vde_dagster.ports.engine import Sought, TableRows
 
@@ -38,6 +38,38 @@ if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
 
     from vde_dagster.core.audits.values import AuditResult
+
+
+def table_sql(catalog: str, name: TableName) -> str:
+    """The quoted name of a table for Spark, in ``catalog`` unless it names its own."""
+    return exp.table_(
+        name.name, db=name.namespace, catalog=name.catalog or catalog, quoted=True
+    ).sql("spark")
+
+
+def input_frame(spark: SparkSession, catalog: str, wanted: Input) -> DataFrame:
+    """Exactly the rows that an input names (rule R3: pinned, whatever is committed meanwhile).
+
+    Rows have the columns that their table has now, even if they are older: a model's by their names
+    (rule R11), a source's as the input says.
+    """
+    name = table_sql(catalog, wanted.table)
+    match wanted:
+        case AsOf(iceberg_snapshot_id=at) if at is None or model_of(wanted.table) is not None:
+            return rows_at(spark, name, at)
+        case AsOf():
+            pinned = spark.read.option("versionAsOf", str(wanted.iceberg_snapshot_id)).table(name)
+            return with_present_columns(pinned, wanted.columns)
+        case AddedBetween():
+            return rows_between(spark, name, wanted.after, wanted.until)
+        case RowsWithin(table=table, iceberg_snapshot_id=at):
+            whole = AsOf(table=table, iceberg_snapshot_id=at, columns=wanted.columns)
+            rows = input_frame(spark, catalog, whole)
+            return rows_inside(rows, wanted.axis, wanted.intervals)
+        case OwnRows():
+            raise AssertionError("own rows are read while they are written")
+        case _:
+            assert_never(wanted)
 
 
 def inside(axis: TimeAxisSpec, intervals: Iterable[Interval]) -> exp.Expr:
