@@ -131,7 +131,10 @@ def bound_rows(
     """The rows of a batch, lazily, while their temporary views exist."""
     match rows:
         case CsvRows():
-            yield _seed_frame(spark, rows, columns)
+            from vde_dagster.lakehouse.declared_rows import typed_frame
+
+            declared = columns or seed_columns(rows.text)
+            yield typed_frame(spark, declared, seed_rows(rows.text, declared))
         case FrameRows():
             yield _frame_of(spark, rows.frame, columns, place=rows.place)
         case PythonRows():
@@ -222,13 +225,6 @@ def _causes_on_a_server(error: Exception) -> Iterator[str]:
     for line in (trace or "").splitlines():
         if line.startswith(_CAUSED_BY):  # and then the error's class and its message
             yield line.removeprefix(_CAUSED_BY).partition(": ")[2]
-
-
-def _seed_frame(spark: SparkSession, rows: CsvRows, columns: tuple[Column, ...]) -> DataFrame:
-    from vde_dagster.lakehouse.declared_rows import typed_frame
-
-    declared = columns or seed_columns(rows.text)
-    return typed_frame(spark, declared, seed_rows(rows.text, declared))
 
 
 def python_frame(

@@ -106,8 +106,12 @@ def damaged_jars(coordinates: Sequence[str]) -> tuple[Path, ...]:
     """
     if os.environ.get("VDE_JARS"):
         return ()
-    folders = (_folder(jars_cache(), each) for each in coordinates)
-    return tuple(each for each in folders if _is_damaged(each))
+    found = []
+    for folder in (_folder(jars_cache(), each) for each in coordinates):
+        manifest = json.loads((folder / _MANIFEST).read_text("utf-8"))
+        if any(_describe(folder / each["name"]) != each for each in manifest["files"]):
+            found.append(folder)
+    return tuple(found)
 
 
 def jars_cache() -> Path:
@@ -146,11 +150,6 @@ def _given_jars(text: str) -> tuple[Path, ...]:
 
 def _folder(root: Path, coordinate: str) -> Path:
     return root / coordinate.replace(":", "_")
-
-
-def _is_damaged(folder: Path) -> bool:
-    manifest = json.loads((folder / _MANIFEST).read_text("utf-8"))
-    return any(_describe(folder / each["name"]) != each for each in manifest["files"])
 
 
 def _loaded(root: Path, coordinate: str) -> tuple[Path, ...] | None:
@@ -292,7 +291,8 @@ def archive_options(cache: Path, java: Java, spark: Path, jars: Sequence[str]) -
             os.utime(archive)
             return (f"-XX:SharedArchiveFile={archive}", *quiet)
         cache.mkdir(parents=True, exist_ok=True)
-        _drop_oldest(cache)
+        for each in sorted(cache.glob(f"*{_SUFFIX}"), key=_age)[: -(_KEPT - 1)]:
+            each.unlink(missing_ok=True)
     except (OSError, subprocess.SubprocessError):  # such as a read-only cache: a slower start
         return ()
     named = () if below is None else (f"-XX:SharedArchiveFile={below}",)
@@ -339,7 +339,5 @@ def _usable(archive: Path) -> bool:
         return False
 
 
-def _drop_oldest(cache: Path) -> None:
-    archives = sorted(cache.glob(f"*{_SUFFIX}"), key=lambda each: each.stat().st_mtime)
-    for each in archives[: -(_KEPT - 1)]:
-        each.unlink(missing_ok=True)
+def _age(archive: Path) -> float:
+    return archive.stat().st_mtime

@@ -112,7 +112,10 @@ class IcebergLateTables:
             return
         table = self._of_marks()
         rows = pa.Table.from_pylist([asdict(each) for each in read()], schema=_MARKS)
-        own = " OR ".join(map(_of_version, keys))
+        # The parts of a version are plain identifiers.
+        own = " OR ".join(
+            f"(process_name = '{key.model}' AND version = '{key.version}')" for key in keys
+        )
         is_there = any(True for _ in table.scan(row_filter=own).plan_files())
         with _Committing(self._marks):
             if is_there and rows.num_rows:
@@ -176,11 +179,6 @@ def _added_before(table: Table) -> frozenset[str]:
     summaries = (each.summary for each in table.metadata.snapshots if each.summary is not None)
     added = (each.additional_properties.get(_LISTED) or "" for each in summaries)
     return frozenset(each for ids in added for each in ids.split(","))
-
-
-def _of_version(key: VersionKey) -> str:
-    """The condition on rows of a version; its parts are plain identifiers."""
-    return f"(process_name = '{key.model}' AND version = '{key.version}')"
 
 
 def _expire(table: Table) -> None:

@@ -122,7 +122,8 @@ def publish(catalog: PyIcebergCatalog, name: TableName, *, base: int | None, sta
                 f"the staged Iceberg snapshot {staged} of {name} is gone or does not descend from "
                 f"{base}; nothing was published"
             )
-        branch = _work_branch(table, staged)
+        at_staged = (name for name, ref in table.metadata.refs.items() if ref.snapshot_id == staged)
+        branch = next((name for name in at_staged if name.startswith(_PREFIX)), None)
         if branch is None:
             raise TableMoved(
                 f"no branch of {name} is at the staged Iceberg snapshot {staged} any more, since "
@@ -168,7 +169,8 @@ def restore(
         kept = table.metadata.refs.get(MAIN_BRANCH)
         updates: list[TableUpdate] = [_set_branch(MAIN_BRANCH, recorded, kept)]
         if found is not None and not _descends(table, recorded, found):
-            updates.append(_set_tag(f"{REPAIR_TAG}{found}", found))
+            tag = {"ref-name": f"{REPAIR_TAG}{found}", "type": SnapshotRefType.TAG}
+            updates.append(SetSnapshotRefUpdate.model_validate({**tag, "snapshot-id": found}))
         present = table.metadata.current_schema_id
         needed = (
             AssertTableUUID(uuid=table.metadata.table_uuid),
@@ -221,12 +223,6 @@ def _drop_ref(
 
     with suppress(TableMoved):  # there is no such table
         commit(catalog, name, change, what=what)
-
-
-def _work_branch(table: Table, staged: int) -> str | None:
-    refs = table.metadata.refs.items()
-    at = (name for name, ref in refs if ref.snapshot_id == staged and name.startswith(_PREFIX))
-    return next(at, None)
 
 
 def branches(table: Table) -> tuple[str, ...]:
@@ -301,12 +297,6 @@ def _set_branch(branch: str, snapshot_id: int, kept: SnapshotRef | None) -> SetS
             "max-snapshot-age-ms": kept.max_snapshot_age_ms if kept else None,
             "min-snapshots-to-keep": kept.min_snapshots_to_keep if kept else None,
         }
-    )
-
-
-def _set_tag(tag: str, snapshot_id: int) -> SetSnapshotRefUpdate:
-    return SetSnapshotRefUpdate.model_validate(
-        {"ref-name": tag, "type": SnapshotRefType.TAG, "snapshot-id": snapshot_id}
     )
 
 

@@ -75,26 +75,18 @@ def appended(table: Table, snapshots: Sequence[Snapshot]) -> Mapping[int, list[A
         table: The table.
         snapshots: Consecutive Iceberg snapshots of its line, oldest first.
     """
-    if len(snapshots) < 2 or not all(map(_is_append, snapshots)):
+    summaries = [each.summary for each in snapshots if each.summary is not None]
+    appends = [each for each in summaries if each.operation is Operation.APPEND]
+    if len(snapshots) < 2 or len(appends) < len(snapshots):
         return None
     found: dict[int, list[Added]] = {each.snapshot_id: [] for each in snapshots}
     for manifest, entry in entries_of(table, snapshots[-1], found):
         by = entry.snapshot_id if entry.snapshot_id is not None else manifest.added_snapshot_id
         if by is not None:
             found[by].append((manifest.partition_spec_id, entry))
-    counted = all(len(found[each.snapshot_id]) == _added_count(each) for each in snapshots)
-    return found if counted else None
-
-
-def _is_append(snapshot: Snapshot) -> bool:
-    return snapshot.summary is not None and snapshot.summary.operation is Operation.APPEND
-
-
-def _added_count(snapshot: Snapshot) -> int:
-    """How many files an append says that it added; -1 if it does not."""
-    summary = snapshot.summary
-    counted = summary.additional_properties.get("added-data-files") if summary else None
-    return int(counted) if counted is not None else -1
+    counted = [str(len(files)) for files in found.values()]
+    said = [each.additional_properties.get("added-data-files") for each in appends]
+    return found if counted == said else None
 
 
 Bounds = tuple[int | str, int | str]

@@ -74,7 +74,7 @@ def strays_of_table(
     return [
         StrayFile(path=each.path, size=each.size or 0)
         for each in sorted(listed, key=lambda each: str(each.path))
-        if without_checksum(each.path) not in files and _is_older(each, before)
+        if without_checksum(each.path) not in files and written_at(each) < before
     ]
 
 
@@ -186,10 +186,6 @@ def _unused_since(
     """Since when a view certainly does not have one of its files; ``current`` is its number."""
     number = _number(file)
     return written_at(file) if number in current else _first(own, after=number + 1)
-
-
-def _is_older(file: arrow.FileInfo, before: datetime) -> bool:
-    return file.mtime_ns is not None and written_at(file) < before
 
 
 def written_at(file: arrow.FileInfo) -> datetime:

@@ -66,14 +66,10 @@ def rest_table_heads(
     places = sorted({name.namespace for name, each in answers.items() if isinstance(each, str)})
     listed = dict(zip(places, at_once(partial(requests.names, views=False), places), strict=True))
     return {
-        name: _answered_head(each)
+        name: LostMetadata(said=each) if isinstance(each, str) else table_head(each["metadata"])
         for name, each in answers.items()
         if not isinstance(each, str) or name.name in listed[name.namespace]
     }
-
-
-def _answered_head(answer: Json | str) -> TableHead | LostMetadata:
-    return LostMetadata(said=answer) if isinstance(answer, str) else table_head(answer["metadata"])
 
 
 def table_head(metadata: Json) -> TableHead:

@@ -14,13 +14,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby, islice
 from operator import itemgetter
 from pathlib import Path
 from typing import IO, Any, Final
 from uuid import uuid4
 
-from sqlalchemy import Connection, Table, delete, exists, func, insert, select, text
+from sqlalchemy import Connection, delete, exists, func, insert, select, text
 from sqlalchemy.exc import StatementError
 
 from vde_dagster.core.errors import Refused
@@ -32,7 +33,6 @@ FORMAT: Final = 1
 """The version of the file's form. Raise it when an earlier release could not read it."""
 _WHAT: Final = "vde_dagster state"
 _BATCH: Final = 500
-_MODE: Final = 0o600
 _NO_JSON: Final = (ValueError, RecursionError)
 _NO_ROW: Final = (StatementError, KeyError, TypeError, ValueError, OverflowError)
 """What a row of other types or names raises here, in SQLAlchemy and in the database's driver."""
@@ -74,7 +74,7 @@ def export(connection: Connection, path: Path) -> Archived:
     try:
         if path.exists():
             raise Refused(f"{path} is there already", advice="Name a file that is not there yet.")
-        with open(scratch, "xb", opener=_private) as file:
+        with open(scratch, "xb", opener=partial(os.open, mode=0o600)) as file:
             archived = _write(file, connection)
             file.flush()
             os.fsync(file.fileno())
@@ -85,10 +85,6 @@ def export(connection: Connection, path: Path) -> Archived:
         with suppress(OSError):
             scratch.unlink()
     return archived
-
-
-def _private(name: str, flags: int) -> int:
-    return os.open(name, flags, _MODE)
 
 
 def _write(file: IO[bytes], connection: Connection) -> Archived:
@@ -167,25 +163,15 @@ def _checked(file: IO[bytes], path: Path) -> Archived:
             rows[str(found["table"])] += 1
     last = _read(before, path)
     if "sha256" not in last:
-        raise _cut_off(path)
+        raise _damaged(path, "cut off")
     archived = Archived(rows=dict(rows), digest=digest.hexdigest())
     if last != {"rows": archived.rows, "sha256": archived.digest}:
         raise _damaged(path)
     return archived
 
 
-_AGAIN: Final = "Export the state again."
-
-
-def _damaged(path: Path) -> Refused:
-    return Refused(
-        f"{path} is damaged: it does not have what was exported. Nothing was written",
-        advice=_AGAIN,
-    )
-
-
-def _cut_off(path: Path) -> Refused:
-    return Refused(f"{path} is cut off. Nothing was written", advice=_AGAIN)
+def _damaged(path: Path, how: str = "damaged: it does not have what was exported") -> Refused:
+    return Refused(f"{path} is {how}. Nothing was written", advice="Export the state again.")
 
 
 def _refuse_foreign(line: bytes, path: Path) -> None:
@@ -222,7 +208,8 @@ def _read(line: bytes, path: Path) -> dict[str, Any]:
     try:
         found = json.loads(line)
     except _NO_JSON as error:
-        raise _damaged(path) if line.endswith(b"\n") else _cut_off(path) from error
+        whole = line.endswith(b"\n")
+        raise _damaged(path) if whole else _damaged(path, "cut off") from error
     if not isinstance(found, dict):
         raise _damaged(path)
     return found
@@ -253,15 +240,20 @@ def _insert(connection: Connection, file: IO[bytes], path: Path, archived: Archi
         records = _records(file, digest.update, path)
         for name, found in groupby(records, key=itemgetter("table")):
             table = schema.metadata.tables[name]
-            while some := [_by_key(table, each["row"]) for each in islice(found, _BATCH)]:
-                connection.execute(insert(table), some)
+            while some := [each["row"] for each in islice(found, _BATCH)]:
+                rows = [{own.key: row[own.name] for own in table.columns} for row in some]
+                connection.execute(insert(table), rows)
     except _NO_ROW as error:
         raise _damaged(path) from error
     if digest.hexdigest() != archived.digest:
         raise _damaged(path)  # somebody wrote to it since it was looked at
     if connection.dialect.name == "postgresql":
         for table in _NUMBERED:
-            _count_on(connection, table)
+            # The database counts on after the rows that were given with their numbers.
+            sequence = func.pg_get_serial_sequence(table.name, "number")
+            highest = connection.scalar(select(func.max(table.c.number)))
+            if highest is not None:
+                connection.execute(select(func.setval(sequence, highest)))
 
 
 def _records(
@@ -275,15 +267,3 @@ def _records(
         hashed(line)
         if "table" in found:
             yield found
-
-
-def _by_key(table: Table, row: Mapping[str, object]) -> dict[str, object]:
-    return {column.key: row[column.name] for column in table.columns}
-
-
-def _count_on(connection: Connection, table: Table) -> None:
-    """Let the database count on after the rows that were given with their numbers."""
-    sequence = func.pg_get_serial_sequence(table.name, "number")
-    highest = connection.scalar(select(func.max(table.c.number)))
-    if highest is not None:
-        connection.execute(select(func.setval(sequence, highest)))

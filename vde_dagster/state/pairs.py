@@ -26,7 +26,6 @@ from sqlalchemy import (
     delete,
     literal_column,
     select,
-    text,
     tuple_,
 )
 
@@ -34,6 +33,7 @@ from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.ports.clean_up import BeingDropped
 from vde_dagster.state import codec, schema
 from vde_dagster.state.database import sql_function
+from vde_dagster.state.sqlite_file import take_lock
 
 _Lines: Final = sql_function(
     Text(),
@@ -139,14 +139,12 @@ _CLEAR: Final = delete(_tombstones).where(pairs(_tombstones.c.model, _tombstones
 
 def while_adding(connection: Connection) -> None:
     """Until the end of this transaction nobody decides that a version is unreachable."""
-    if connection.dialect.name == "postgresql":
-        connection.execute(text("SELECT pg_advisory_xact_lock_shared(:lock)"), {"lock": _LOCK})
+    take_lock(connection, _LOCK, shared=True)
 
 
 def while_deciding(connection: Connection) -> None:
     """Until the end of this transaction nobody adds a reference to a version."""
-    if connection.dialect.name == "postgresql":
-        connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
+    take_lock(connection, _LOCK)
 
 
 def refer(connection: Connection, keys: Iterable[VersionKey]) -> None:

@@ -36,6 +36,13 @@ Whoever creates the schema or moves it forward holds it alone; those that write 
 _NEWEST: Final = select(func.max(schema.state_version.c.version))
 
 
+def take_lock(connection: Connection, number: int, *, shared: bool = False) -> None:
+    """Hold an advisory lock of Postgres until the transaction ends; SQLite has one writer."""
+    if connection.dialect.name == "postgresql":
+        how = "_shared" if shared else ""
+        connection.execute(text(f"SELECT pg_advisory_xact_lock{how}(:lock)"), {"lock": number})
+
+
 def refuse_moved(connection: Connection) -> None:
     """Refuse to write a state that was moved forward after it was opened.
 
@@ -44,8 +51,7 @@ def refuse_moved(connection: Connection) -> None:
     Raises:
         Refused: A newer release has moved it.
     """
-    if connection.dialect.name == "postgresql":
-        connection.execute(text("SELECT pg_advisory_xact_lock_shared(:lock)"), {"lock": LOCK})
+    take_lock(connection, LOCK, shared=True)
     refuse_newer(connection.execute(_NEWEST).scalar_one())
 
 

@@ -13,11 +13,18 @@ from functools import wraps
 from typing import Concatenate, Final, ParamSpec, Protocol, TypeVar
 from uuid import uuid4
 
-from sqlalchemy import Connection, Engine, func, insert, inspect, select, text
+from sqlalchemy import Connection, Engine, func, insert, inspect, select
 
 from vde_dagster.state import schema
 from vde_dagster.state.database import Database, now, open_engine
-from vde_dagster.state.sqlite_file import LOCK, path_of, refuse_earlier, refuse_moved, refuse_newer
+from vde_dagster.state.sqlite_file import (
+    LOCK,
+    path_of,
+    refuse_earlier,
+    refuse_moved,
+    refuse_newer,
+    take_lock,
+)
 
 Step = Callable[[Connection], None]
 
@@ -54,8 +61,7 @@ def bring_forward(connection: Connection) -> None:
     Raises:
         Refused: The state was written by a newer release.
     """
-    if connection.dialect.name == "postgresql":
-        connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
+    take_lock(connection, LOCK)
     found = checked_version(connection)
     if found == schema.VERSION:
         return

@@ -16,7 +16,7 @@ from tests.lakehouse.digest import reference
 from tests.lakehouse.digest.rows import LONG
 from vde_dagster.core.ledger.dsha import MODULUS, XXHASH64X2, RowSum, dsha, total
 from vde_dagster.lakehouse.digest import native, row_sums
-from vde_dagster.lakehouse.tables import columns_of
+from vde_dagster.lakehouse.tables import columns_of, quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
@@ -159,10 +159,10 @@ def halves(rows: DataFrame) -> list[SparkColumn]:
     found = []
     for column in rows.schema.fields:
         values = cast("StructType", column.dataType).fields
-        row = [(F.col(column.name).getField(each.name), each.dataType) for each in values]
-        found.append(
-            F.array(*(native._chain(salt, row) for salt in native._SALTS)).alias(column.name)
-        )
+        own = quoted(column.name)
+        row = [(f"{own}.{quoted(each.name)}", each.dataType) for each in values]
+        chains = (F.expr(native._chain(salt, row)) for salt in native._SALTS)
+        found.append(F.array(*chains).alias(column.name))
     return found
 
 
@@ -317,8 +317,9 @@ def test_the_columns_of_a_table_are_hashed_as_the_fields_of_a_row(spark: SparkSe
     names = [f"`c {number}``.x`" for number in range(70)]
     columns = [f"{values[at % 5]} AS {name}" for at, name in enumerate(names)]
     frame = spark.range(2).selectExpr(*columns, "id")
-    row = [(frame[name], frame.schema[at].dataType) for at, name in enumerate([*names, "id"])]
+    row = [(name, frame.schema[at].dataType) for at, name in enumerate([*names, "id"])]
     for salt, half in zip(native._SALTS, native.halves(frame), strict=True):
-        both = frame.select(half.alias("one"), native._chain(salt, row).alias("other")).collect()
+        chain = F.expr(native._chain(salt, row))
+        both = frame.select(half.alias("one"), chain.alias("other")).collect()
         assert len({one for one, _ in both}) == 2
         assert all(one == other for one, other in both)
