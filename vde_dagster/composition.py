@@ -13,7 +13,7 @@ from vde_dagster.app.services import Services
 from vde_dagster.core.errors import ProjectInvalid
 from vde_dagster.core.model.session_settings import against_translation, changing_results
 from vde_dagster.core.names import PRODUCTION, ModelName, TableName
-from vde_dagster.ports.answering import Answering
+from vde_dagster.ports.engine import Answering
 from vde_dagster.project.cache.models import ModelCache
 from vde_dagster.project.configuration import Configuration, read_configuration
 from vde_dagster.project.loading import ProjectFiles, load_files, load_project, models_kept_in
@@ -25,9 +25,8 @@ if TYPE_CHECKING:
 
     from vde_dagster.lakehouse.spark_engine import SparkEngine
     from vde_dagster.ports.catalog import Catalog
-    from vde_dagster.ports.engine import Engine
+    from vde_dagster.ports.engine import Engine, LocalQueries
     from vde_dagster.ports.late_tables import LateTables
-    from vde_dagster.ports.local_queries import LocalQueries
     from vde_dagster.state.sql_state import SqlState
     from vde_dagster.state.stored_state import StoredState
 

@@ -34,7 +34,7 @@ from vde_dagster.core.model.model import ModelSource
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.planning.options import PlanOptions
 from vde_dagster.core.planning.plan import Plan
-from vde_dagster.ports.ids import Ids
+from vde_dagster.ports.clock import Ids
 from vde_dagster.ports.state import State
 from vde_dagster.project.cache.models import known_models
 from vde_dagster.project.defaults import Defaults

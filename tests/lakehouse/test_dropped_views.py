@@ -23,8 +23,7 @@ from tests.lakehouse.catalog_worlds import (
 from vde_dagster.core.names import TableName
 from vde_dagster.lakehouse.view_metadata import MetadataFiles
 from vde_dagster.ports.catalog import ViewDefinition
-from vde_dagster.ports.maintenance import StrayFile
-from vde_dagster.ports.physical_layer import STATE, StoredTable
+from vde_dagster.ports.physical_layer import STATE, StoredTable, StrayFile
 from vde_dagster.project.machine import SystemClock
 
 SHOWN: Final = TableName("s__dev", "one")

@@ -385,7 +385,7 @@ def test_nothing_is_stray_where_the_table_names_files_that_are_not_there(
 def test_only_files_in_the_folder_of_a_table_are_deleted(
     on_disk: IcebergWorld, tmp_path: Path
 ) -> None:
-    from vde_dagster.ports.maintenance import StrayFile
+    from vde_dagster.ports.physical_layer import StrayFile
 
     filled(on_disk)
     outside = tmp_path / "warehouse" / "precious"

@@ -8,8 +8,7 @@ import pytest
 
 from tests.worlds.clock import ManualClock
 from tests.worlds.ids import CountingIds
-from vde_dagster.ports.clock import Clock
-from vde_dagster.ports.ids import Ids
+from vde_dagster.ports.clock import Clock, Ids
 from vde_dagster.project.machine import RandomIds, SystemClock
 
 

@@ -13,15 +13,14 @@ from vde_dagster.core.errors import Conflict
 from vde_dagster.core.ledger.late.history import SourceOperation
 from vde_dagster.core.names import TableName
 from vde_dagster.ports.catalog import ViewDefinition
-from vde_dagster.ports.maintenance import StrayFile
-from vde_dagster.ports.physical_layer import StoredFiles, StoredTable
+from vde_dagster.ports.physical_layer import StoredFiles, StoredTable, StrayFile
 
 SIZE = 1000
 """The bytes of each file."""
 
 
 class MemoryMaintenance:
-    """Implements `vde_dagster.ports.maintenance.Maintenance` in memory."""
+    """Implements `vde_dagster.ports.physical_layer.Maintenance` in memory."""
 
     lock: threading.RLock
     tables: dict[TableName, Table]

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from datetime import timedelta
 
 from vde_dagster.core.errors import VdeError
-from vde_dagster.ports.ids import Ids
+from vde_dagster.ports.clock import Ids
 from vde_dagster.ports.state import Lease, LeaseLost, State
 from vde_dagster.runtime.secrets import without_secrets
 

@@ -12,9 +12,8 @@ from vde_dagster.core.ledger.dsha import DEFAULT_ALGORITHM
 from vde_dagster.core.names import ModelName, TableName, ViewNaming
 from vde_dagster.core.time.intervals import parse_instant
 from vde_dagster.ports.catalog import Catalog, TableState
-from vde_dagster.ports.clock import Clock
+from vde_dagster.ports.clock import Clock, Ids
 from vde_dagster.ports.engine import Engine
-from vde_dagster.ports.ids import Ids
 from vde_dagster.ports.late_tables import LateTables
 from vde_dagster.ports.state import Lease, State
 from vde_dagster.project.cache.models import ModelCache

@@ -14,7 +14,7 @@ from vde_dagster.cli.spelling import vde
 from vde_dagster.core.errors import Refused
 
 if TYPE_CHECKING:
-    from vde_dagster.ports.held_leases import HeldLease
+    from vde_dagster.ports.records import HeldLease
 
 
 @click.command("unlock")

@@ -19,8 +19,7 @@ from vde_dagster.core.sql.duckdb.translating import DuckQuery, in_duckdb
 from vde_dagster.core.unit_tests.comparison import Answer
 from vde_dagster.core.unit_tests.definition import GivenRows
 from vde_dagster.core.unit_tests.question import QueryOverRows, Question
-from vde_dagster.ports.engine import ArrowRows
-from vde_dagster.ports.local_queries import LocalQueries
+from vde_dagster.ports.engine import ArrowRows, LocalQueries
 
 if TYPE_CHECKING:
     import duckdb
@@ -48,7 +47,7 @@ def _database() -> duckdb.DuckDBPyConnection:
 
 
 class DuckDbQueries:
-    """Implements `vde_dagster.ports.local_queries.LocalQueries`."""
+    """Implements `vde_dagster.ports.engine.LocalQueries`."""
 
     def answer(
         self, query: DuckQuery, tables: Mapping[ModelName, ArrowRows], *, limit: int
@@ -133,7 +132,7 @@ _MOST_ROWS: Final = 100_000
 
 
 class DuckAnswers:
-    """Implements `vde_dagster.ports.answering.Answering` for queries that mean the same in DuckDB.
+    """Implements `vde_dagster.ports.engine.Answering` for queries that mean the same in DuckDB.
 
     What fails there has no answer, too: a value on which the engines differ makes a query fail.
 

@@ -2,7 +2,7 @@
 
 Removing Iceberg snapshots of a table, in steps that can each be repeated, without a JVM.
 
-1. The expiry is *announced* in a property of the table (see `vde_dagster.ports.maintenance`).
+1. The expiry is *announced* in a property of the table (see `vde_dagster.ports.physical_layer`).
 2. The Iceberg snapshots are removed from the metadata, if the announcement still stands.
 3. The files that only they had are deleted. They are found from the metadata file before step 2,
    which the announcement names.
@@ -50,8 +50,7 @@ from vde_dagster.lakehouse.reachable import (
     with_checksums,
 )
 from vde_dagster.lakehouse.stray_files import dropped_views, files_of_dropped
-from vde_dagster.ports.maintenance import StrayFile
-from vde_dagster.ports.physical_layer import StoredFiles, StoredTable
+from vde_dagster.ports.physical_layer import StoredFiles, StoredTable, StrayFile
 
 if TYPE_CHECKING:
     from vde_dagster.lakehouse.rest_physical_layer import RestPhysicalLayer
@@ -229,7 +228,7 @@ def in_catalog(
 
 
 class IcebergMaintenance:
-    """Implements `vde_dagster.ports.maintenance.Maintenance` over pyiceberg.
+    """Implements `vde_dagster.ports.physical_layer.Maintenance` over pyiceberg.
 
     ``_layer`` is None for a catalog that is neither a SQL nor a REST catalog.
     """

@@ -34,8 +34,7 @@ from vde_dagster.lakehouse.reachable import (
     without_checksum,
 )
 from vde_dagster.lakehouse.view_metadata import Json, MetadataFiles, target_of
-from vde_dagster.ports.maintenance import StrayFile
-from vde_dagster.ports.physical_layer import STATE, StoredTable
+from vde_dagster.ports.physical_layer import STATE, StoredTable, StrayFile
 
 if TYPE_CHECKING:
     from pyarrow import fs as arrow

@@ -19,8 +19,7 @@ from vde_dagster.core.model.storage import Storage
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.time.intervals import Interval
 from vde_dagster.ports.engine import ArrowRows, TableRows
-from vde_dagster.ports.maintenance import Maintenance
-from vde_dagster.ports.physical_layer import PhysicalLayer
+from vde_dagster.ports.physical_layer import Maintenance, PhysicalLayer
 
 _BEHIND: Final = timedelta(minutes=1)
 """How far another clock may be behind, and how long after reading metadata work is recorded."""

@@ -1,4 +1,7 @@
-"""The port of time: what it is, and waiting for later."""
+"""The port of time: what it is, and waiting for later.
+
+The port that gives unique ids.
+"""
 
 from __future__ import annotations
 
@@ -15,4 +18,12 @@ class Clock(Protocol):
 
     def wait(self, length: timedelta) -> None:
         """Return that much later."""
+        ...
+
+
+class Ids(Protocol):
+    """Makes ids that no other process makes."""
+
+    def new(self) -> str:
+        """32 hexadecimal digits, different from every other answer."""
         ...

@@ -1,4 +1,9 @@
-"""The engine that computes rows and stages them where no reader sees them."""
+"""The engine that computes rows and stages them where no reader sees them.
+
+Answering questions over given rows, without a table of a catalog.
+
+Queries that are answered in this process, over rows in memory.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +17,8 @@ from vde_dagster.core.columns import Column
 from vde_dagster.core.ledger.dsha import RowSum
 from vde_dagster.core.ledger.unit_of_work import Input, RowSource, SqlRows, Staged, Staging
 from vde_dagster.core.model.writes import TimeAxisSpec
-from vde_dagster.core.names import TableName
+from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.sql.duckdb.translating import DuckQuery
 from vde_dagster.core.time.intervals import Interval
 from vde_dagster.core.unit_tests.comparison import Answer
 from vde_dagster.core.unit_tests.question import Question
@@ -256,5 +262,43 @@ class Engine(Protocol):
 
         Raises:
             EvaluationFailed: The query failed.
+        """
+        ...
+
+
+class Answering(Protocol):
+    """Answers questions over given rows, each for itself; nothing is written."""
+
+    def answer(self, question: Question, *, subject: str) -> Answer | None:
+        """The rows that a query or function returns over given rows, as Spark would return them.
+
+        None if that is not known of this adapter: then another one has to be asked.
+
+        Args:
+            question: What to compute.
+            subject: What fails, for messages.
+
+        Raises:
+            EvaluationFailed: The query or function failed.
+        """
+        ...
+
+
+class LocalQueries(Protocol):
+    """Answers what `vde_dagster.core.sql.duckdb` allows. Nothing is started for it."""
+
+    def answer(
+        self, query: DuckQuery, tables: Mapping[ModelName, ArrowRows], *, limit: int
+    ) -> Sequence[tuple[object, ...]]:
+        """At most ``limit`` rows; instants are aware, in UTC.
+
+        Args:
+            query: As translated.
+            tables: The rows of each table that it reads, with at least the columns that it reads.
+            limit: At most how many rows.
+
+        Raises:
+            EvaluationFailed: There is no answer. That says nothing about the query: rows that might
+                be answered in another way than Spark's make it fail, too.
         """
         ...

@@ -22,10 +22,7 @@ from vde_dagster.core.model.snapshot import ModelSnapshot, Revision, VersionKey
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import Interval
 from vde_dagster.ports.clean_up import CleanUp
-from vde_dagster.ports.held_leases import HeldLeases
-from vde_dagster.ports.late_data_records import LateDataRecords
-from vde_dagster.ports.pauses import Pauses
-from vde_dagster.ports.work_records import WorkRecords
+from vde_dagster.ports.records import HeldLeases, LateDataRecords, Pauses, WorkRecords
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

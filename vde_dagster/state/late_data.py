@@ -17,7 +17,7 @@ from vde_dagster.core.ledger.unit_of_work import Intent, Publication
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.pauses import Pause
-from vde_dagster.ports.late_data_records import Unlisted
+from vde_dagster.ports.records import Unlisted
 from vde_dagster.ports.state import Lease
 from vde_dagster.state import codec, leases, schema
 from vde_dagster.state.database import chunks, insert_absent, now, upsert

@@ -16,7 +16,7 @@ from sqlalchemy import Connection, Row, bindparam, delete, select, update
 from vde_dagster.core.errors import Conflict
 from vde_dagster.core.time.intervals import format_instant
 from vde_dagster.ports.catalog import NUMBERS_OF_A_SWAP
-from vde_dagster.ports.held_leases import HeldLease
+from vde_dagster.ports.records import HeldLease
 from vde_dagster.ports.state import VIEW_NUMBERS, Lease, LeaseHeld, LeaseLost
 from vde_dagster.state import schema
 from vde_dagster.state.codec import decode_instant

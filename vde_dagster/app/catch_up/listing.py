@@ -12,8 +12,8 @@ from typing import Final
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Conflict
 from vde_dagster.core.ledger.late.listed import ListedMark, listed_marks, listed_session
-from vde_dagster.ports.late_data_records import Unlisted
 from vde_dagster.ports.late_tables import LateTables
+from vde_dagster.ports.records import Unlisted
 from vde_dagster.runtime.secrets import without_secrets
 
 _BATCH: Final = 100

@@ -25,8 +25,7 @@ from vde_dagster.core.model.snapshot import VersionKey, version_of
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.unresolved import guess
 from vde_dagster.ports.late_tables import KEPT
-from vde_dagster.ports.maintenance import StrayFile
-from vde_dagster.ports.physical_layer import StoredTable
+from vde_dagster.ports.physical_layer import StoredTable, StrayFile
 from vde_dagster.ports.state import version_resource
 
 NOTHING_EXPIRES: Final = Expiry(kept={}, expired=())

@@ -19,8 +19,7 @@ from vde_dagster.core.clean_up.references import Times
 from vde_dagster.core.clean_up.upkeep import Upkeep
 from vde_dagster.core.errors import Conflict, EvaluationFailed, OutcomeUnknown, Refused
 from vde_dagster.ports.engine import Compacted
-from vde_dagster.ports.maintenance import StrayFile
-from vde_dagster.ports.physical_layer import StoredFiles
+from vde_dagster.ports.physical_layer import StoredFiles, StrayFile
 from vde_dagster.ports.state import Lease
 
 RESOURCE: Final = "maintenance"

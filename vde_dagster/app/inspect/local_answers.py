@@ -21,8 +21,7 @@ from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.sql.duckdb.constructs import NotTheSame
 from vde_dagster.core.sql.duckdb.translating import DuckQuery, LeftToSpark, ViewQuery, in_duckdb
 from vde_dagster.ports.catalog import TableState, ViewDefinition
-from vde_dagster.ports.engine import ArrowRows, TableRows
-from vde_dagster.ports.local_queries import LocalQueries
+from vde_dagster.ports.engine import ArrowRows, LocalQueries, TableRows
 from vde_dagster.ports.state import Environment
 
 MOST_BYTES: Final = 2**28

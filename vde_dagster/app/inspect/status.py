@@ -29,7 +29,7 @@ from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.pauses import PausedModel
 from vde_dagster.core.planning.plan import LostTable, Plan, Staleness
 from vde_dagster.core.time.intervals import Interval, merge
-from vde_dagster.ports.held_leases import HeldLease
+from vde_dagster.ports.records import HeldLease
 from vde_dagster.ports.state import Environment, environment_resource
 
 

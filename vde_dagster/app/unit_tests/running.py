@@ -14,8 +14,7 @@ from vde_dagster.core.unit_tests.comparison import Answer, Difference, differenc
 from vde_dagster.core.unit_tests.definition import UnitTest
 from vde_dagster.core.unit_tests.difference_text import difference_lines
 from vde_dagster.core.unit_tests.question import Question
-from vde_dagster.ports.answering import Answering
-from vde_dagster.ports.engine import Engine
+from vde_dagster.ports.engine import Answering, Engine
 from vde_dagster.project.unit_tests.loading import LoadedTest
 
 
