@@ -23,12 +23,7 @@ from pyspark.sql.types import (
 
 from vde_dagster.core.audits.queries import counting, failing_rows, sql_of
 from vde_dagster.core.audits.results import failed, passed
-from vde_dagster.core.audits.values import (
-    MOST_SAMPLE_ROWS,
-    SAMPLE_ROWS,
-    Audit,
-    AuditResult,
-)
+from vde_dagster.core.audits.values import MOST_SAMPLE_ROWS, SAMPLE_ROWS, Audit, AuditResult
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.lakehouse.connect import with_views
 

@@ -30,11 +30,7 @@ from vde_dagster.core.time.intervals import EPOCH
 from vde_dagster.lakehouse import evolution
 from vde_dagster.lakehouse import publish as publishing
 from vde_dagster.lakehouse.arrow_rows import arrow_rows, weight
-from vde_dagster.lakehouse.catalog_properties import (
-    ADDRESSES,
-    refuse_without_views,
-    wrong_address,
-)
+from vde_dagster.lakehouse.catalog_properties import ADDRESSES, refuse_without_views, wrong_address
 from vde_dagster.lakehouse.iceberg_types import columns_of, schemas_of
 from vde_dagster.lakehouse.maintenance import IcebergMaintenance, in_catalog
 from vde_dagster.lakehouse.physical_layer import SqlPhysicalLayer

@@ -14,11 +14,7 @@ from typing import Any, Final, get_args, get_origin, get_type_hints
 
 import pyarrow as pa
 from pyiceberg.catalog import Catalog as PyIcebergCatalog
-from pyiceberg.exceptions import (
-    CommitFailedException,
-    NoSuchTableError,
-    TableAlreadyExistsError,
-)
+from pyiceberg.exceptions import CommitFailedException, NoSuchTableError, TableAlreadyExistsError
 from pyiceberg.table import Table
 
 from vde_dagster.core.errors import Conflict, Refused

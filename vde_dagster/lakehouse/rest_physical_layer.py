@@ -12,12 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 from pyiceberg.catalog.rest import RestCatalog
-from pyiceberg.exceptions import (
-    BadRequestError,
-    NoSuchNamespaceError,
-    NoSuchTableError,
-    RESTError,
-)
+from pyiceberg.exceptions import BadRequestError, NoSuchNamespaceError, NoSuchTableError, RESTError
 from pyiceberg.typedef import Identifier
 from requests import RequestException
 

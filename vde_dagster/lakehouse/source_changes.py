@@ -13,12 +13,7 @@ from pyiceberg.manifest import DataFile, DataFileContent
 from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Operation, Snapshot
-from pyiceberg.transforms import (
-    DayTransform,
-    HourTransform,
-    MonthTransform,
-    YearTransform,
-)
+from pyiceberg.transforms import DayTransform, HourTransform, MonthTransform, YearTransform
 from pyiceberg.types import DateType, TimestampType, TimestamptzType
 
 from vde_dagster.core.ledger.earlier_schemas import EarlierSchemas, uuid_of

@@ -11,12 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from vde_dagster.core.ledger.damage import (
-    Fields,
-    LostMetadata,
-    RetainedSnapshot,
-    TableHead,
-)
+from vde_dagster.core.ledger.damage import Fields, LostMetadata, RetainedSnapshot, TableHead
 from vde_dagster.core.names import TableName
 from vde_dagster.lakehouse.view_metadata import Json, MetadataFiles, NewestFiles
 

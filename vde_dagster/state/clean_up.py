@@ -32,10 +32,7 @@ from sqlalchemy import (
     update,
 )
 
-from vde_dagster.core.clean_up.references import (
-    ReadingView,
-    Times,
-)
+from vde_dagster.core.clean_up.references import ReadingView, Times
 from vde_dagster.core.clean_up.sweeping import Sweep, by_version, readers, sweep
 from vde_dagster.core.ledger.unit_of_work import UnitOfWorkState
 from vde_dagster.core.model.snapshot import VersionKey

@@ -12,15 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from sqlalchemy import (
-    BigInteger,
-    Connection,
-    Engine,
-    Table,
-    create_engine,
-    event,
-    select,
-)
+from sqlalchemy import BigInteger, Connection, Engine, Table, create_engine, event, select
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError

@@ -26,13 +26,7 @@ from sqlalchemy.exc import IntegrityError
 
 from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.ledger.staleness import LastLook
-from vde_dagster.core.model.snapshot import (
-    Bounded,
-    DecidedBy,
-    ModelSnapshot,
-    Revision,
-    VersionKey,
-)
+from vde_dagster.core.model.snapshot import Bounded, DecidedBy, ModelSnapshot, Revision, VersionKey
 from vde_dagster.core.names import PRODUCTION, ModelName
 from vde_dagster.ports.state import Environment, Lease, environment_resource, version_resource
 from vde_dagster.state import codec, leases, schema

@@ -10,18 +10,9 @@ from sqlalchemy import Connection, Row, bindparam, delete, func, select
 
 from vde_dagster.core.columns import Column
 from vde_dagster.core.ledger.dsha import RowSum
-from vde_dagster.core.ledger.entries import (
-    EntryStatus,
-    LedgerDigests,
-    LedgerEntry,
-    Trace,
-)
+from vde_dagster.core.ledger.entries import EntryStatus, LedgerDigests, LedgerEntry, Trace
 from vde_dagster.core.ledger.entries import outdate as outdated
-from vde_dagster.core.ledger.holdings import (
-    NOTHING,
-    Holding,
-    holding_changed,
-)
+from vde_dagster.core.ledger.holdings import NOTHING, Holding, holding_changed
 from vde_dagster.core.ledger.schema_changes import newest_columns
 from vde_dagster.core.ledger.staleness import LastLook
 from vde_dagster.core.model.snapshot import VersionKey

@@ -5,25 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from sqlalchemy import (
-    Connection,
-    Row,
-    Select,
-    Subquery,
-    bindparam,
-    exists,
-    insert,
-    select,
-    update,
-)
+from sqlalchemy import Connection, Row, Select, Subquery, bindparam, exists, insert, select, update
 
 from vde_dagster.core.audits.values import AuditResult
 from vde_dagster.core.errors import Refused
-from vde_dagster.core.ledger.entries import (
-    LedgerEntry,
-    entries_of,
-    touched,
-)
+from vde_dagster.core.ledger.entries import LedgerEntry, entries_of, touched
 from vde_dagster.core.ledger.unit_of_work import (
     Intent,
     Publication,
