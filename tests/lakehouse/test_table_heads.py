@@ -8,10 +8,10 @@ from pathlib import Path
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.schema import Schema
 
-from vde_dagster.core.ledger.damage import LostMetadata, TableHead
+from vde_dagster.core.ledger.damage import TableHead
 from vde_dagster.core.names import TableName
-from vde_dagster.lakehouse.table_heads import SqlTableHeads
-from vde_dagster.lakehouse.view_metadata import MetadataFiles
+from vde_dagster.lakehouse.table_heads import table_head
+from vde_dagster.lakehouse.view_metadata import MetadataFiles, NewestFiles
 
 NAME = TableName("raw", "events")
 
@@ -25,7 +25,8 @@ def test_only_the_newest_state_of_a_table_is_kept_and_read_once(tmp_path: Path) 
     catalog = SqlCatalog("lake", uri="sqlite://", warehouse=f"file://{tmp_path}")
     catalog.create_namespace("raw")
     table = catalog.create_table("raw.events", Schema())
-    heads, before = SqlTableHeads(MetadataFiles(catalog)), kept()
+    heads = NewestFiles(MetadataFiles(catalog), lambda _, metadata: table_head(metadata))
+    before = kept()
     for number in range(20):
         with table.transaction() as changes:
             changes.set_properties({"vde.version": str(number)})
@@ -35,5 +36,4 @@ def test_only_the_newest_state_of_a_table_is_kept_and_read_once(tmp_path: Path) 
         assert again is first
     assert kept() == before + 1
     Path(table.metadata_location.removeprefix("file://")).unlink()
-    lost = heads.of({NAME: table.metadata_location})[NAME]
-    assert lost == LostMetadata(file=table.metadata_location)
+    assert heads.of({NAME: table.metadata_location}) == {}

@@ -6,16 +6,7 @@ from datetime import datetime
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Final
 
-from pyiceberg.expressions import (
-    AlwaysFalse,
-    AlwaysTrue,
-    And,
-    BooleanExpression,
-    GreaterThanOrEqual,
-    LessThan,
-    Or,
-    Reference,
-)
+from pyiceberg import expressions
 from pyiceberg.expressions.literals import Literal, literal
 
 from vde_dagster.core.errors import EvaluationFailed
@@ -79,20 +70,20 @@ _POSITIONS_IN_PARQUET: Final = 2
 """The last format whose deletes by position are files of rows; later ones have vectors."""
 
 
-def _inside(wanted: TableRows) -> BooleanExpression:
+def _inside(wanted: TableRows) -> expressions.BooleanExpression:
     if wanted.axis is None:
-        return AlwaysTrue()
+        return expressions.AlwaysTrue()
     parts = [_within(wanted.axis, each) for each in merge(wanted.intervals)]
-    return reduce(Or, parts) if parts else AlwaysFalse()
+    return reduce(expressions.Or, parts) if parts else expressions.AlwaysFalse()
 
 
-def _within(axis: TimeAxisSpec, interval: Interval) -> BooleanExpression:
-    time, low, high = (
-        Reference(axis.column),
-        _first(axis, interval.start),
-        _first(axis, interval.end),
+def _within(axis: TimeAxisSpec, interval: Interval) -> expressions.BooleanExpression:
+    time = expressions.Reference(axis.column)
+    low, high = (_first(axis, each) for each in (interval.start, interval.end))
+    return expressions.And(
+        expressions.GreaterThanOrEqual(term=time, value=low),
+        expressions.LessThan(term=time, value=high),
     )
-    return And(GreaterThanOrEqual(term=time, value=low), LessThan(term=time, value=high))
 
 
 def _first(axis: TimeAxisSpec, instant: datetime) -> Literal[Any]:

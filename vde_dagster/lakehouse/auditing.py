@@ -11,15 +11,7 @@ from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documentation uses
-from pyspark.sql.types import (
-    BinaryType,
-    BooleanType,
-    DataType,
-    DoubleType,
-    FloatType,
-    IntegralType,
-    StringType,
-)
+from pyspark.sql import types as t
 
 from vde_dagster.core.audits.queries import counting, failing_rows, sql_of
 from vde_dagster.core.audits.results import failed, passed
@@ -31,7 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
     from sqlglot import exp
 
-_KEPT: Final = (BooleanType, DoubleType, FloatType, IntegralType, StringType)
+_KEPT: Final = (t.BooleanType, t.DoubleType, t.FloatType, t.IntegralType, t.StringType)
 """Types whose values come to Python unchanged; the others come as the text that Spark writes."""
 
 
@@ -95,11 +87,11 @@ def _failed(
     return failed(audit, failing, found.columns, [tuple(each) for each in sample])
 
 
-def _shown(index: int, data_type: DataType) -> Column:
+def _shown(index: int, data_type: t.DataType) -> Column:
     """A column's values as Python can have them; by number, since names may be there twice."""
     column = F.col(f"c{index}")
     if isinstance(data_type, _KEPT):
         return column
-    if isinstance(data_type, BinaryType):
+    if isinstance(data_type, t.BinaryType):
         return F.lower(F.hex(column))
     return column.cast("string")

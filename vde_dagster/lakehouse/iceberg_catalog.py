@@ -37,8 +37,8 @@ from vde_dagster.lakehouse.physical_layer import SqlPhysicalLayer
 from vde_dagster.lakehouse.reachable import Folder, missing_files
 from vde_dagster.lakehouse.row_changes import earliest, latest, line, row_changes
 from vde_dagster.lakehouse.source_changes import origin, source_history
-from vde_dagster.lakehouse.table_heads import SqlTableHeads, rest_table_heads
-from vde_dagster.lakehouse.view_metadata import MetadataFiles
+from vde_dagster.lakehouse.table_heads import rest_table_heads, table_head
+from vde_dagster.lakehouse.view_metadata import MetadataFiles, NewestFiles
 from vde_dagster.lakehouse.views import SqlViews
 from vde_dagster.ports.catalog import RowChange, TableState, ViewDefinition
 from vde_dagster.ports.engine import ArrowRows, TableRows
@@ -192,7 +192,8 @@ class IcebergCatalog(IcebergMaintenance):
         self._catalog = catalog
         database = engine if engine is not None else getattr(catalog, "engine", None)
         self._views: SqlViews | RestViews | None = None
-        self._heads = SqlTableHeads(MetadataFiles(catalog))
+        files = MetadataFiles(catalog)
+        self._heads = NewestFiles(files, lambda _, metadata: table_head(metadata))
         self._layer: SqlPhysicalLayer | RestPhysicalLayer | None = None
         if isinstance(database, Engine):
             self._views = SqlViews(catalog, database, state)
@@ -238,7 +239,9 @@ class IcebergCatalog(IcebergMaintenance):
         """The current state of those of these names that are tables; see the port."""
         views = self._known_views()
         if isinstance(views, SqlViews):
-            return self._heads.of(views.tables(names))
+            tables = views.tables(names)
+            heads = self._heads.of(tables)
+            return {name: heads.get(name) or LostMetadata(file=at) for name, at in tables.items()}
         return rest_table_heads(cast("RestCatalog", self._catalog), names)
 
     def view(self, name: TableName) -> ViewDefinition | None:

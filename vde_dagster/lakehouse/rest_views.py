@@ -26,7 +26,6 @@ from vde_dagster.lakehouse.view_metadata import (
     TARGET,
     Json,
     columns_of_fields,
-    new_metadata,
     view_fields,
 )
 from vde_dagster.lakehouse.view_requests import (
@@ -43,12 +42,7 @@ from vde_dagster.lakehouse.view_requests import (
     shows_the_same,
 )
 from vde_dagster.lakehouse.views import spark_query
-from vde_dagster.lakehouse.wanted_views import (
-    refuse_another_model,
-    refused_place,
-    selected,
-    without_target,
-)
+from vde_dagster.lakehouse.wanted_views import refused_place, wanted_metadata
 from vde_dagster.ports.catalog import NUMBERS_OF_A_SWAP, SwapOvertaken, ViewDefinition
 
 _PAUSE: Final = 0.05
@@ -183,15 +177,11 @@ class RestViews:
         targets: Mapping[TableName, tuple[bool, Json]],
     ) -> _Change:
         """What becomes of one view."""
-        if view.target not in targets:
-            raise without_target(view)
-        is_view, target = targets[view.target]
-        chosen = selected(view, target, is_view=is_view)
-        refuse_another_model(view, None if before is None else self._shown(before))
-        wanted = new_metadata(
+        wanted = wanted_metadata(
             view,
-            chosen,
+            targets.get(view.target),
             before,
+            None if before is None else self._shown(before),
             catalog=self._catalog.name,
             location="",
             state=self._state(),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from vde_dagster.core.ledger.damage import Fields, LostMetadata, RetainedSnapshot, TableHead
 from vde_dagster.core.names import TableName
-from vde_dagster.lakehouse.view_metadata import Json, MetadataFiles, NewestFiles
+from vde_dagster.lakehouse.view_metadata import Json
 
 if TYPE_CHECKING:
     from pyiceberg.catalog.rest import RestCatalog
@@ -23,22 +23,6 @@ _NO_SNAPSHOT: Final = -1
 """What some writers have for an empty table (Iceberg's specification, *Table Metadata*)."""
 _COMPACTION: Final = "replace"
 _VERSION: Final = "vde.version"
-
-
-class SqlTableHeads:
-    """The states of the tables whose metadata files a SQL catalog lists.
-
-    Args:
-        files: Reads metadata files.
-    """
-
-    def __init__(self, files: MetadataFiles) -> None:
-        self._heads = NewestFiles(files, lambda _, metadata: table_head(metadata))
-
-    def of(self, locations: Mapping[TableName, str]) -> dict[TableName, TableHead | LostMetadata]:
-        """The states of tables, by their metadata files."""
-        heads = self._heads.of(locations)
-        return {name: heads.get(name) or LostMetadata(file=at) for name, at in locations.items()}
 
 
 def rest_table_heads(

@@ -29,19 +29,12 @@ from vde_dagster.lakehouse.view_metadata import (
     Json,
     MetadataFiles,
     NewestFiles,
-    Selected,
     columns_of_fields,
     is_same_view,
-    new_metadata,
     target_of,
     view_fields,
 )
-from vde_dagster.lakehouse.wanted_views import (
-    refuse_another_model,
-    refused_place,
-    selected,
-    without_target,
-)
+from vde_dagster.lakehouse.wanted_views import refused_place, wanted_metadata
 from vde_dagster.ports.catalog import ViewDefinition
 
 AT_ONCE: Final = 200
@@ -210,12 +203,13 @@ class SqlViews:
         self, view: ViewDefinition, entries: Mapping[TableName, _Entry], before: Json | None
     ) -> _Write | None:
         """Write the metadata file of a view; None if the view is up to date."""
-        chosen = self._selected(view, entries)
-        refuse_another_model(view, None if before is None else target_of(before))
-        metadata = new_metadata(
+        entry = entries.get(view.target)
+        target = None if entry is None else self._read(entry)
+        metadata = wanted_metadata(
             view,
-            chosen,
+            None if entry is None or target is None else (entry.is_view, target),
             before,
+            None if before is None else target_of(before),
             catalog=self._catalog.name,
             location=self._location(view.name),
             state=self._made_by,
@@ -225,22 +219,12 @@ class SqlViews:
         version = metadata["current-version-id"]
         file = f"{metadata['location']}/metadata/{version:05d}-{uuid.uuid4()}.metadata.json"
         self._files.write(file, metadata)
-        entry = entries.get(view.name)
-        return _Write(name=view.name, before=entry.location if entry else None, after=file)
+        there = entries.get(view.name)
+        return _Write(name=view.name, before=there.location if there else None, after=file)
 
     @cached_property
     def _made_by(self) -> str:
         return self._state()
-
-    def _selected(self, view: ViewDefinition, entries: Mapping[TableName, _Entry]) -> Selected:
-        """What a view selects of its target."""
-        target = entries.get(view.target)
-        if target is None:
-            raise without_target(view)
-        metadata = self._read(target)
-        if metadata is None:
-            raise Refused(f"{view.target} was dropped; nothing was changed")
-        return selected(view, metadata, is_view=target.is_view)
 
     def _commit(self, writes: Sequence[_Write]) -> None:
         made = {(self._key(each.name), each.name.namespace) for each in writes if each.after}

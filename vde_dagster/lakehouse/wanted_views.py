@@ -9,6 +9,7 @@ from vde_dagster.lakehouse.view_metadata import (
     Json,
     Selected,
     columns_of_fields,
+    new_metadata,
     shown_field,
     table_fields,
     view_fields,
@@ -25,22 +26,40 @@ def refused_place(name: TableName, *, is_view: bool) -> Refused:
     )
 
 
-def refuse_another_model(view: ViewDefinition, shown: TableName | None) -> None:
-    """Refuse a view that would show another model than it does.
+def wanted_metadata(
+    view: ViewDefinition,
+    target: tuple[bool, Json] | None,
+    before: Json | None,
+    shown: TableName | None,
+    *,
+    catalog: str,
+    location: str,
+    state: str,
+) -> Json:
+    """The metadata of a view that a swap makes.
+
+    Args:
+        view: The view.
+        target: Whether its target is a view, and the target's metadata; None if there is none.
+        before: Its own metadata; None if it is new.
+        shown: What it shows now.
+        catalog: The catalog's name in queries.
+        location: Where it is, if it is new.
+        state: The id of the state that makes it.
 
     Raises:
-        Refused: It would.
+        Refused: The target is not there or lacks a column, or is another model's.
     """
+    if target is None:
+        raise Refused(
+            f"the view {view.name} selects from {view.target}, which does not exist; "
+            "nothing was changed"
+        )
+    is_view, metadata = target
+    chosen = selected(view, metadata, is_view=is_view)
     if shown is not None and is_another_models(shown, view.target):
         raise Refused(f"{view.name} shows {shown}, another model's; nothing was changed")
-
-
-def without_target(view: ViewDefinition) -> Refused:
-    """A view is wanted of what is in no catalog."""
-    return Refused(
-        f"the view {view.name} selects from {view.target}, which does not exist; "
-        "nothing was changed"
-    )
+    return new_metadata(view, chosen, before, catalog=catalog, location=location, state=state)
 
 
 def selected(view: ViewDefinition, target: Json, *, is_view: bool) -> Selected:

@@ -15,15 +15,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from pyspark import cloudpickle
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documentation uses
-from pyspark.sql.types import (
-    ArrayType,
-    BinaryType,
-    LongType,
-    MapType,
-    StructField,
-    StructType,
-    VariantType,
-)
+from pyspark.sql import types as t
 
 from vde_dagster.core.ledger.dsha import RowSum
 from vde_dagster.lakehouse.digest import murmur_batches, murmur_rows
@@ -52,11 +44,11 @@ def murmur_sums(
     """
     key = (F.lit(None).cast("bigint") if group is None else group).alias("key")
     rows = frame.select(key, *_columns(frame, apart))
-    result = StructType(
+    result = t.StructType(
         [
-            StructField("key", rows.schema["key"].dataType),
-            StructField("rows", LongType()),
-            StructField("sum", BinaryType()),
+            t.StructField("key", rows.schema["key"].dataType),
+            t.StructField("rows", t.LongType()),
+            t.StructField("sum", t.BinaryType()),
         ]
     )
     found: dict[object, RowSum] = {}
@@ -96,19 +88,19 @@ def _columns(frame: DataFrame, apart: Collection[str] = ()) -> list[Column]:
 
 def _readable(value: Column, of: DataType) -> Column:
     """A value without variants: each as its JSON text and its schema, at any depth."""
-    if not contains(of, VariantType):
+    if not contains(of, t.VariantType):
         return value
     match of:
-        case StructType():
+        case t.StructType():
             fields = [
                 _readable(value.getField(each.name), each.dataType).alias(each.name)
                 for each in of.fields
             ]
             return F.when(value.isNotNull(), F.struct(*fields))
-        case ArrayType():
+        case t.ArrayType():
             element = of.elementType
             return F.transform(value, lambda each: _readable(each, element))
-        case MapType():
+        case t.MapType():
             item = of.valueType
             return F.transform_values(value, lambda _, each: _readable(each, item))
         case _:
