@@ -8,7 +8,7 @@ in `view_requests`.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Final
@@ -224,8 +224,8 @@ class RestViews:
         highest = highest_number(before)
         identifier = {"namespace": [name.namespace], "name": name.name}
 
-        def ask(counted: bool, attempt: int) -> Answer:
-            own, request = number + attempt, uuid4().hex
+        def ask() -> Answer:
+            own, request = number + attempts.number, uuid4().hex
             make = counted_replacement if counted else replacement
             body = make(identifier, before, wanted, number=own, request=request)
             answer = self._requests.replace_view(name, body)
@@ -234,11 +234,9 @@ class RestViews:
                 raise overtaken(name, found)
             return answer
 
-        answer: Answer | VdeError | None = None
         counted = self._counts
-        for attempt in range(_ATTEMPTS):
-            answer = attempts.answer(attempt, partial(ask, counted))
-            if isinstance(answer, Answer) and answer.is_done:
+        for _ in attempts.each(name):
+            if attempts.is_done(ask):
                 self._counts = counted
                 return
             found = self._look(name)
@@ -250,17 +248,12 @@ class RestViews:
                 if shows_the_same(found, wanted, self._catalog.name):
                     return
                 raise overtaken(name, found)
-            counted ^= isinstance(answer, Answer) and answer.status == _MAKES_NO_SENSE
-        raise given_up(name, answer)
+            counted ^= attempts.status == _MAKES_NO_SENSE
 
     def _create(self, attempts: _Attempts, name: TableName, wanted: Json, number: int) -> None:
         body = creation(name.name, wanted, number=number)
-        answer: Answer | VdeError | None = None
-        for attempt in range(_ATTEMPTS):
-            answer = attempts.answer(
-                attempt, lambda _: self._requests.create_view(name.namespace, body)
-            )
-            if isinstance(answer, Answer) and answer.is_done:
+        for _ in attempts.each(name):
+            if attempts.is_done(lambda: self._requests.create_view(name.namespace, body)):
                 return
             found = self._look(name)
             if isinstance(found, VdeError):
@@ -269,16 +262,14 @@ class RestViews:
                 return
             if found is not None and self._shown(found) is not None:
                 raise overtaken(name, found)
-            if found is not None or (isinstance(answer, Answer) and answer.status == _CONFLICT):
+            if found is not None or attempts.status == _CONFLICT:
                 raise Conflict(f"somebody else created {name} meanwhile")
-        raise given_up(name, answer)
 
     def _drop(self, attempts: _Attempts, name: TableName, before: Json, number: int) -> None:
-        answer: Answer | VdeError | None = None
-        for attempt in range(_ATTEMPTS):
+        for _ in attempts.each(name):
             found = self._look(name)
             if isinstance(found, VdeError):
-                answer = found
+                attempts.answer = found
                 continue
             if found is None:
                 return
@@ -286,10 +277,8 @@ class RestViews:
                 raise Conflict(f"somebody else created the view {name} again meanwhile")
             if number and highest_number(found) >= number:
                 raise overtaken(name, found)
-            answer = attempts.answer(attempt, lambda _: self._requests.drop_view(name))
-            if isinstance(answer, Answer) and (answer.is_done or answer.is_absent):
+            if attempts.is_done(lambda: self._requests.drop_view(name)) or attempts.is_absent:
                 return
-        raise given_up(name, answer)
 
     def _look(self, name: TableName) -> Json | OutcomeUnknown | None:
         """The metadata of a view after a request of ours; an error if it cannot be known."""
@@ -356,21 +345,40 @@ def _metadata(found: Json) -> Json:
 class _Attempts:
     """The attempts to change one view.
 
-    ``lost`` is whether the answer to one was, so that it may still be carried out.
+    ``answer`` is the last one. ``lost`` is whether one was, so that it may still be carried out.
     """
 
     def __init__(self) -> None:
         self.lost = False
+        self.answer: Answer | VdeError | None = None
+        self.number = 0
 
-    def answer(self, attempt: int, ask: Callable[[int], Answer]) -> Answer | OutcomeUnknown:
-        """What was answered to one, which waits longer each time; the error if that was lost."""
-        if attempt:
-            time.sleep(_PAUSE * 2**attempt)
+    def each(self, name: TableName) -> Iterator[None]:
+        """Wait longer before each attempt, and raise behind the last."""
+        for self.number in range(_ATTEMPTS):
+            if self.number:
+                time.sleep(_PAUSE * 2**self.number)
+            yield
+        raise given_up(name, self.answer)
+
+    def is_done(self, ask: Callable[[], Answer]) -> bool:
+        """Whether the server says that it did what it is asked for now."""
         try:
-            return ask(attempt)
+            self.answer = ask()
         except OutcomeUnknown as error:
-            self.lost = True
-            return error
+            self.answer, self.lost = error, True
+            return False
+        return self.answer.is_done
+
+    @property
+    def status(self) -> int:
+        """The status of the last answer; 0 if there is none."""
+        return self.answer.status if isinstance(self.answer, Answer) else 0
+
+    @property
+    def is_absent(self) -> bool:
+        """Whether the last answer is that there is no such view."""
+        return isinstance(self.answer, Answer) and self.answer.is_absent
 
 
 def _refuse_late(changes: Sequence[_Change], number: int) -> None:
