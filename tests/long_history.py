@@ -30,6 +30,7 @@ from sqlalchemy import (
     update,
 )
 
+from vde_dagster.core.ledger.holdings import Holding
 from vde_dagster.core.time.intervals import Interval, merge
 from vde_dagster.state import codec, schema
 
@@ -123,5 +124,5 @@ def _extend(connection: Connection, first: Row[Any], by: int) -> None:
     start = codec.decode_instant(first.interval_start)
     older = Interval(codec.decode_instant(first.interval_start - by), start)
     longer = replace(holding, computed=merge((older, *holding.computed)))
-    values = {"holding_json": codec.encode_holding(longer)}
+    values = {"holding_json": codec.encode(Holding, longer)}
     connection.execute(update(kept).where(*own).values(values))

@@ -153,8 +153,7 @@ class Branch:
             return False
         return any(
             (entry.data_file.null_value_counts or {}).get(field)
-            for manifest, entry in entries_of(table, snapshot)
-            if manifest.added_snapshot_id == snapshot.snapshot_id
+            for _, entry in entries_of(table, snapshot, (snapshot.snapshot_id,))
         )
 
     def rows(self) -> DataFrame:
