@@ -294,7 +294,9 @@ def test_a_thread_whose_server_is_gone_is_interrupted_at_once(
     session, tries = gone
     own = OwnSession(session)
     own._own = session
-    Lane(session, own).interrupt()
+    lane = Lane(session)
+    lane.own = own
+    lane.interrupt()
     assert tries.failed == 0
     assert cast("Any", session).client.get_retry_policies() == []
 

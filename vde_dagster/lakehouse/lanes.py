@@ -59,9 +59,7 @@ def session_for_users(main: SparkSession) -> SparkSession:
     with _ONE_AT_A_TIME:
         found = _OF_USERS.get(main)
         if found is None:
-            found = another(main)
-            alike(main, found)
-            _OF_USERS[main] = found
+            _OF_USERS[main] = found = beside(main)
         present = settings_of(found)
         for key, value in settings_of(main).items():
             if key not in present:
@@ -152,6 +150,13 @@ _SESSION_CATALOG: Final = "spark_catalog"
 """Where Spark lists what is temporary."""
 
 
+def beside(main: SparkSession) -> SparkSession:
+    """Another session, which has the settings of the main one."""
+    found = another(main)
+    alike(main, found)
+    return found
+
+
 def alike(main: SparkSession, own: SparkSession) -> None:
     """Give a session the settings that the main one got while it ran."""
     wanted, present = settings_of(main), settings_of(own)
@@ -177,24 +182,11 @@ class Lane:
 
     Args:
         session: The session; perhaps the main one itself.
-        own: For users' code.
     """
 
-    def __init__(self, session: SparkSession, own: OwnSession) -> None:
+    def __init__(self, session: SparkSession) -> None:
         self.session = session
-        self.own = own
-
-    @classmethod
-    def on(cls, main: SparkSession) -> Lane:
-        """The lane of whoever uses the main session itself."""
-        return cls(main, OwnSession(main))
-
-    @classmethod
-    def beside(cls, main: SparkSession) -> Lane:
-        """A lane with a session of its own, which has the settings of the main one."""
-        session = another(main)
-        alike(main, session)
-        return cls(session, OwnSession(session))
+        self.own = OwnSession(session)
 
     def end(self) -> None:
         """End both sessions of a lane beside the main one, where that ends no other session."""
@@ -298,7 +290,7 @@ class Lanes:
         try:
             return self._idle.pop()
         except IndexError:  # there are as many as threads have been at work at once
-            return Lane.beside(main)
+            return Lane(beside(main))
 
 
 @contextmanager

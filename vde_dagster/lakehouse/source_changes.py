@@ -7,7 +7,7 @@ the newest manifest list is enough (`vde_dagster.lakehouse.row_changes`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 from pyiceberg.manifest import DataFile, DataFileContent
 from pyiceberg.partitioning import PartitionSpec
@@ -26,7 +26,7 @@ from vde_dagster.core.ledger.late.history import (
 )
 from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.time.intervals import parse_instant
+from vde_dagster.core.time.intervals import EPOCH, parse_instant
 from vde_dagster.lakehouse.iceberg_types import schemas_of
 from vde_dagster.lakehouse.row_changes import Added, added_files, appended
 
@@ -37,13 +37,6 @@ PartitionValue = str | int | None
 
 _TIME_TRANSFORMS = (HourTransform, DayTransform, MonthTransform, YearTransform)
 _TIME_TYPES = (DateType, TimestampType, TimestamptzType)
-
-_OPERATIONS = {
-    Operation.APPEND: SourceOperation.APPEND,
-    Operation.REPLACE: SourceOperation.REPLACE,
-    Operation.OVERWRITE: SourceOperation.OVERWRITE,
-    Operation.DELETE: SourceOperation.DELETE,
-}
 
 
 def source_history(
@@ -102,8 +95,7 @@ def _mark(
         table_uuid=schemas.identity(str(table.metadata.table_uuid), snapshot.snapshot_id),
         iceberg_snapshot_id=snapshot.snapshot_id,
         sequence_number=snapshot.sequence_number or 0,
-        committed_at=datetime(1970, 1, 1, tzinfo=UTC)
-        + timedelta(milliseconds=snapshot.timestamp_ms),
+        committed_at=EPOCH + timedelta(milliseconds=snapshot.timestamp_ms),
         complete_to=parse_instant(declared) if declared else None,
     )
 
@@ -153,7 +145,7 @@ def _operation(snapshot: Snapshot) -> SourceOperation:
     summary = snapshot.summary
     if summary is None:
         return SourceOperation.OVERWRITE
-    found = _OPERATIONS[summary.operation]
+    found = SourceOperation(summary.operation.value)
     by_row = int(summary["added-delete-files"] or 0) > 0
     is_compaction = found is SourceOperation.REPLACE  # it writes deletes again, too
     return SourceOperation.OVERWRITE if by_row and not is_compaction else found

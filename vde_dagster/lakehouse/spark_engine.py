@@ -265,7 +265,7 @@ class SparkEngine:
                 with self._using_main:
                     restore(main, self._settings)
                     if self._main is None:
-                        self._main = Lane.on(main)
+                        self._main = Lane(main)
                     yield self._main
                 return
             with self._lanes.lent(share, main) as lane:

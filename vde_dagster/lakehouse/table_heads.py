@@ -54,7 +54,7 @@ def rest_table_heads(
 def table_head(metadata: Json) -> TableHead:
     """The state of a table, by its metadata."""
     current_schema = metadata["current-schema-id"]
-    schemas = {each["schema-id"]: dict(_fields(each)) for each in metadata["schemas"]}
+    schemas = _schemas(metadata)
     columns = {each["schema-id"]: each["fields"] for each in metadata["schemas"]}[current_schema]
     current = metadata.get("current-snapshot-id")
     return TableHead(
@@ -77,9 +77,7 @@ def schema_of_recorded(table: Table, recorded: int) -> int | None:
     head = table_head(metadata)
     if not head.lost_columns(recorded):
         return None
-    schemas: dict[int, Fields] = {
-        each["schema-id"]: dict(_fields(each)) for each in metadata["schemas"]
-    }
+    schemas = _schemas(metadata)
     return next(
         schema
         for schema in sorted(schemas, reverse=True)
@@ -93,6 +91,10 @@ def _snapshot(snapshot: Json, schemas: Mapping[int, Fields]) -> RetainedSnapshot
         is_compaction=snapshot.get("summary", {}).get("operation") == _COMPACTION,
         fields=schemas.get(snapshot.get("schema-id", _NO_SNAPSHOT), {}),
     )
+
+
+def _schemas(metadata: Json) -> dict[int, Fields]:
+    return {each["schema-id"]: dict(_fields(each)) for each in metadata["schemas"]}
 
 
 def _fields(of: object) -> Iterator[tuple[int, str]]:

@@ -119,15 +119,7 @@ def partitions_of(found: Table) -> tuple[PartitionField, ...]:
     return tuple(fields)
 
 
-_TRANSFORMS: Final = {
-    "identity": Transform.IDENTITY,
-    "year": Transform.YEARS,
-    "month": Transform.MONTHS,
-    "day": Transform.DAYS,
-    "hour": Transform.HOURS,
-    "bucket": Transform.BUCKET,
-    "truncate": Transform.TRUNCATE,
-}
+_TRANSFORMS: Final = {each.value.removesuffix("s"): each for each in Transform}
 """Iceberg's names of transforms, as pyiceberg writes them."""
 
 
