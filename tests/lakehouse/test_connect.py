@@ -28,11 +28,11 @@ from vde_dagster.lakehouse.connect import (
     end,
     end_with_this_process,
     give_up_retries,
+    named,
     open_remote,
     require_catalog,
     require_own_frame,
     tried_once,
-    with_views,
 )
 from vde_dagster.lakehouse.evaluation import first_useful_line
 from vde_dagster.lakehouse.jars import ICEBERG_EXTENSIONS
@@ -199,7 +199,7 @@ class Frame:
         self.views = views
 
     def createOrReplaceTempView(self, name: str) -> None:  # noqa: N802 - pyspark's name
-        self.views[name] = f"analysed {len(self.views)}"
+        self.views[name.strip("`")] = f"analysed {len(self.views)}"
 
 
 def test_over_spark_connect_a_frame_is_analysed_when_it_is_made() -> None:
@@ -278,10 +278,11 @@ def test_views_that_cannot_be_dropped_after_an_error_hide_it_not_and_nobody_wait
 ) -> None:
     session, tries = gone
     tries.max_retries = 0
-    with pytest.raises(PySparkException), with_views(session, ["a"]):
+    frames = dict.fromkeys("ab", cast("DataFrame", Frame({})))
+    with pytest.raises(PySparkException), named(session, frames):
         pass  # where there was no error, it is one
     tries.max_retries, tries.failed = 3, 0
-    with pytest.raises(type(error)) as raised, with_views(session, ["a", "b"]):
+    with pytest.raises(type(error)) as raised, named(session, frames):
         raise error
     assert raised.value is error
     assert tries.failed == 0

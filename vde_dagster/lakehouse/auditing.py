@@ -5,8 +5,7 @@ Only if one fails, a second query gets some of its rows (docs/audits.md).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
@@ -17,7 +16,7 @@ from vde_dagster.core.audits.queries import counting, failing_rows, sql_of
 from vde_dagster.core.audits.results import failed, passed
 from vde_dagster.core.audits.values import MOST_SAMPLE_ROWS, SAMPLE_ROWS, Audit, AuditResult
 from vde_dagster.core.names import ModelName, TableName
-from vde_dagster.lakehouse.connect import with_views
+from vde_dagster.lakehouse.connect import named
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -53,7 +52,8 @@ def run_audits(
     if not audits:
         return ()
     tables = {name: TableName("", view) for name, view in inputs.items()}
-    with _named(spark, rows) as staged:
+    staged = f"vde_audited_{uuid4().hex}"  # which no other thread of the session has
+    with named(spark, {staged: rows}):
 
         def frame(query: exp.Query) -> DataFrame:
             return spark.sql(sql_of(query, rows=TableName("", staged), tables=tables))
@@ -64,15 +64,6 @@ def run_audits(
             _failed(audit, failing, frame, sample_rows) if failing else passed(audit)
             for audit, failing in zip(audits, counts, strict=True)
         )
-
-
-@contextmanager
-def _named(spark: SparkSession, rows: DataFrame) -> Iterator[str]:
-    """A temporary view of the rows, under a name that no other thread of the session has."""
-    name = f"vde_audited_{uuid4().hex}"
-    rows.createOrReplaceTempView(name)
-    with with_views(spark, [name]):
-        yield name
 
 
 def _failed(

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's doc
 from sqlglot import exp
 
 from vde_dagster.core.errors import EvaluationFailed
-from vde_dagster.lakehouse.connect import with_views
+from vde_dagster.lakehouse.connect import named
 from vde_dagster.lakehouse.publish import branch_name
 from vde_dagster.lakehouse.row_changes import entries_of
 from vde_dagster.lakehouse.stored_values import rows_at, rows_between
@@ -210,8 +210,7 @@ class Branch:
     def view(self, frame: DataFrame, name: str) -> Iterator[exp.Table]:
         """A frame under a name for statements; the name ends with this unit of work's id."""
         full = f"vde_{self.staging.work_id}_{name}"
-        frame.createOrReplaceTempView(exp.to_identifier(full, quoted=True).sql("spark"))
-        with with_views(self.spark, [full]):
+        with named(self.spark, {full: frame}):
             yield exp.table_(full, quoted=True)
 
     def _look(self) -> Snapshot | None:

@@ -14,7 +14,7 @@ import os
 import re
 import socket
 import warnings
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final, cast
 from uuid import uuid4
@@ -23,6 +23,7 @@ from vde_dagster.core.connect_address import ConnectAddress
 from vde_dagster.core.errors import EvaluationFailed, SetupError
 from vde_dagster.core.model.session_settings import PINNED, may_change_results
 from vde_dagster.lakehouse.jars import ICEBERG_EXTENSIONS
+from vde_dagster.lakehouse.tables import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -162,8 +163,8 @@ def tried_once(session: SparkSession) -> Iterator[None]:
 
 
 @contextmanager
-def with_views(spark: SparkSession, names: Collection[str]) -> Iterator[None]:
-    """Drop some temporary views at the end.
+def named(spark: SparkSession, frames: Mapping[str, DataFrame]) -> Iterator[None]:
+    """Frames under the names of temporary views, which are dropped at the end.
 
     After an error, or Ctrl-C, nobody waits for a server or a JVM that may be gone, and what it says
     by then hides no error: a view that is left is in nobody's way.
@@ -172,15 +173,17 @@ def with_views(spark: SparkSession, names: Collection[str]) -> Iterator[None]:
     from pyspark.errors import PySparkException
 
     try:
+        for name, frame in frames.items():
+            frame.createOrReplaceTempView(quoted(name))
         yield
     except BaseException:
         with tried_once(spark), suppress(PySparkException, Py4JError, OSError):
-            _drop(spark, names)
+            _drop(spark, frames)
         raise
-    _drop(spark, names)
+    _drop(spark, frames)
 
 
-def _drop(spark: SparkSession, names: Collection[str]) -> None:
+def _drop(spark: SparkSession, names: Iterable[str]) -> None:
     for each in names:
         spark.catalog.dropTempView(each)
 
@@ -227,8 +230,7 @@ def analysed_once(spark: SparkSession, frame: DataFrame) -> Iterator[DataFrame]:
         yield frame
         return
     name = f"vde_analysed_{uuid4().hex}"
-    with with_views(spark, [name]):
-        frame.createOrReplaceTempView(name)
+    with named(spark, {name: frame}):
         yield spark.table(name)
 
 

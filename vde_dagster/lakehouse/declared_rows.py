@@ -31,11 +31,11 @@ from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.unit_tests.comparison import Answer
 from vde_dagster.core.unit_tests.definition import Given, GivenQuery, GivenRows
 from vde_dagster.core.unit_tests.question import FunctionOverRows, QueryOverRows, Question
-from vde_dagster.lakehouse.connect import with_views
+from vde_dagster.lakehouse.connect import named
 from vde_dagster.lakehouse.evaluation import python_frame
 from vde_dagster.lakehouse.storable import stored_schema
 from vde_dagster.lakehouse.stored_values import contains
-from vde_dagster.lakehouse.tables import columns_of, quoted
+from vde_dagster.lakehouse.tables import columns_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -314,9 +314,8 @@ def _bound(spark: SparkSession, question: Question, *, subject: str) -> Iterator
             tables = {name: _frame(spark, each) for name, each in question.tables.items()}
             yield python_frame(spark, question.rows, tables, question.columns, model=subject)
         case QueryOverRows():
-            with with_views(spark, question.tables):
-                for name, each in question.tables.items():
-                    _frame(spark, each).createOrReplaceTempView(quoted(name))
+            tables = {name: _frame(spark, each) for name, each in question.tables.items()}
+            with named(spark, tables):
                 yield spark.sql(question.rows.sql)
         case _:
             assert_never(question)

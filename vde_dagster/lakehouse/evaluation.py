@@ -32,10 +32,9 @@ from vde_dagster.core.ledger.unit_of_work import (
 from vde_dagster.core.model.seed_rows import seed_columns, seed_rows
 from vde_dagster.core.names import DEFAULT_SCHEMA
 from vde_dagster.core.sql.places import with_catalog
-from vde_dagster.lakehouse.connect import analysed_once, require_own_frame, with_views
+from vde_dagster.lakehouse.connect import analysed_once, named, require_own_frame
 from vde_dagster.lakehouse.model_functions import model_function
 from vde_dagster.lakehouse.table_rows import input_frame
-from vde_dagster.lakehouse.tables import quoted
 from vde_dagster.runtime.users_code import error_text
 
 if TYPE_CHECKING:
@@ -143,11 +142,12 @@ def bound_rows(
             with analysed_once(spark, returned) as frame:
                 yield frame
         case SqlRows():
-            with with_views(spark, inputs):
-                for name, each in inputs.items():
-                    input_frame(spark, catalog, each).createOrReplaceTempView(quoted(name))
-                with analysed_once(spark, spark.sql(qualified(rows.sql, catalog))) as frame:
-                    yield frame
+            frames = {name: input_frame(spark, catalog, each) for name, each in inputs.items()}
+            with (
+                named(spark, frames),
+                analysed_once(spark, spark.sql(qualified(rows.sql, catalog))) as frame,
+            ):
+                yield frame
         case _:
             assert_never(rows)
 

@@ -18,6 +18,7 @@ from vde_dagster.core.ledger.dsha import RowSum, total
 from vde_dagster.core.ledger.unit_of_work import (
     AsOf,
     FrameRows,
+    Input,
     PlannedWrite,
     PythonRows,
     Staged,
@@ -28,7 +29,7 @@ from vde_dagster.core.names import TableName
 from vde_dagster.core.time.intervals import Interval
 from vde_dagster.lakehouse.auditing import run_audits
 from vde_dagster.lakehouse.branch import Branch
-from vde_dagster.lakehouse.connect import with_views
+from vde_dagster.lakehouse.connect import named
 from vde_dagster.lakehouse.evaluation import bound_rows, failed, first_useful_line, qualified
 from vde_dagster.lakehouse.fitting import as_declared, check, declared_schema, new_columns
 from vde_dagster.lakehouse.stored_values import with_columns_of
@@ -87,8 +88,7 @@ class Stage:
         returned = returned_columns(staging)
         self._staging = replace(staging, columns=written_columns(staging))
         with ExitStack() as bound:
-            for name, each in staging.statement_inputs.items():
-                bound.enter_context(self._view(name, input_frame(self._spark, self._catalog, each)))
+            bound.enter_context(named(self._spark, self._frames(staging.statement_inputs)))
             self._run_before(returned)
             if self._staging.is_in_order:
                 return self._written_in_order(returned)
@@ -167,11 +167,9 @@ class Stage:
         self, part: PlannedWrite, own: DataFrame, returned: tuple[Column, ...]
     ) -> Iterator[DataFrame]:
         """The rows of a batch that reads rows of the table itself."""
-        names = [name for name, each in part.inputs.items() if each is part.own_rows]
-        with ExitStack() as views:
-            for name in names:
-                views.enter_context(self._view(name, own))
-            yield views.enter_context(self._rows(part, returned))
+        views = {name: own for name, each in part.inputs.items() if each is part.own_rows}
+        with named(self._spark, views), self._rows(part, returned) as frame:
+            yield frame
 
     def _rows(
         self, part: PlannedWrite, returned: tuple[Column, ...]
@@ -274,7 +272,7 @@ class Stage:
         staging = self._staging
         with ExitStack() as bound:
             if staging.own_name and any(staging.own_name in each for each in statements):
-                bound.enter_context(self._view(staging.own_name, own_rows()))
+                bound.enter_context(named(self._spark, {staging.own_name: own_rows()}))
             for number, statement in enumerate(statements, start=1):
                 try:
                     self._spark.sql(qualified(statement, self._catalog)).collect()
@@ -282,12 +280,10 @@ class Stage:
                     failure = f"statement {number} {where} the query failed"
                     raise failed(error).within(failure) from error
 
-    @contextmanager
-    def _view(self, name: str, frame: DataFrame) -> Iterator[None]:
-        """A frame under a name for statements."""
-        frame.createOrReplaceTempView(quoted(name))
-        with with_views(self._spark, [name]):
-            yield
+    def _frames(self, inputs: Mapping[str, Input]) -> dict[str, DataFrame]:
+        return {
+            name: input_frame(self._spark, self._catalog, each) for name, each in inputs.items()
+        }
 
     def _table(self, spark: SparkSession) -> StructType | None:
         """The schema of the target as it is; None where there is none yet."""
