@@ -6,7 +6,7 @@ nullable type `Float64` only `pd.NA` is, and in Arrow only a null. Times without
 float that is declared as a decimal is the number that Python prints for it, since the float itself
 has up to 50 digits.
 
-Questions over given rows, answered by Spark: rows become temporary views or frames.
+At the end are questions over given rows, which become temporary views or frames of Spark.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Queries that DuckDB answers in this process, over rows in Arrow's memory: no JVM is started.
 
-Questions over given rows that are answered without a JVM, where the rows are those of Spark.
+So are questions over given rows, where the rows that come out are those of Spark.
 """
 
 from __future__ import annotations

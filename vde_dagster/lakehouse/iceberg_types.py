@@ -1,7 +1,4 @@
-"""Iceberg's types under the names that Spark gives them.
-
-The fields of a table's schemas with their ids, from metadata that is loaded already.
-"""
+"""Iceberg's types under the names that Spark gives them, and schemas with their fields' ids."""
 
 from __future__ import annotations
 

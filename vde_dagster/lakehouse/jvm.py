@@ -8,9 +8,7 @@ process that ended left a JVM that nobody could end: its main thread failed to w
 and the thread that listens to that went on. Here the kernel ends it together with this process
 (Linux), and where this process only gives up waiting it ends the JVM itself.
 
-Texts for a process that we start, in files that no other user can read.
-
-On Linux such a file has no name, only a number that the process inherits: nothing is left of it,
+On Linux a private file has no name, only a number that the process inherits: nothing is left of it,
 however both processes end. Elsewhere it lies in a folder of this user alone until it is read.
 A program that we write is kept, and no other user can change it.
 """

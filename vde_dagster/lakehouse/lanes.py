@@ -12,11 +12,8 @@ thread that has something to compute starts it. Spark Connect has neither.
 
 Importing this module loads no pyspark.
 
-A Spark session for users' statements and Python functions: what they set in it is reset.
-
-Opening a session for each unit of work would be simpler, but every session loads its own Iceberg
-catalog, and an embedded one leaves its connections open for as long as the JVM lives (seen: two
-open files for each). So there is one for each thread that evaluates models, and it is tidied.
+Users' statements and Python functions have a second session in each thread, which is tidied after
+them: what they set in it is reset.
 """
 
 from __future__ import annotations

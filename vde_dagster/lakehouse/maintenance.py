@@ -1,6 +1,6 @@
 """Maintaining tables and views of a catalog: histories, expiries and files of nobody.
 
-Removing Iceberg snapshots of a table, in steps that can each be repeated, without a JVM.
+Iceberg snapshots of a table are removed in steps that can each be repeated, without a JVM:
 
 1. The expiry is *announced* in a property of the table (see `vde_dagster.ports.physical_layer`).
 2. The Iceberg snapshots are removed from the metadata, if the announcement still stands.

@@ -3,7 +3,7 @@
 What is dropped is named by its uuid and its folder, so that a drop that was cut goes on, and never
 touches a table that somebody has made under the same name since.
 
-Tables and views of a catalog as clean-up sees them, whatever sort of catalog it is.
+In front is what every sort of catalog has in common.
 """
 
 from __future__ import annotations

@@ -3,9 +3,8 @@
 Rule R4: never a cherry-pick. pyiceberg's transactions are avoided on purpose: their retries rebuild
 a change on a head that somebody else moved.
 
-Loading a table, where it is certain that there is none if that is said.
-
-For pyiceberg any 404 says that there is no table, also that of a page of something on the way.
+If `load` says that there is no table, that is certain. For pyiceberg any 404 says so, also that of
+a page of something on the way.
 """
 
 from __future__ import annotations

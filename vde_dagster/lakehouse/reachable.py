@@ -1,11 +1,10 @@
 """Which files the Iceberg snapshots of a table name: manifest lists, manifests and rows' files.
 
-The folder of a table or view in storage: which files are in it, and deleting some.
+A `Folder` says which files of a table or view are in storage, and deletes some. Arrow is imported
+by the first folder: it takes as long as all of pyiceberg, and most commands that have a catalog
+look into no folder.
 
-Arrow is imported by the first folder: it takes as long as all of pyiceberg, and most commands that
-have a catalog look into no folder.
-
-Which files of a table are gone from storage. Data files are looked for by name, not read.
+Files that are gone from storage are looked for by name, and not read.
 """
 
 from __future__ import annotations

@@ -3,15 +3,13 @@
 Only the manifest list of each Iceberg snapshot is read, with the manifests that it wrote itself:
 about 8 ms for each. Nothing is read for a compaction.
 
-The files that appends added to a table, read at once from the newest of its manifests.
+What appends added is read at once from the newest of a table's manifest lists. Each append has a
+manifest list of its own with all manifests so far, so that reading one list for each append is
+quadratic in them. If nothing but appends came, the newest list has everything.
 
-Each append has a manifest list of its own with all manifests so far, so that reading one list for
-each append is quadratic in them. If nothing but appends came, the newest list has everything.
-
-The bounds of a column that a Parquet file itself has at its end, where Iceberg was told none.
-
-Iceberg's writers record bounds of the first hundred columns of a table only, and of none with the
-table property ``write.metadata.metrics.default=none``. Parquet's writers record them in any case.
+Bounds that Iceberg was not told are read from the end of a Parquet file. Iceberg's writers record
+bounds of the first hundred columns of a table only, and of none with the table property
+``write.metadata.metrics.default=none``. Parquet's writers record them in any case.
 """
 
 from __future__ import annotations

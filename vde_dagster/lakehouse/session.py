@@ -1,8 +1,6 @@
-"""Opens the Spark session that evaluates models.
+"""Opens the Spark session that evaluates models, and says what it is doing.
 
 Importing this module loads no pyspark: plans, promotions and reused steps need no JVM.
-
-What a Spark session is doing, as its status tracker says.
 """
 
 from __future__ import annotations

@@ -3,10 +3,8 @@
 Spark casts a struct by the places of its fields, and to one of as many fields only. Iceberg adds a
 field behind those that there are (rule R11), so fields are matched by their names here.
 
-Rows of an earlier Iceberg snapshot with the columns that their table has now.
-
-Columns are matched by what Iceberg knows them by, and not by their names, as it reads files itself
-(`vde_dagster.core.ledger.earlier_schemas`).
+In rows of a source at an earlier Iceberg snapshot, columns are matched by what Iceberg knows them
+by, and not by their names, as it reads files itself (`vde_dagster.core.ledger.earlier_schemas`).
 """
 
 from __future__ import annotations

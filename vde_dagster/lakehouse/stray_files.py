@@ -2,12 +2,10 @@
 
 A folder is listed before the metadata is read, so what is committed meanwhile is not in the list.
 
-What is left in storage of views that were dropped: their metadata files, found without a JVM.
-
-A catalog forgets a view that is dropped. So the folders of the warehouse in which views lie are
-listed, and those are taken of whose files the catalog names none. Each metadata file has a name of
-its own, which is never used again: what nothing names, and is not just being written, will never be
-named.
+Of views that were dropped their metadata files are left. A catalog forgets a view that is dropped.
+So the folders of the warehouse in which views lie are listed, and those are taken of whose files
+the catalog names none. Each metadata file has a name of its own, which is never used again: what
+nothing names, and is not just being written, will never be named.
 """
 
 from __future__ import annotations

@@ -1,10 +1,6 @@
-"""The rows of a DataFrame whose time is in some intervals, and frames without any such row.
+"""Rows of tables as DataFrames: as inputs name them, in some intervals, and for users' own assets.
 
-The sums of rows by the interval unit that each belongs to.
-
-The sums of a table's rows, computed again from storage.
-
-Rows of tables and views as DataFrames for users' own assets.
+Beside them are the sums of rows by the interval unit that each belongs to.
 """
 
 from __future__ import annotations

@@ -3,10 +3,9 @@
 Only what views need of them is read: pyiceberg would also check all Iceberg snapshots of a table,
 which takes a hundred times as long.
 
-Selecting the structs of a table field by field, in Spark's SQL.
-
-Spark reads a view only if its structs have as many fields as those of what it selects. A view that
-names the fields can be read before and after its table gets another one, at any depth.
+Structs of a table may be selected field by field: Spark reads a view only if its structs have as
+many fields as those of what it selects. A view that names the fields can be read before and after
+its table gets another one, at any depth.
 """
 
 from __future__ import annotations

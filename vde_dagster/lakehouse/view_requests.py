@@ -21,7 +21,7 @@ shows, and the number of the swap that created it, are among its properties. Wha
 counts together with the query that we wrote for it: who replaces our view by another one leaves its
 properties there.
 
-How a swap of views over REST ends where it does not change all of them.
+At the end is how a swap ends that does not change all of its views.
 """
 
 from __future__ import annotations

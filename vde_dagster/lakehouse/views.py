@@ -2,8 +2,6 @@
 
 Swapping 1,000 views takes about 0.3 s, of which the transaction is 10 ms; Spark's own
 `CREATE OR REPLACE VIEW` takes 80 s for them, is not atomic and needs a JVM.
-
-Reading views: their rows in a SQL catalog, and the queries in their metadata.
 """
 
 from __future__ import annotations

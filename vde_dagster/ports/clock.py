@@ -1,7 +1,4 @@
-"""The port of time: what it is, and waiting for later.
-
-The port that gives unique ids.
-"""
+"""The ports of time and of unique ids."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
 """The engine that computes rows and stages them where no reader sees them.
 
-Answering questions over given rows, without a table of a catalog.
-
-Queries that are answered in this process, over rows in memory.
+Beside it are what answers questions over given rows, and queries over rows in memory.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""The part of the catalog for looking at all physical tables, and for dropping one.
-
-The part of the catalog for maintaining tables and views that this state made.
+"""The parts of the catalog for all physical tables: looking at them, dropping and maintaining them.
 
 An expiry of Iceberg snapshots is announced in the table before it is decided, and whoever begins to
 read one looks for announcements after it has recorded what it reads. So of two processes that do

@@ -1,10 +1,4 @@
-"""Units of work in the state: what each is about to do, has staged, and became of it (rule R5).
-
-What the state knows of late data: marks, what is pending, sessions, and what is to be listed.
-
-Who holds which lease, for people, and freeing one of a process that is gone.
-
-Which models are paused in which environment.
+"""Parts of the state: units of work (rule R5), late data, held leases and paused models.
 """
 
 from __future__ import annotations

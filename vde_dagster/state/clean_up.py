@@ -1,11 +1,10 @@
 """Forgetting versions to which nothing refers (rule R12), and what is old.
 
-Functions of one transaction each, which `state.reference_lock` keeps apart from those that refer.
+Functions of one transaction each, which `while_deciding` keeps apart from those that refer.
 
-Compacting what is old: totals stay, and single records go. Functions of one transaction each.
-
-Of a unit of work that the ledger names its intent stays, since it says what was read (rule R14).
-What it published is in the ledger by then, entry by entry, and need not be stored twice.
+What is old is compacted: totals stay, and single records go. Of a unit of work that the ledger
+names its intent stays, since it says what was read (rule R14). What it published is in the ledger
+by then, entry by entry, and need not be stored twice.
 
 Each transaction is about a bounded part, so that others never wait long for the database.
 """

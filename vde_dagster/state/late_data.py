@@ -1,6 +1,6 @@
-"""Marks, what is pending, and what is to be listed. Functions of one transaction each.
+"""Marks, what is pending, what is to be listed, and paused models.
 
-Paused models. Functions of one transaction each.
+Functions of one transaction each.
 """
 
 from __future__ import annotations

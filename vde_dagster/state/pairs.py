@@ -1,7 +1,6 @@
 """Statements about versions, and about other pairs of values: one for all of them.
 
-Who adds references to versions, and who decides that there are none, exclude each other (R12).
-
+Who adds references to versions, and who decides that there are none, exclude each other (R12):
 SQLite lets one writer in at a time. On Postgres it is an advisory lock until the end of the
 transaction, which those who add references share. It is taken before any row is locked.
 """

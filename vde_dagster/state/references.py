@@ -1,6 +1,6 @@
-"""Everything that refers to versions, or to some of them. Functions of one transaction each.
+"""Everything that refers to versions, and which Iceberg snapshots the state names.
 
-Which Iceberg snapshots the state names. Functions of one transaction each.
+Functions of one transaction each.
 """
 
 from __future__ import annotations

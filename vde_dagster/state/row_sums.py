@@ -3,7 +3,7 @@
 No database has integers of 128 bits. Each half of a sum is a text of decimal digits; its last nine
 digits and those before them are summed apart, which fits into 64 bits for 500 million entries.
 
-What the ledger says of rows that were not computed again, summed up by the database alone.
+So is what the ledger says of rows that were not computed again.
 """
 
 from __future__ import annotations

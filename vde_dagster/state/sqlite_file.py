@@ -6,7 +6,7 @@ empty state, for which all that was ever built is not there.
 The file is opened by SQLite alone. Whoever opens and closes it by other means lets go of all locks
 that SQLite has on it in this process (POSIX), and others then remove the log that it writes to.
 
-Which versions of the schema a release works with, and what it says about the others.
+In front is which versions of the schema a release works with.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The database of a state, which the first write makes: what only looks at it makes nothing.
 
-The version of the state's schema: created once, moved forward, never backward.
-
-Methods of a state out of functions of one transaction each.
+Its schema is created once, and moved forward, never backward. `reading` and `writing` make methods
+of a state out of functions of one transaction each.
 """
 
 from __future__ import annotations

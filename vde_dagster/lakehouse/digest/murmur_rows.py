@@ -28,13 +28,9 @@ A variant counts as a struct of two strings: its JSON text with instants in UTC,
 which distinguishes a date from its text. A change of this encoding gets a new name in
 `vde_dagster.core.ledger.dsha.ALGORITHMS`.
 
-Executors get this module with the task (see `murmur`): of this package it imports only modules that
-are shipped the same way.
-
-MurmurHash3 x64 128 of many byte strings at once, with numpy.
-
-Written from the public-domain description of the algorithm by Austin Appleby (MurmurHash3.cpp of
-SMHasher, function ``MurmurHash3_x64_128``). Position ``i`` of every array belongs to string ``i``.
+MurmurHash3 x64 128 is taken of many byte strings at once, with numpy. It is written from the
+public-domain description of the algorithm by Austin Appleby (MurmurHash3.cpp of SMHasher, function
+``MurmurHash3_x64_128``). Position ``i`` of every array belongs to string ``i``.
 
 Executors get this module with the task (see `murmur`), so it imports nothing of this package.
 """

@@ -1,8 +1,7 @@
-"""Replacing intervals, and adding to them (seed 001, INCREMENTAL_BY_TIME_RANGE).
+"""What a write leaves on a branch, and the writes of intervals and of whole tables.
 
-Replacing the whole table (FULL, SEED), and appending whatever comes (INCREMENTAL_UNMANAGED).
-
-What one write left on a branch, and the sums of its rows.
+Intervals are replaced or added to (seed 001, INCREMENTAL_BY_TIME_RANGE). A whole table is replaced
+(FULL, SEED), or gets whatever comes (INCREMENTAL_UNMANAGED).
 """
 
 from __future__ import annotations

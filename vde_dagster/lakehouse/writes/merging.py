@@ -1,8 +1,8 @@
-"""Inserting and updating rows by a key, by MERGE (seed 001, INCREMENTAL_BY_UNIQUE_KEY).
+"""Writes whose rows say what they replace: by a key, or by their partitions.
 
-Refusing two rows of one key while rows are written, so that nothing is computed twice.
-
-Replacing the partitions that new rows belong to (seed 001, INCREMENTAL_BY_PARTITION).
+MERGE inserts and updates rows by a key (seed 001, INCREMENTAL_BY_UNIQUE_KEY), of which two new rows
+are refused while they are written. Partitions that new rows belong to are replaced
+(INCREMENTAL_BY_PARTITION).
 """
 
 from __future__ import annotations
