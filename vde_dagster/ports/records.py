@@ -1,5 +1,4 @@
-"""Parts of the state: units of work (rule R5), late data, held leases and paused models.
-"""
+"""Parts of the state: units of work (rule R5), late data, held leases and paused models."""
 
 from __future__ import annotations
 
