@@ -48,8 +48,8 @@ def ways(requests: RestRequests) -> tuple[Callable[[], object], ...]:
     return (
         lambda: requests.create_view("dev", {}),
         lambda: requests.replace_view(NAME, {}),
-        lambda: requests.drop_view(NAME),
-        lambda: requests.drop_table(NAME),
+        lambda: requests.drop(NAME, is_view=True),
+        lambda: requests.drop(NAME, is_view=False),
     )
 
 
@@ -92,7 +92,7 @@ def test_what_the_catalog_itself_refuses_is_an_answer(
     server: RestServer, requests: RestRequests, status: int
 ) -> None:
     fail(server, NotDone(status, "no"))
-    answer = requests.drop_view(NAME)
+    answer = requests.drop(NAME, is_view=True)
     assert (answer.status, answer.said) == (status, "no")
     assert (answer.is_done, answer.is_absent) == (False, status == 404)
 

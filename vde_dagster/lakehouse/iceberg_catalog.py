@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-import sys
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import closing, suppress
@@ -126,13 +125,11 @@ def _with_histories(catalog: PyIcebergCatalog) -> PyIcebergCatalog:
 
 def _patient(catalog: PyIcebergCatalog) -> PyIcebergCatalog:
     """Let a REST catalog wait where its server says that it is asked too often."""
-    if "pyiceberg.catalog.rest" in sys.modules:  # else it is none, and nothing is loaded
-        from pyiceberg.catalog.rest import RestCatalog
-
+    rest = publishing.as_rest(catalog)
+    if rest is not None:
         from vde_dagster.lakehouse.asked_too_often import wait_where_asked_too_often
 
-        if isinstance(catalog, RestCatalog):
-            wait_where_asked_too_often(catalog._session)  # noqa: SLF001 - it is not published
+        wait_where_asked_too_often(rest._session)  # noqa: SLF001 - it is not published
     return catalog
 
 
@@ -198,15 +195,12 @@ class IcebergCatalog(IcebergMaintenance):
         if isinstance(database, Engine):
             self._views = SqlViews(catalog, database, state)
             self._layer = SqlPhysicalLayer(catalog, database)
-        elif "pyiceberg.catalog.rest" in sys.modules:  # else it is none, and nothing is loaded
-            from pyiceberg.catalog.rest import RestCatalog
-
+        elif (rest := publishing.as_rest(catalog)) is not None:
             from vde_dagster.lakehouse.rest_physical_layer import RestPhysicalLayer
             from vde_dagster.lakehouse.rest_views import RestViews
 
-            if isinstance(catalog, RestCatalog):
-                self._views = RestViews(catalog, state)
-                self._layer = RestPhysicalLayer(catalog)
+            self._views = RestViews(rest, state)
+            self._layer = RestPhysicalLayer(rest)
 
     @property
     def swaps_at_once(self) -> bool:

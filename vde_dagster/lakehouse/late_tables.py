@@ -6,8 +6,8 @@ are switched off for these tables. So a session is never there twice, even if tw
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, is_dataclass
 from datetime import date, datetime
 from typing import Any, Final, get_args, get_origin, get_type_hints
@@ -96,7 +96,7 @@ class IcebergLateTables:
         if not new:
             return
         rows = pa.Table.from_pylist([asdict(each) for each in new.values()], schema=_SESSIONS)
-        with _Committing(self._sessions):
+        with _committing(self._sessions):
             table.append(rows, snapshot_properties={_LISTED: ",".join(new)})
             _expire(table)
 
@@ -113,7 +113,7 @@ class IcebergLateTables:
             f"(process_name = '{key.model}' AND version = '{key.version}')" for key in keys
         )
         is_there = any(True for _ in table.scan(row_filter=own).plan_files())
-        with _Committing(self._marks):
+        with _committing(self._marks):
             if is_there and rows.num_rows:
                 table.overwrite(rows, overwrite_filter=own)
             elif is_there:
@@ -185,14 +185,10 @@ def _expire(table: Table) -> None:
         table.maintenance.expire_snapshots().by_ids(old).commit()
 
 
-class _Committing:
+@contextmanager
+def _committing(name: TableName) -> Iterator[None]:
     """A commit to one of the tables: whoever else changes it meanwhile comes first."""
-
-    def __init__(self, name: TableName) -> None:
-        self._name = name
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        if isinstance(error, CommitFailedException):
-            raise Conflict(f"another process changed {self._name} meanwhile") from error
+    try:
+        yield
+    except CommitFailedException as error:
+        raise Conflict(f"another process changed {name} meanwhile") from error

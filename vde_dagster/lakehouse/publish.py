@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from pydantic import ValidationError
 from pyiceberg.catalog import Catalog as PyIcebergCatalog
@@ -43,6 +43,9 @@ from vde_dagster.core.names import TableName
 from vde_dagster.lakehouse.table_heads import schema_of_recorded
 from vde_dagster.ports.catalog import TableMoved
 
+if TYPE_CHECKING:
+    from pyiceberg.catalog.rest import RestCatalog
+
 LOST = (DBAPIError, RESTError, OSError, ValidationError, NotImplementedError)
 """What pyiceberg raises where it is not known whether a commit was made.
 
@@ -70,13 +73,21 @@ def load(catalog: PyIcebergCatalog, name: TableName) -> Table:
 
 def _is_there(catalog: PyIcebergCatalog, name: TableName) -> bool:
     """Whether a REST catalog says that there is a table; False for other sorts of catalogs."""
-    if "pyiceberg.catalog.rest" not in sys.modules:  # then it is none, and nothing is loaded
+    rest = as_rest(catalog)
+    if rest is None:
         return False
-    from pyiceberg.catalog.rest import RestCatalog
-
     from vde_dagster.lakehouse.rest_requests import RestRequests
 
-    return isinstance(catalog, RestCatalog) and RestRequests(catalog).table(name) is not None
+    return RestRequests(rest).table(name) is not None
+
+
+def as_rest(catalog: PyIcebergCatalog) -> RestCatalog | None:
+    """A catalog, if it is a REST catalog."""
+    if "pyiceberg.catalog.rest" not in sys.modules:  # then it is none, and nothing is loaded
+        return None
+    from pyiceberg.catalog.rest import RestCatalog
+
+    return catalog if isinstance(catalog, RestCatalog) else None
 
 
 _ATTEMPTS = 6

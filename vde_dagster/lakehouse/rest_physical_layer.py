@@ -29,7 +29,7 @@ from vde_dagster.lakehouse.physical_layer import (
     stored_view,
 )
 from vde_dagster.lakehouse.publish import load
-from vde_dagster.lakehouse.rest_requests import Answer, RestRequests, at_once
+from vde_dagster.lakehouse.rest_requests import RestRequests, at_once
 from vde_dagster.lakehouse.view_metadata import Json
 from vde_dagster.ports.physical_layer import StoredTable
 
@@ -125,8 +125,7 @@ class RestPhysicalLayer:
         return True
 
     def _drop(self, name: TableName, *, is_view: bool) -> None:
-        drop = self._requests.drop_view if is_view else self._requests.drop_table
-        answer: Answer = drop(name)
+        answer = self._requests.drop(name, is_view=is_view)
         if not (answer.is_done or answer.is_absent):
             raise Conflict(
                 f"the catalog does not drop {name} ({answer.status}: {answer.said}); "

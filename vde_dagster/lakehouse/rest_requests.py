@@ -236,12 +236,10 @@ class RestRequests:
         """Ask for another version of a view; raises as `create_view`."""
         return self._send("POST", self._place("views", name), body)
 
-    def drop_view(self, name: TableName) -> Answer:
-        """Ask for a view to be dropped; raises as `create_view`."""
-        return self._send("DELETE", self._place("views", name))
-
-    def drop_table(self, name: TableName) -> Answer:
-        """Ask for a table to be dropped without its files; raises as `create_view`."""
+    def drop(self, name: TableName, *, is_view: bool) -> Answer:
+        """Ask for a view, or for a table without its files, to be dropped; as `create_view`."""
+        if is_view:
+            return self._send("DELETE", self._place("views", name))
         return self._send("DELETE", self._place("tables", name) + "?purgeRequested=false")
 
     def _get(

@@ -266,6 +266,7 @@ class RestViews:
                 raise Conflict(f"somebody else created {name} meanwhile")
 
     def _drop(self, attempts: _Attempts, name: TableName, before: Json, number: int) -> None:
+        drop = partial(self._requests.drop, name, is_view=True)
         for _ in attempts.each(name):
             found = self._look(name)
             if isinstance(found, VdeError):
@@ -277,7 +278,10 @@ class RestViews:
                 raise Conflict(f"somebody else created the view {name} again meanwhile")
             if number and highest_number(found) >= number:
                 raise overtaken(name, found)
-            if attempts.is_done(lambda: self._requests.drop_view(name)) or attempts.is_absent:
+            if (
+                attempts.is_done(lambda: self._requests.drop(name, is_view=True))
+                or attempts.is_absent
+            ):
                 return
 
     def _look(self, name: TableName) -> Json | OutcomeUnknown | None:
