@@ -278,10 +278,7 @@ class RestViews:
                 raise Conflict(f"somebody else created the view {name} again meanwhile")
             if number and highest_number(found) >= number:
                 raise overtaken(name, found)
-            if (
-                attempts.is_done(lambda: self._requests.drop(name, is_view=True))
-                or attempts.is_absent
-            ):
+            if attempts.is_done(drop) or attempts.is_absent:
                 return
 
     def _look(self, name: TableName) -> Json | OutcomeUnknown | None:
