@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final
 
 from pyiceberg.catalog import Catalog as PyIcebergCatalog
 from pyiceberg.exceptions import NoSuchTableError
@@ -29,28 +29,6 @@ from vde_dagster.lakehouse.view_metadata import Json, MetadataFiles, current_ver
 from vde_dagster.ports.physical_layer import STATE, StoredTable
 
 _FILE: Final = re.compile("^file:/*")
-
-
-class Entry(Protocol):
-    """A table or view in a catalog, with the location of its metadata."""
-
-    @property
-    def table_namespace(self) -> str:
-        """Its namespace."""
-        ...
-
-    @property
-    def table_name(self) -> str:
-        """Its name in the namespace."""
-        ...
-
-    @property
-    def metadata_location(self) -> str | None:
-        """Where its metadata is."""
-        ...
-
-
-E = TypeVar("E", bound=Entry)
 
 
 def stored_table(name: TableName, table: Table) -> StoredTable:
@@ -78,20 +56,20 @@ def stored_view(name: TableName, metadata: Json) -> StoredTable:
     )
 
 
-def by_folder(entries: Iterable[E]) -> Mapping[str, Sequence[E]]:
+def by_folder(places: Iterable[tuple[TableName, str]]) -> Mapping[str, Sequence[TableName]]:
     """The tables and views whose metadata is in each folder, or below it."""
-    found: dict[str, list[E]] = defaultdict(list)
-    for each in entries:
-        folder = plain(each.metadata_location or "")
+    found: dict[str, list[TableName]] = defaultdict(list)
+    for name, location in places:
+        folder = plain(location)
         while folder:
             folder = folder.rpartition("/")[0]
-            found[folder].append(each)
+            found[folder].append(name)
     return found
 
 
-def beside(own: E | None, inside: Iterable[E]) -> str:
+def beside(own: TableName, inside: Iterable[TableName]) -> str:
     """The name of another table or view among these; empty if there is none."""
-    names = [f"{each.table_namespace}.{each.table_name}" for each in inside if each != own]
+    names = [f"{each.namespace}.{each.name}" for each in inside if each != own]
     return min(names, default="")
 
 
@@ -210,13 +188,13 @@ class SqlPhysicalLayer:
     def tables(self) -> Iterator[StoredTable]:
         """All tables and views in the schemas of physical tables, by name."""
         rows = self._rows()
-        inside = by_folder(rows)
+        inside = self._by_folder(rows)
         for row in rows:
-            ours = row.catalog_name == self._catalog.name
-            if ours and row.table_namespace.startswith(PHYSICAL_PREFIX):
+            name = self._name_of(row)
+            if not name.catalog and name.namespace.startswith(PHYSICAL_PREFIX):
                 found = self._described(row)
                 if found is not None:
-                    shared = beside(row, inside.get(plain(found.location), ()))
+                    shared = beside(name, inside.get(plain(found.location), ()))
                     yield replace(found, beside=shared)
 
     def stored(self, name: TableName) -> StoredTable | None:
@@ -270,9 +248,15 @@ class SqlPhysicalLayer:
         }
         with self._engine.connect() as connection:
             rows = connection.execute(text(_INSIDE), begins).all()
-        key = tuple(place_of(name, self._catalog.name).values())
-        own = next((row for row in rows if tuple(row)[:3] == key), None)
-        return beside(own, by_folder(rows).get(folder, ()))
+        own = replace(name, catalog="") if name.catalog == self._catalog.name else name
+        return beside(own, self._by_folder(rows).get(folder, ()))
+
+    def _by_folder(self, rows: Iterable[Row[Any]]) -> Mapping[str, Sequence[TableName]]:
+        return by_folder((self._name_of(row), str(row.metadata_location or "")) for row in rows)
+
+    def _name_of(self, row: Row[Any]) -> TableName:
+        catalog = "" if row.catalog_name == self._catalog.name else row.catalog_name
+        return TableName(row.table_namespace, row.table_name, catalog)
 
     def _rows(self) -> list[Row[Any]]:
         with self._engine.connect() as connection:
@@ -286,8 +270,7 @@ class SqlPhysicalLayer:
 
     def _described(self, row: Row[Any]) -> StoredTable | None:
         """What the metadata says; None for a row whose table is gone by now."""
-        is_ours = row.catalog_name == self._catalog.name
-        name = TableName(row.table_namespace, row.table_name, "" if is_ours else row.catalog_name)
+        name = self._name_of(row)
         if row.iceberg_type == _VIEW:
             try:
                 return stored_view(name, self._files.read(row.metadata_location))

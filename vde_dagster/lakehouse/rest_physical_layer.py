@@ -8,7 +8,7 @@ may read anything.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, partial
 
 from pyiceberg.catalog.rest import RestCatalog
@@ -34,20 +34,6 @@ from vde_dagster.lakehouse.view_metadata import Json
 from vde_dagster.ports.physical_layer import StoredTable
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    """A table or view, and what the server says of it."""
-
-    table_namespace: str
-    table_name: str
-    metadata_location: str
-    is_view: bool
-
-    @property
-    def name(self) -> TableName:
-        return TableName(self.table_namespace, self.table_name)
-
-
 class RestPhysicalLayer:
     """Implements `vde_dagster.ports.physical_layer.PhysicalLayer` in a REST catalog.
 
@@ -66,13 +52,13 @@ class RestPhysicalLayer:
 
     def tables(self) -> Iterator[StoredTable]:
         """All tables and views in the schemas of physical tables, by name."""
-        every = self._entries(self._namespaces())
-        inside = by_folder(every)
-        ours = [each for each in every if each.table_namespace.startswith(PHYSICAL_PREFIX)]
-        described = at_once(lambda each: self._described(each.name, each.is_view), ours)
-        for entry, found in zip(ours, described, strict=True):
+        every = self._entries()
+        inside = by_folder((name, at) for name, (at, _) in every.items())
+        ours = [name for name in every if name.namespace.startswith(PHYSICAL_PREFIX)]
+        described = at_once(lambda name: self._described(name, every[name][1]), ours)
+        for name, found in zip(ours, described, strict=True):
             if found is not None:
-                shared = beside(entry, inside.get(plain(found.location), ()))
+                shared = beside(name, inside.get(plain(found.location), ()))
                 yield replace(found, beside=shared)
 
     def stored(self, name: TableName) -> StoredTable | None:
@@ -134,9 +120,8 @@ class RestPhysicalLayer:
 
     def _beside_of(self, name: TableName, location: str) -> str:
         """The name of another table or view whose files are in a folder; empty for none."""
-        every = self._entries(self._namespaces())
-        own = next((each for each in every if each.name == name), None)
-        return beside(own, by_folder(every).get(plain(location), ()))
+        places = ((each, at) for each, (at, _) in self._entries().items())
+        return beside(name, by_folder(places).get(plain(location), ()))
 
     def _namespaces(self) -> list[str]:
         """All namespaces, also those in others, as addresses have them."""
@@ -169,25 +154,18 @@ class RestPhysicalLayer:
             for name in there
         )
 
-    def _entries(self, namespaces: list[str]) -> list[_Entry]:
-        """All tables and views of some namespaces, by name."""
-        found = [
-            entry
-            for is_view in (False, True)
-            for entry in at_once(
-                partial(self._entry, is_view=is_view), self._names(namespaces, views=is_view)
-            )
-            if entry is not None
-        ]
-        return sorted(found, key=lambda each: each.name)
-
-    def _entry(self, name: TableName, *, is_view: bool) -> _Entry | None:
-        """A table or view; None for one that is gone by now."""
-        found = self._readable(name, is_view=is_view)
-        if found is None:
-            return None
-        own = self._spelled(name)
-        return _Entry(own.namespace, own.name, _metadata_file(found), is_view)
+    def _entries(self) -> dict[TableName, tuple[str, bool]]:
+        """The metadata files of all tables and views, and whether each is a view, by name."""
+        namespaces, found = self._namespaces(), dict[TableName, tuple[str, bool]]()
+        for is_view in (False, True):
+            names = self._names(namespaces, views=is_view)
+            said = at_once(partial(self._readable, is_view=is_view), names)
+            found |= {
+                self._spelled(name): (_metadata_file(each), is_view)
+                for name, each in zip(names, said, strict=True)
+                if each is not None  # else it is gone by now
+            }
+        return dict(sorted(found.items()))
 
     def _readable(self, name: TableName, *, is_view: bool) -> Json | None:
         """What the server says of a table or view of anybody; None for one that is gone by now.
