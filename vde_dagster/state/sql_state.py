@@ -18,7 +18,7 @@ from vde_dagster.core.ledger.unit_of_work import UnitOfWork
 from vde_dagster.core.model.fingerprint import Fingerprint
 from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.core.names import ModelName
-from vde_dagster.state import clean_up, late_data, row_sums
+from vde_dagster.state import clean_up, late_data
 from vde_dagster.state import environments as revisions
 from vde_dagster.state import leases as lease_rows
 from vde_dagster.state import ledger as ledgers
@@ -101,8 +101,8 @@ class SqlState:
     changed_since = reading(ledgers.changed_since)
     digests = reading(ledgers.digests)
     newest_computed = reading(ledgers.newest_computed)
-    sums = reading(row_sums.sums)
-    loaded = reading(row_sums.loaded)
+    sums = reading(ledgers.sums)
+    loaded = reading(ledgers.loaded)
     entries_within = reading(ledgers.entries_within)
     last_looks = reading(ledgers.last_looks)
     record_looks = writing(ledgers.record_looks)
