@@ -10,7 +10,7 @@ import pytest
 from tests.cli.calling import call
 from tests.cli.promoted import edit, promote
 from vde_dagster.cli.deciding import decisions_of
-from vde_dagster.cli.plan import command
+from vde_dagster.cli.plan import plan_command
 from vde_dagster.core.model.snapshot import Category
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.option_table import words_of
@@ -38,7 +38,7 @@ OPTIONS = {
 
 def read(words: list[str]) -> PlanOptions:
     """The options that `vde plan dev` understands."""
-    given = command.make_context("plan", ["dev", *words]).params
+    given = plan_command.make_context("plan", ["dev", *words]).params
     own = {key: value for key, value in given.items() if key in PlanOptions.__dataclass_fields__}
     return PlanOptions(**own, decisions=decisions_of(given["decided"], catalog="lake"))
 

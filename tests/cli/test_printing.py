@@ -13,7 +13,8 @@ from vde_dagster.cli.printing import (
     as_text,
     commands_in,
     console,
-    print_commands,
+    named_commands,
+    print_all,
 )
 
 NEW_YORK = timezone(timedelta(hours=-5))
@@ -58,12 +59,12 @@ def test_the_commands_of_a_table_are_printed_once_each_on_a_line_of_its_own(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert commands_in(TEXTS) == (LONG, "vde unlock")
-    print_commands(TEXTS)
+    print_all(named_commands(TEXTS))
     assert capsys.readouterr().out.splitlines() == [
         "The commands that are named above:",
         f"  {LONG}",
         "  vde unlock",
         "",
     ]
-    print_commands(["none", "`day`"])
+    print_all(named_commands(["none", "`day`"]))
     assert capsys.readouterr().out == ""

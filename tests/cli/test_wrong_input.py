@@ -89,7 +89,7 @@ def test_a_bug_is_one_message_and_a_traceback_on_request(monkeypatch: pytest.Mon
     def command() -> None:
         raise ZeroDivisionError("as a bug does\nin two lines")
 
-    broken.__dict__["command"] = command
+    broken.__dict__["broken_command"] = command
     monkeypatch.setitem(sys.modules, f"{commands.__package__}.broken", broken)
     monkeypatch.setitem(commands.COMMANDS, "broken", "")
     short = call("broken")

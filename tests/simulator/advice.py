@@ -24,8 +24,9 @@ from vde_dagster.app.inspect.status import look_at_operations, status_of
 from vde_dagster.app.promote.taking import give_up_promotion, plan_promotion, plan_rollback
 from vde_dagster.app.recover.recovery import repair
 from vde_dagster.app.services import Services
+from vde_dagster.cli.printing import print_all
 from vde_dagster.cli.status import Looked
-from vde_dagster.cli.status_view import print_status
+from vde_dagster.cli.status_view import status_lines
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.planning.options import PlanOptions
@@ -89,7 +90,7 @@ def status_text(services: Services, environment: str) -> str:
     )
     # as wide as it wants to be: cells break lines in the middle of a command
     with patch.dict(os.environ, COLUMNS="1000"), redirect_stdout(StringIO()) as printed:
-        print_status(looked)
+        print_all(status_lines(looked))
     return printed.getvalue()
 
 

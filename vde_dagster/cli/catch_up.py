@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, assert_never
 
 import click
 
 from vde_dagster.cli import options
+from vde_dagster.cli.call import Call
 from vde_dagster.cli.facts import union
-from vde_dagster.cli.printing import print_json
 from vde_dagster.core.errors import EvaluationFailed, Refused, as_sentence
-from vde_dagster.core.ledger.late.decision import Decision, Load, NothingToLoad, Stop
+from vde_dagster.core.ledger.late.decision import Decision, Load, NothingToLoad, SourceFound, Stop
 from vde_dagster.core.ledger.late.pending import pending_text
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import format_instant
@@ -33,14 +32,8 @@ if TYPE_CHECKING:
 )
 @options.ENVIRONMENT
 @options.shared
-def command(
-    model: ModelName | None,
-    *,
-    explain: bool,
-    reload: bool,
-    environment: str,
-    output: str,
-    folder: Path,
+def catch_up_command(
+    call: Call, *, model: ModelName | None, explain: bool, reload: bool, environment: str
 ) -> None:
     """Run one catch-up session of MODEL, or of every model with late data.
 
@@ -52,27 +45,23 @@ def command(
         raise click.UsageError("--reload needs the MODEL that is to be loaded again.")
     from vde_dagster.app.binding import shown_binding
     from vde_dagster.app.catch_up.detecting import detect, late_models
-    from vde_dagster.composition import VdeProject
 
-    project = VdeProject.load(folder)
-    services = project.services
+    services = call.services
     binding = shown_binding(services, environment)
-    own = project.configuration.catalog.name
-    names = (model.within(own),) if model is not None else late_models(binding)
+    names = (model.within(call.catalog),) if model is not None else late_models(binding)
     pauses = services.state.pauses(environment) if model is None else {}
     sessions: list[dict[str, object]] = []
     stopped: list[str] = []
     for name in names:
-        pause = pauses.get(name)
-        decision = (
-            detect(services, binding, name, reload=reload)
-            if pause is None
-            else NothingToLoad(reason=f"it is {pause}")
+        decision: Decision = (
+            NothingToLoad(reason=f"it is {pauses[name]}")
+            if name in pauses
+            else detect(services, binding, name, reload=reload)
         )
         loaded = None
         if isinstance(decision, Load) and not explain:
             try:
-                decision, loaded = _load(project, binding, name, reload=reload)
+                decision, loaded = _load(call.project, binding, name, reload=reload)
             except (Refused, EvaluationFailed) as error:
                 if len(names) == 1:
                     raise
@@ -80,12 +69,10 @@ def command(
         if isinstance(decision, Stop):
             stopped.append(str(name))
         sessions.append(_document(name, decision, loaded))
-        if output == "text":
+        if not call.is_json:
             click.echo("\n".join(_lines(name, decision, loaded)))
-    if output == "json":
-        print_json({"environment": environment, "explain": explain, "sessions": sessions})
-    elif not names:
-        click.echo(f"No model of {environment} has late data.")
+    none = [] if names else [f"No model of {environment} has late data."]
+    call.answer({"environment": environment, "explain": explain, "sessions": sessions}, none)
     if stopped and not explain:
         raise Refused(f"not loaded: {', '.join(stopped)}.")
 
@@ -111,37 +98,38 @@ def _load(
     return outcome.session, outcome
 
 
-def _lines(name: ModelName, decision: Decision, loaded: Evaluated | None) -> Sequence[str]:
+def _lines(name: ModelName, decision: Decision, loaded: Evaluated | None) -> Iterator[str]:
     match decision:
         case NothingToLoad(reason=reason):
-            return [f"{name}: nothing to load ({reason})."]
+            yield f"{name}: nothing to load ({reason})."
         case Stop(reason=reason, advice=advice):
-            return [f"{name}: stopped, {reason}.", *([f"  {advice}"] if advice else [])]
+            yield f"{name}: stopped, {reason}."
+            if advice:
+                yield f"  {advice}"
         case Load():
-            head = (
-                f"{name}: loaded {loaded.rows:,} rows in {loaded.seconds:.1f} s."
-                if loaded is not None
-                else f"{name}: a session would load"
-            )
-            return [head, *_evidence(decision)]
+            if loaded is None:
+                yield f"{name}: a session would load"
+            else:
+                yield f"{name}: loaded {loaded.rows:,} rows in {loaded.seconds:.1f} s."
+            yield from _evidence(decision)
         case unreachable:
             assert_never(unreachable)
 
 
-def _evidence(decision: Load) -> list[str]:
-    lines = [f"  {decision.rewrite}, so all that is loaded is overwritten"] * bool(decision.rewrite)
-    lines += [
-        f"  whole: {format_instant(each.start)} to {format_instant(each.end)}"
-        for each in decision.fill
-    ]
-    lines += [
-        f"  new: {each.as_json()}, {each.rows:,} rows in {each.files} new files"
-        for each in decision.evidence
-    ]
-    for each in decision.sources:
-        before = each.before.iceberg_snapshot_id if each.before else "the beginning"
-        after = each.after.iceberg_snapshot_id
-        lines.append(f"  source {each.name}: Iceberg snapshot {before} to {after}")
+def _evidence(decision: Load) -> Iterator[str]:
+    if decision.rewrite:
+        yield f"  {decision.rewrite}, so all that is loaded is overwritten"
+    for each in decision.fill:
+        yield f"  whole: {format_instant(each.start)} to {format_instant(each.end)}"
+    for uri in decision.evidence:
+        yield f"  new: {uri.as_json()}, {uri.rows:,} rows in {uri.files} new files"
+    for source in decision.sources:
+        yield f"  {moved_text(source)}"
     if decision.pending:
-        lines.append(f"  pending: {pending_text(decision.pending)}")
-    return lines
+        yield f"  pending: {pending_text(decision.pending)}"
+
+
+def moved_text(source: SourceFound) -> str:
+    """How the high-water mark of a source moves."""
+    before = source.before.iceberg_snapshot_id if source.before else "the beginning"
+    return f"source {source.name}: Iceberg snapshot {before} to {source.after.iceberg_snapshot_id}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import click
 
 from vde_dagster.cli import options, timing
+from vde_dagster.cli.call import Call
 from vde_dagster.cli.facts import fields_of, plan_facts
 from vde_dagster.cli.printing import print_json
 from vde_dagster.core.errors import Conflict, Refused, VdeError
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from vde_dagster.app.apply.saved_plans import PullRequestFiles
-    from vde_dagster.app.evaluate.evaluated import Evaluated
     from vde_dagster.composition import VdeProject
     from vde_dagster.core.planning.options import PlanOptions
     from vde_dagster.core.planning.plan import Plan
@@ -46,14 +46,14 @@ def _named(of: tuple[click.Context, click.Parameter, str]) -> str:
 
 
 @click.group("ci")
-def command() -> None:
+def ci_command() -> None:
     """Build and show what a pull request changes, promote it when it is approved, and clean up.
 
     REQUEST is the request's number; its environment is called pr_REQUEST.
     """
 
 
-@command.command("plan", short_help="Test, build the request's environment, save its promotion.")
+@ci_command.command("plan", short_help="Test, build the request's environment, save its promotion.")
 @_REQUEST
 @click.option(
     "--target",
@@ -62,29 +62,20 @@ def command() -> None:
     metavar="ENV",
     help="The environment that the request is for; prod by default.",
 )
-@click.option(
-    "--start",
-    type=options.moment,
-    metavar="INSTANT",
-    help="Compute no interval before this instant, in UTC, in the request's environment.",
+@timing.bound(
+    "start", "Compute no interval before this instant, in UTC, in the request's environment."
 )
-@click.option(
-    "--end",
-    type=timing.end_moment,
-    metavar="INSTANT",
-    help="Compute no interval after this instant: a date means the whole day.",
-)
+@timing.bound("end", "Compute no interval after this instant: a date means the whole day.")
 @_FILES
 @options.shared
 def plan(
-    environment: str,
+    call: Call,
     *,
+    environment: str,
     target: str,
     start: datetime | None,
     end: datetime | None,
     kept: Path | None,
-    output: str,
-    folder: Path,
 ) -> None:
     """Run the unit tests, build the environment of the request, and save the plan to promote it.
 
@@ -94,11 +85,10 @@ def plan(
     if environment == target:
         raise click.UsageError(f"--target {target} is the request's own environment.")
     from vde_dagster.app.inspect.pull_request import unbuilt_models
-    from vde_dagster.composition import VdeProject
     from vde_dagster.core.planning.options import PlanOptions
     from vde_dagster.core.planning.pull_request import PullRequest, refuse_unbuilt
 
-    project = VdeProject.load(folder)
+    project = call.project
     files = _files(project, environment, kept)
     request = PullRequest(environment=environment, target=target)
     configuration = project.configuration
@@ -114,47 +104,43 @@ def plan(
     except VdeError as error:
         failed = replace(request, failure=str(error))
         files.save(configuration, failed, None)
-        if failed.waits and output == "json":
-            _show(project, failed, None, output)
+        if failed.waits and call.is_json:
+            _show(call, failed, None)
         raise
     files.save(configuration, request, promotion)
-    _show(project, request, promotion, output)
+    _show(call, request, promotion)
 
 
-@command.command("comment", short_help="Print the request's summary, in Markdown.")
+@ci_command.command("comment", short_help="Print the request's summary, in Markdown.")
 @_REQUEST
 @_FILES
 @options.shared
-def comment(environment: str, *, kept: Path | None, output: str, folder: Path) -> None:
+def comment(call: Call, *, environment: str, kept: Path | None) -> None:
     """Print what the request changes, computes and has built, as a comment for its reviewers."""
     from vde_dagster.app.apply.saved_plans import load_plan
-    from vde_dagster.composition import VdeProject
 
-    project = VdeProject.load(folder)
+    project = call.project
     files = _files(project, environment, kept)
     request = files.read()
     promotion = load_plan(project.configuration, files.plan) if request.is_built else None
-    _show(project, request, promotion, output)
+    _show(call, request, promotion)
 
 
-@command.command("apply", short_help="Promote the request as it was approved.")
+@ci_command.command("apply", short_help="Promote the request as it was approved.")
 @_REQUEST
 @_FILES
 @options.shared
-def apply(environment: str, *, kept: Path | None, output: str, folder: Path) -> None:
+def apply(call: Call, *, environment: str, kept: Path | None) -> None:
     """Apply the plan that `vde ci plan` saved: it promotes what the reviewers have seen.
 
     Nothing that the environment of the request has is computed again. If what it is for has
     changed since, nothing is written: `vde ci plan` makes a new plan, to be approved again.
     """
     from vde_dagster.app.apply.saved_plans import left_of, load_plan
-    from vde_dagster.app.inspect.interval_report import left_by_plan
-    from vde_dagster.cli.plan import apply as applied
-    from vde_dagster.cli.plan import built, print_built, show
-    from vde_dagster.composition import VdeProject
+    from vde_dagster.cli.taking import apply_left
     from vde_dagster.core.planning.pull_request import planning_again
 
-    project = VdeProject.load(folder)
+    project = call.project
     files = _files(project, environment, kept)
     request = files.read()
     if not request.is_built:
@@ -169,40 +155,31 @@ def apply(environment: str, *, kept: Path | None, output: str, folder: Path) -> 
         raise Conflict(
             error.message, advice=f"Run {again} again, and let it be approved again."
         ) from error
-    if output == "text" and before:
-        click.echo(f"{environment} was promoted already: {request.target} shows what it has.")
-    elif output == "text":
-        show(promotion, left_by_plan(project.services, promotion))
-    done = () if promotion.is_empty else applied(project, promotion)
-    if output == "json":
-        more = {"already_applied": before, "applied": not promotion.is_empty}
-        print_json(plan_facts(promotion) | more | {"built": built(project, promotion, done)})
-    elif not promotion.is_empty:
-        print_built(project, promotion, done, shows=f"what {environment} shows")
+    already = f"{environment} was promoted already: {request.target} shows what it has."
+    apply_left(
+        call, promotion, already=already if before else "", shows=f"what {environment} shows"
+    )
 
 
-@command.command("clean", short_help="Remove the request's environment.")
+@ci_command.command("clean", short_help="Remove the request's environment.")
 @_REQUEST
 @_FILES
 @options.shared
-def clean(environment: str, *, kept: Path | None, output: str, folder: Path) -> None:
+def clean(call: Call, *, environment: str, kept: Path | None) -> None:
     """Remove the environment of the request and its files, when the request is closed.
 
     What it built stays until `vde janitor` finds that nothing else refers to it. It is no error if
     there is no such environment.
     """
     from vde_dagster.app.promote.promotion import remove_environment
-    from vde_dagster.composition import VdeProject
 
-    project = VdeProject.load(folder)
+    project = call.project
     is_there = environment in project.services.state.environments()
     if is_there:
         remove_environment(project.services, environment)
     _files(project, environment, kept).remove()
-    if output == "json":
-        print_json({"environment": environment, "removed": is_there})
-    else:
-        click.echo(f"{environment} is removed." if is_there else f"There is no {environment}.")
+    said = f"{environment} is removed." if is_there else f"There is no {environment}."
+    call.answer({"environment": environment, "removed": is_there}, [said])
 
 
 def _files(project: VdeProject, environment: str, kept: Path | None) -> PullRequestFiles:
@@ -223,7 +200,8 @@ def _build(project: VdeProject, environment: str, chosen: PlanOptions) -> tuple[
     """Let an environment show the project's files. Whoever has to decide something is named."""
     from vde_dagster.cli import deciding
     from vde_dagster.cli.plan import apply as applied
-    from vde_dagster.cli.plan import make_plan
+    from vde_dagster.cli.plan import built, make_plan
+    from vde_dagster.core.planning.pull_request import BuiltRows
 
     made, questions = deciding.decided_plan(
         lambda each: make_plan(project, environment, each),
@@ -232,19 +210,9 @@ def _build(project: VdeProject, environment: str, chosen: PlanOptions) -> tuple[
         asks=False,
     )
     deciding.report_undecided(questions, refuse=True)
-    if made.is_empty:
-        return ()
-    return _built(project, made, applied(project, made))
-
-
-def _built(project: VdeProject, made: Plan, done: Sequence[Evaluated]) -> tuple[BuiltRows, ...]:
-    from vde_dagster.app.binding import bind_plan
-    from vde_dagster.cli.built import built_by
-    from vde_dagster.core.planning.pull_request import BuiltRows
-
-    built = built_by(project.services, bind_plan(made), done)
     return tuple(
-        BuiltRows(model=each.model, intervals=each.intervals, rows=each.rows) for each in built
+        BuiltRows(model=each.model, intervals=each.intervals, rows=each.rows)
+        for each in built(project, made, applied(project, made))
     )
 
 
@@ -254,14 +222,13 @@ def _promotion(project: VdeProject, request: PullRequest) -> Plan:
     return plan_promotion(project.services, request.environment, request.target)
 
 
-def _show(project: VdeProject, request: PullRequest, promotion: Plan | None, output: str) -> None:
+def _show(call: Call, request: PullRequest, promotion: Plan | None) -> None:
     from vde_dagster.app.inspect.pull_request import compared_rows
     from vde_dagster.core.planning.pull_request import request_markdown
 
-    rows = compared_rows(project.services, request) if request.is_built else ()
-    if output == "json":
+    rows = compared_rows(call.services, request) if request.is_built else ()
+    if call.is_json:
         shown = None if promotion is None else plan_facts(promotion)
-        document = fields_of(request)
-        print_json(document | {"promotion": shown, "rows": rows})
+        print_json(fields_of(request) | {"promotion": shown, "rows": rows})
     else:
         click.echo(request_markdown(request, promotion, rows), nl=False)

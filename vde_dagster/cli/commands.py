@@ -56,15 +56,32 @@ COMMANDS: Final = {
 """The summary of each command, in the order in which a new user needs them."""
 
 _MODULES: Final = {
-    "test": "vde_dagster.cli.unit_tests",
-    "create-external-models": "vde_dagster.cli.external_models",
+    "apply": "taking",
+    "promote": "taking",
+    "rollback": "taking",
+    "history": "environments",
+    "savings": "environments",
+    "diff": "compare",
+    "evaluate": "render",
+    "test": "unit_tests",
+    "create-test": "unit_tests",
+    "format": "project_files",
+    "create-external-models": "project_files",
+    "audit": "audits",
+    "publish": "audits",
+    "resume": "pause",
+    "repair": "verify",
+    "invalidate": "clean_up",
+    "janitor": "clean_up",
+    "maintain": "clean_up",
+    "jars": "ui",
 }
 """The modules that are not called as their commands are."""
 
 
 def module_of(name: str) -> str:
-    """The module of a command, which has it as ``command``."""
-    return _MODULES.get(name, f"vde_dagster.cli.{name.replace('-', '_')}")
+    """The module of a command, in which that of `create-test` is ``create_test_command``."""
+    return f"vde_dagster.cli.{_MODULES.get(name, name.replace('-', '_'))}"
 
 
 class Reporting(click.Command):
@@ -93,7 +110,8 @@ class LazyGroup(Reporting, click.Group):
         """The command of a name; None where there is none."""
         if cmd_name not in COMMANDS:
             return None
-        command = import_module(module_of(cmd_name)).command
+        module = import_module(module_of(cmd_name))
+        command = getattr(module, f"{cmd_name.replace('-', '_')}_command")
         assert isinstance(command, click.Command)
         return command
 

@@ -1,15 +1,30 @@
-"""`vde compare`: what a change of a project's files means, before any environment has it."""
+"""`vde compare` and `vde diff`: what differs between two revisions, and two environments."""
 
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
 
 import click
+from rich.text import Text
+from rich.tree import Tree
 
 from vde_dagster.cli import options
+from vde_dagster.cli.call import Call
+from vde_dagster.cli.change_text import MARKS, head
 from vde_dagster.cli.facts import fields_of
-from vde_dagster.cli.printing import console, print_json
+from vde_dagster.cli.printing import Printed
+from vde_dagster.core.listing import plural, some
+from vde_dagster.core.planning.changes.difference import Change
+from vde_dagster.core.planning.changes.reason_values import sentence
+from vde_dagster.core.planning.plan_text import bound_text, counted_ranges, versions_text
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from vde_dagster.app.inspect.compare import ComparedModel, Comparison
+    from vde_dagster.app.inspect.environment_diff import EnvironmentDiff, ModelDiff
 
 
 @click.command("compare")
@@ -22,9 +37,7 @@ from vde_dagster.cli.printing import console, print_json
     "(also strict_columns of AFTER's vde.yaml).",
 )
 @options.shared
-def command(
-    *, before: str, after: str | None, strict_columns: bool, output: str, folder: Path
-) -> None:
+def compare_command(call: Call, *, before: str, after: str | None, strict_columns: bool) -> None:
     """Compare two revisions of a project, by their files alone.
 
     BEFORE and AFTER are folders with a project, or git revisions (a branch, a tag, a commit,
@@ -38,11 +51,167 @@ def command(
     versions that two environments show nor the rows of two tables.
     """
     from vde_dagster.app.inspect.compare import compare
-    from vde_dagster.cli.compare_view import print_comparison
 
-    found = compare(before, after, project=folder, strict_columns=strict_columns)
-    if output == "json":
-        counts = Counter(each.difference.change.value for each in found.models)
-        print_json({**fields_of(found), "counts": counts})
-    else:
-        print_comparison(found, console())
+    found = compare(before, after, project=call.folder, strict_columns=strict_columns)
+    counts = Counter(each.difference.change.value for each in found.models)
+    call.answer(lambda: {**fields_of(found), "counts": counts}, _comparison(found))
+
+
+_SECTIONS: Final = {
+    Change.DIRECT: "Changed",
+    Change.INDIRECT: "Changed upstream",
+    Change.METADATA: "Only metadata",
+    Change.ADDED: "New",
+    Change.REMOVED: "Removed",
+}
+
+
+_MOST: Final = 30
+"""How many models of each section but the first are shown, and how many columns of a model."""
+
+
+def _comparison(comparison: Comparison) -> Iterator[Printed]:
+    """What differs and what follows; unchanged models are only counted."""
+    yield Text(f"{comparison.before.title} -> {comparison.after.title}", style="bold")
+    for change, heading in _SECTIONS.items():
+        found = [each for each in comparison.models if each.difference.change is change]
+        if found:
+            yield ""
+            yield _section(f"{heading} ({len(found):,})", change, found)
+    yield ""
+    yield from _totals(comparison)
+
+
+def _section(heading: str, change: Change, models: Sequence[ComparedModel]) -> Tree:
+    tree = Tree(Text(heading, style="bold underline"), guide_style="dim")
+    most = len(models) if change is Change.DIRECT else _MOST
+    for each in models[:most]:
+        branch = tree.add(_head(each))
+        for line in _details(each):
+            branch.add(line)
+    if len(models) > most:
+        tree.add(_and_more(len(models) - most))
+    return tree
+
+
+def _and_more(number: int) -> str:
+    return f"... and {number:,} more (--format json lists all)"
+
+
+def _head(compared: ComparedModel) -> Text:
+    """What a model is called, what happens to it, and its versions."""
+    is_source = compared.model.kind.is_source
+    text = head(compared.difference, changed=False, of=" source" if is_source else "")
+    if not is_source:
+        sides = (each.version if each else None for each in (compared.before, compared.after))
+        text.append(f"  {versions_text(*sides)}", style="not bold cyan")
+    outcome = _outcome(compared)
+    if outcome:
+        text.append(f"  {outcome}", style="" if outcome == _REBUILT else "not bold")
+    return text
+
+
+def _details(compared: ComparedModel) -> Iterator[Text]:
+    difference = compared.difference
+    if difference.change not in (Change.ADDED, Change.REMOVED):
+        yield from (Text(sentence(reason), style="dim") for reason in difference.reasons)
+        if difference.columns_changed:
+            yield Text(f"columns: {some(difference.columns_changed, _MOST)}")
+
+
+_BUILT: Final = "built"
+
+
+_REBUILT: Final = "rebuilt"
+
+
+_VIEW_REBUILT: Final = "view rebuilt"
+
+
+_KEPT: Final = "kept"
+
+
+def _outcome(compared: ComparedModel) -> str:
+    """What would happen to a model's table or view; empty for a model that has neither."""
+    old, new = compared.before, compared.after
+    if new is None or not compared.model.kind.is_physical:
+        return ""
+    if old is None:
+        return _BUILT
+    if compared.model.kind.is_view:
+        return _KEPT if old.version == new.version else _VIEW_REBUILT
+    return _REBUILT if compared.difference.rebuild else _KEPT
+
+
+def _totals(comparison: Comparison) -> Iterator[str]:
+    models = [each for each in comparison.models if not each.model.kind.is_source]
+    sources = len(comparison.models) - len(models)
+    tally = Counter(each.difference.change for each in models)
+    said = ", ".join(f"{tally[each]:,} {MARKS[each][2]}" for each in MARKS if tally[each])
+    yield f"{said or 'No models'}; {plural(sources, 'source')}."
+    yield _work(Counter(map(_outcome, comparison.models)))
+
+
+def _work(outcomes: Counter[str]) -> str:
+    """The last line: how many tables and views are computed, and how many stay."""
+    built, views = outcomes[_BUILT], outcomes[_VIEW_REBUILT]
+    parts = [
+        f"{outcomes[_REBUILT]:,} rebuilt",
+        f"{built:,} built new" if built else "",
+        f"{plural(views, 'view')} rebuilt" if views else "",
+        f"{outcomes[_KEPT]:,} kept",
+    ]
+    return f"What a plan would make of them: {', '.join(filter(None, parts))}."
+
+
+@click.command("diff")
+@click.argument("before", type=options.environment, metavar="A")
+@click.argument("after", type=options.environment, default="prod", metavar="[B]")
+@options.shared
+def diff_command(call: Call, *, before: str, after: str) -> None:
+    """Compare what environment A shows with what B shows (prod by default).
+
+    Lists the models whose definition or version differs, why, and whether their rows do: of what
+    both have computed, the recorded D-SHAs are compared, so nothing is read and no Spark is
+    started.
+    """
+    from vde_dagster.app.inspect.environment_diff import diff_environments
+
+    found = diff_environments(call.services, before, after)
+    document = {"before": found.before, "after": found.after, "models": found.models}
+    call.answer(document, _differences(found))
+
+
+def _differences(found: EnvironmentDiff) -> Iterator[Printed]:
+    one, other = found.before, found.after
+    title = f"{one.name} (revision {one.revision}) -> {other.name} (revision {other.revision})"
+    yield Text(title, style="bold")
+    different = [each for each in found.models if not each.is_same]
+    for each in different[:_MOST]:
+        tree = Tree(head(each.difference, changed=False), guide_style="dim")
+        for line in _model_differences(found, each):
+            tree.add(line)
+        yield tree
+    if len(different) > _MOST:
+        yield _and_more(len(different) - _MOST)
+    yield f"{len(different):,} differ, {len(found.models) - len(different):,} are the same."
+
+
+def _model_differences(found: EnvironmentDiff, each: ModelDiff) -> Iterator[Text]:
+    if each.before is None or each.after is None:
+        lacking = found.before if each.before is None else found.after
+        yield Text(f"not in {lacking.name}", style="dim")
+        return
+    for reason in each.difference.reasons:
+        yield Text(sentence(reason), style="dim")
+    old, new = each.before.version, each.after.version
+    yield Text(versions_text(old, new), style="cyan")
+    for shown, snapshot in ((found.before, each.before), (found.after, each.after)):
+        if snapshot.bounded is not None:
+            yield Text(f"{shown.name}: {bound_text(snapshot.bounded)}, and never promoted")
+    if old != new:
+        where = f" in {counted_ranges(each.node, each.different)}" if each.different else ""
+        yield Text(f"{each.rows.value}{where}")
+    for shown, alone in ((found.before, each.only_before), (found.after, each.only_after)):
+        if alone:
+            yield Text(f"only {shown.name} has {counted_ranges(each.node, alone)}")

@@ -7,14 +7,16 @@ import threading
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 from typing import Final
 
 import click
+from rich.text import Text
 
 from vde_dagster.cli import options
-from vde_dagster.cli.printing import console, note, print_json
+from vde_dagster.cli.call import Call
+from vde_dagster.cli.printing import Note, note, print_all
 from vde_dagster.core.doctor.results import CheckResult, Outcome, is_healthy
+from vde_dagster.runtime.secrets import without_secrets
 
 _STYLES: Final = {
     Outcome.OK: "green",
@@ -34,8 +36,7 @@ _INDENT: Final = " " * (_FIRST + _SECOND)
     help="Start no Spark, and download no jars; what needs it is not tried.",
 )
 @options.shared
-@click.pass_context
-def command(ctx: click.Context, *, no_spark: bool, output: str, folder: Path) -> None:
+def doctor_command(call: Call, *, no_spark: bool) -> None:
     """Try Java, Spark, its jars, the catalog, views, the state, clocks and Dagster, one by one.
 
     A table and a view are made in a namespace of their own in the catalog, and a row in the state;
@@ -48,23 +49,21 @@ def command(ctx: click.Context, *, no_spark: bool, output: str, folder: Path) ->
     from vde_dagster.project.machine import RandomIds
 
     def unexpected(error: Exception) -> None:
-        if ctx.meta.get(options.DEBUG):
-            _print_traceback(error)
+        if click.get_current_context().meta.get(options.DEBUG):
+            note(without_secrets("".join(traceback.format_exception(error))))
 
     results: list[CheckResult] = []
     with _ended_by_sigterm_as_by_ctrl_c(), ExitStack() as stack:
-        doctor = Doctor(folder, spark=not no_spark, token=RandomIds().new()[:12], stack=stack)
+        doctor = Doctor(call.folder, spark=not no_spark, token=RandomIds().new()[:12], stack=stack)
         stack.callback(doctor.remove_all)
         for each in run_checks(doctor.checks(), unexpected):
             results.append(each)
-            if output == "text":
-                _print(each)
-    if output == "json":
-        print_json({"healthy": is_healthy(results), "checks": results})
-    else:
-        _print_summary(results)
+            if not call.is_json:
+                print_all(_lines(each))
+    document = {"healthy": is_healthy(results), "checks": results}
+    call.answer(document, map(Note, _summary(results)))
     if not is_healthy(results):
-        ctx.exit(1)
+        call.end()
 
 
 @contextmanager
@@ -80,29 +79,18 @@ def _ended_by_sigterm_as_by_ctrl_c() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _print(result: CheckResult) -> None:
-    from rich.text import Text
-
+def _lines(result: CheckResult) -> Iterator[Text]:
     first, *more = result.message.split("\n")
     outcome = (f"{result.outcome.value:<{_FIRST}}", _STYLES[result.outcome])
-    out = console()
-    out.print(Text.assemble(outcome, f"{result.check:<{_SECOND}}{first}"), soft_wrap=True)
-    for line in more:
-        out.print(f"{_INDENT}{line}", soft_wrap=True)
-    if result.advice:
-        out.print(f"{_INDENT}{result.advice}", soft_wrap=True)
+    yield Text.assemble(outcome, f"{result.check:<{_SECOND}}{first}")
+    advice = [result.advice] if result.advice else []
+    yield from (Text(f"{_INDENT}{line}") for line in (*more, *advice))
 
 
-def _print_summary(results: Sequence[CheckResult]) -> None:
+def _summary(results: Sequence[CheckResult]) -> Iterator[str]:
     count = sum(each.outcome is Outcome.BROKEN for each in results)
     warned = sum(each.outcome is Outcome.WARNING for each in results)
     if count:
-        note(f"{count} of {len(results)} are broken.")
+        yield f"{count} of {len(results)} are broken."
     elif warned:
-        note(f"Nothing is broken; {warned} of {len(results)} have a warning.")
-
-
-def _print_traceback(error: Exception) -> None:
-    from vde_dagster.runtime.secrets import without_secrets
-
-    note(without_secrets("".join(traceback.format_exception(error))))
+        yield f"Nothing is broken; {warned} of {len(results)} have a warning."

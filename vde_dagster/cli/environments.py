@@ -1,42 +1,51 @@
-"""`vde environments`: what there is, and what each shows."""
+"""`vde environments`, `vde history` and `vde savings`: what environments show, and since when."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Final
 
 import click
 
-from vde_dagster.cli import options
+from vde_dagster.cli import options, timing
+from vde_dagster.cli.call import Call
 from vde_dagster.cli.facts import fields_of
-from vde_dagster.cli.printing import console, note, print_json, table
+from vde_dagster.cli.printing import (
+    Note,
+    as_text,
+    instant,
+    table,
+)
 from vde_dagster.cli.spelling import vde
+from vde_dagster.core.errors import Refused
+from vde_dagster.core.listing import some
 
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from rich.table import Table
+
+    from vde_dagster.app.inspect.environment_diff import Promoted
+    from vde_dagster.core.ledger.savings import Saved
     from vde_dagster.ports.state import Environment
 
 
 @click.command("environments")
 @options.shared
-def command(*, output: str, folder: Path) -> None:
+def environments_command(call: Call) -> None:
     """List the environments of a project, with the versions that each shows."""
-    from vde_dagster.composition import VdeProject
     from vde_dagster.core.clean_up.sweeping import expires_at
 
-    project = VdeProject.load(folder)
-    state, times = project.services.state, project.configuration.times
+    state, times = call.services.state, call.project.configuration.times
     shown = [each for name in state.environments() if (each := state.environment(name))]
     used = state.used() if shown else {}
     ends = {each.name: expires_at(each.name, used, times) for each in shown}
-    if output == "json":
-        print_json({"environments": [_document(each, ends[each.name]) for each in shown]})
-    elif shown:
-        _print(shown, ends)
-    else:
-        note(f"There is no environment yet. `{vde('plan', 'prod')}` makes the first.")
+    none = Note(f"There is no environment yet. `{vde('plan', 'prod')}` makes the first.")
+    call.answer(
+        {"environments": [_document(each, ends[each.name]) for each in shown]},
+        [_environments(shown, ends) if shown else none],
+    )
 
 
 def _document(shown: Environment, end: datetime | None) -> dict[str, object]:
@@ -44,7 +53,7 @@ def _document(shown: Environment, end: datetime | None) -> dict[str, object]:
     return {**fields_of(shown), "expires_at": end, "models": models}
 
 
-def _print(environments: list[Environment], ends: Mapping[str, datetime | None]) -> None:
+def _environments(environments: list[Environment], ends: Mapping[str, datetime | None]) -> Table:
     columns = ("environment", "revision", "promoted at (UTC)", "plan", "models", "expires (UTC)")
     rows = table(*columns, right=("revision", "models"), whole=columns)
     for each in environments:
@@ -55,4 +64,121 @@ def _print(environments: list[Environment], ends: Mapping[str, datetime | None])
         end = ends[each.name]
         until = "never" if end is None else f"{end:%Y-%m-%d %H:%M}"
         rows.add_row(name, str(each.revision), when, each.plan_id[:8], str(models), until)
-    console().print(rows)
+    return rows
+
+
+_NAMED: Final = 4
+
+
+@click.command("history")
+@click.argument("environment", type=options.environment, default="prod", metavar="[ENV]")
+@click.option(
+    "--limit", type=click.IntRange(min=1), default=20, metavar="N", help="How many, newest first."
+)
+@options.shared
+def history_command(call: Call, *, environment: str, limit: int) -> None:
+    """List the promotions of an environment (prod by default): who, when, by which plan, and what.
+
+    `vde rollback ENV --to REVISION` goes back to any of them that is still kept.
+    """
+    from vde_dagster.app.inspect.environment_diff import history
+
+    found = list(history(call.services, environment, limit=limit))
+    if not found:
+        known = ", ".join(call.services.state.environments()) or "none"
+        raise Refused(f"there is no environment {environment}", advice=f"There are: {known}.")
+    revisions = [
+        {
+            **fields_of(each),
+            "bounded": each.bounded(previews=False),
+            "previews": each.bounded(previews=True),
+        }
+        for each in found
+    ]
+    call.answer({"environment": environment, "revisions": revisions}, [_revisions(found)])
+
+
+def _revisions(found: Sequence[Promoted]) -> Table:
+    whole = ("revision", "promoted at (UTC)", "by", "plan")
+    rows = table(*whole, "what changed", right=("revision",), whole=whole)
+    for each in found:
+        shown = each.shown
+        rows.add_row(
+            str(shown.revision),
+            f"{shown.promoted_at:%Y-%m-%d %H:%M:%S}",
+            shown.author or "not known",
+            shown.plan_id[:8],
+            "; ".join(_changes(each)) or "nothing",
+        )
+    return rows
+
+
+def _changes(each: Promoted) -> Iterator[str]:
+    shown = each.shown
+    if shown.promoting:
+        yield "not finished"
+    if shown.is_removed:
+        yield "the environment was removed"
+    if shown.is_forgotten:
+        yield "not kept any more"
+    if shown.taken is not None:
+        back = shown.taken.environment == shown.name
+        yield f"back to revision {shown.taken.number}" if back else f"took {shown.taken}"
+    for what, names in (
+        ("added", each.added),
+        ("removed", each.removed),
+        ("another version of", each.versions),
+        ("another definition, same rows, of", each.definitions),
+        ("bounded:", each.bounded(previews=False)),
+        ("preview of", each.bounded(previews=True)),
+    ):
+        if names:
+            yield f"{what} {some(names, _NAMED)}"
+
+
+@click.command("savings")
+@click.argument(
+    "environment", type=options.environment, required=False, default=None, metavar="[ENV]"
+)
+@timing.SINCE
+@options.shared
+def savings_command(call: Call, *, environment: str | None, since: datetime | timedelta) -> None:
+    """Show what ENV, or each environment, shows and did not have to compute, by model.
+
+    Kept: it was loaded before the time of --since, and was not computed again since then. Shared:
+    another environment computed it.
+    """
+    from vde_dagster.app.evaluate.savings import savings
+
+    if isinstance(since, timedelta):
+        since = timing.before(call.services.clock.now(), since)
+    rows = [
+        {
+            "environment": saving.environment,
+            "model": str(saving.model),
+            "saving": saving.kind.value,
+            **_sum(saving.saved),
+        }
+        for saving in savings(call.services, environment, since=since)
+    ]
+    none = Note(f"Nothing was kept since {instant(since)}, or is shared.")
+    shown = _savings(rows, f"Not computed since {instant(since)}") if rows else none
+    document = {"environment": environment, "since": instant(since), "savings": rows}
+    call.answer(document, [shown])
+
+
+def _sum(saved: Saved) -> dict[str, object]:
+    return {
+        "intervals": saved.intervals,
+        "hours": None if saved.hours is None else round(saved.hours, 3),
+        "rows": saved.rows,
+        "seconds": None if saved.seconds is None else round(saved.seconds, 3),
+    }
+
+
+def _savings(rows: list[dict[str, object]], title: str) -> Table:
+    numbers = ("intervals", "hours", "rows", "seconds")
+    shown = table(*rows[0], title=title, right=numbers, whole=[*rows[0]])
+    for row in rows:
+        shown.add_row(*map(as_text, row.values()))
+    return shown

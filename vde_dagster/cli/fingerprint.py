@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 import click
+from rich.text import Text
 
 from vde_dagster.cli import options
-from vde_dagster.cli.model_choice import chosen
-from vde_dagster.cli.printing import console, print_json, table
+from vde_dagster.cli.call import Call
+from vde_dagster.cli.printing import table
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.table import Table
 
     from vde_dagster.core.graph.graph import Node
     from vde_dagster.core.names import ModelName
     from vde_dagster.core.sql.canonical import CanonicalQuery
 
-_FOUR: Final = ("data", "parent data", "metadata", "parent metadata")
 _SHOWN: Final = 160
 """How much of a part is shown to a person."""
 
@@ -29,7 +27,7 @@ _SHOWN: Final = 160
 @click.argument("models", nargs=-1, type=options.model, metavar="[MODEL...]")
 @click.option("--parts", is_flag=True, help="Show what is hashed, by name.")
 @options.shared
-def command(*, models: tuple[ModelName, ...], parts: bool, output: str, folder: Path) -> None:
+def fingerprint_command(call: Call, *, models: tuple[ModelName, ...], parts: bool) -> None:
     """Show the fingerprint of each MODEL of the files, by default of all models and sources.
 
     It has four hashes: data (of what the model's own rows follow from), parent data (the same of
@@ -44,20 +42,16 @@ def command(*, models: tuple[ModelName, ...], parts: bool, output: str, folder: 
     from vde_dagster.app.inspect.compare import first_snapshots
     from vde_dagster.project.loading import load_for_comparison, models_kept_in
 
-    files = load_for_comparison(folder, models_kept_in(folder))
-    catalog = files.configuration.catalog.name
-    wanted = dict.fromkeys(
-        chosen(files.graph, name, catalog=catalog, where="this project").name for name in models
-    )
-    nodes = [files.graph[name] for name in wanted] if models else list(files.graph)
-    versions = {name: each.version for name, each in first_snapshots(files.graph).items()}
-    if output == "json":
-        print_json({"models": [_facts(node, versions[node.name], parts=parts) for node in nodes]})
-    elif parts:
-        for node in nodes:
-            _print_parts(node, versions[node.name], console())
+    graph = load_for_comparison(call.folder, models_kept_in(call.folder)).graph
+    wanted = dict.fromkeys(call.model(graph, name).name for name in models)
+    nodes = [graph[name] for name in wanted] if models else list(graph)
+    versions = {name: each.version for name, each in first_snapshots(graph).items()}
+    document = {"models": [_facts(node, versions[node.name], parts=parts) for node in nodes]}
+    if parts:
+        texts = [line for node in nodes for line in _part_lines(node, versions[node.name])]
+        call.answer(document, texts)
     else:
-        console().print(_table(nodes, versions))
+        call.answer(document, [_table(nodes, versions)])
 
 
 def _facts(node: Node, version: str, *, parts: bool) -> dict[str, object]:
@@ -105,32 +99,9 @@ def _parts(node: Node) -> dict[str, list[tuple[str, str]]]:
     }
 
 
-def _table(nodes: Sequence[Node], versions: Mapping[ModelName, str]) -> Table:
-    from rich.text import Text
-
-    columns = ("model", "digest", "version", *_FOUR)
-    shown = table(*columns, whole=columns)
-    for node in nodes:
-        found = node.fingerprint
-        hashes = (
-            found.digest,
-            versions[node.name],
-            found.data,
-            found.parent_data,
-            found.metadata,
-            found.parent_metadata,
-        )
-        shown.add_row(Text(str(node.name), style="bold"), *(each[:8] for each in hashes))
-    return shown
-
-
-def _print_parts(node: Node, version: str, screen: Console) -> None:
-    """A model's full hashes, each of its own two with the values behind it."""
-    from rich.text import Text
-
-    found, parts = node.fingerprint, _parts(node)
-    screen.print(Text.assemble((str(node.name), "bold"), f" {node.model.kind.keyword}"))
-    hashes = {
+def _hashes(node: Node, version: str) -> dict[str, str]:
+    found = node.fingerprint
+    return {
         "digest": found.digest,
         "version": version,
         "data": found.data,
@@ -138,26 +109,42 @@ def _print_parts(node: Node, version: str, screen: Console) -> None:
         "metadata": found.metadata,
         "parent metadata": found.parent_metadata,
     }
-    for name, value in hashes.items():
-        screen.print(Text.assemble(f"  {name:<18}", (value, "cyan")))
+
+
+def _table(nodes: Sequence[Node], versions: Mapping[ModelName, str]) -> Table:
+    columns = ("model", "digest", "version", "data", "parent data", "metadata", "parent metadata")
+    shown = table(*columns, whole=columns)
+    for node in nodes:
+        hashes = _hashes(node, versions[node.name]).values()
+        shown.add_row(Text(str(node.name), style="bold"), *(each[:8] for each in hashes))
+    return shown
+
+
+def _part_lines(node: Node, version: str) -> Iterator[Text]:
+    """A model's full hashes, each of its own two with the values behind it."""
+    parts = _parts(node)
+    yield Text.assemble((str(node.name), "bold"), f" {node.model.kind.keyword}")
+    for name, value in _hashes(node, version).items():
+        yield Text.assemble(f"  {name:<18}", (value, "cyan"))
         for part, content in parts.get(name, []):
             if content:
-                screen.print(Text.assemble((f"    {part:<16}", "dim"), _shortened(content)))
+                yield _part(4, 16, part, content)
             if part == "body" and node.canonical is not None:
-                _print_query(node.canonical, screen)
+                yield from _query_lines(node.canonical)
 
 
-def _print_query(canonical: CanonicalQuery, screen: Console) -> None:
+def _query_lines(canonical: CanonicalQuery) -> Iterator[Text]:
     """The hashes that the hash of a query combines, and its canonical SQL."""
-    from rich.text import Text
-
     meaning = canonical.meaning
     named = [(f"column {name}", part) for name, part in meaning.columns]
     order = [("order", meaning.order)] if meaning.order is not None else []
     for name, part in (("rows", meaning.rows.part), *named, *order):
-        screen.print(Text.assemble((f"      {name:<24}", "dim"), part.digest.hex()))
-    sql = _shortened(canonical.expression.sql(comments=False))
-    screen.print(Text.assemble((f"      {'read as':<24}", "dim"), sql))
+        yield _part(6, 24, name, part.digest.hex())
+    yield _part(6, 24, "read as", canonical.expression.sql(comments=False))
+
+
+def _part(indent: int, width: int, name: str, content: str) -> Text:
+    return Text.assemble((f"{' ' * indent}{name:<{width}}", "dim"), _shortened(content))
 
 
 def _shortened(text: str) -> str:

@@ -23,7 +23,7 @@ _QUERY: Final = "SELECT * FROM mart.revenue"
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False), metavar="DIR")
 @click.option("--example", type=click.Choice(EXAMPLES), help="Copy this example instead.")
 @options.WITH_DEBUG
-def command(*, folder: Path, example: str | None) -> None:
+def init_command(*, folder: Path, example: str | None) -> None:
     """Create a project of three models in DIR, which must be empty or missing.
 
     It has a seed with orders, a model that reads it, a unit test of that, and a view. It needs

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
 from vde_dagster.cli import options, timing
+from vde_dagster.cli.call import Call
 from vde_dagster.cli.facts import fields_of
-from vde_dagster.cli.model_choice import ENVIRONMENT, chosen
-from vde_dagster.cli.printing import console, print_json, table
+from vde_dagster.cli.printing import table
 from vde_dagster.core.errors import Refused
+from vde_dagster.core.graph.ranges import count, counted
 from vde_dagster.core.listing import first
+from vde_dagster.core.time.intervals import ALWAYS, format_instant
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from vde_dagster.app.inspect.interval_report import ModelIntervals
     from vde_dagster.core.graph.graph import Node
     from vde_dagster.core.names import ModelName
@@ -30,18 +33,17 @@ _LAST: Final = datetime.max.replace(tzinfo=UTC)
 
 @click.command("intervals")
 @click.argument("models", type=options.model, nargs=-1, metavar="[MODEL...]")
-@ENVIRONMENT
+@options.SHOWN_BY
 @timing.START
 @timing.END
 @options.shared
-def command(
-    models: tuple[ModelName, ...],
+def intervals_command(
+    call: Call,
     *,
+    models: tuple[ModelName, ...],
     environment: str | None,
     start: datetime | None,
     end: datetime | None,
-    output: str,
-    folder: Path,
 ) -> None:
     """Show the loaded and the missing intervals of each MODEL, by default of all models.
 
@@ -51,34 +53,20 @@ def command(
     """
     shown = timing.any_range(start, end)
     from vde_dagster.app.inspect.interval_report import clipped, plan_models, report_intervals
-    from vde_dagster.composition import VdeProject
-    from vde_dagster.core.graph.ranges import count
 
-    project = VdeProject.load(folder)
-    plan = plan_models(project, environment)
-    wanted = _wanted(plan, models, catalog=project.configuration.catalog.name)
+    plan = plan_models(call.project, environment)
+    wanted = _wanted(call, plan, models)
     reports = [
         clipped(each, shown)
-        for each in report_intervals(project.services, plan)
+        for each in report_intervals(call.services, plan)
         if not models or each.node.name in wanted
     ]
-    if output == "json":
-        print_json(
-            {
-                "environment": plan.environment,
-                "now": plan.now,
-                "models": [
-                    {
-                        **fields_of(each),
-                        "intervals": count(each.node, each.missing),
-                    }
-                    for each in reports
-                ],
-            }
-        )
-    else:
-        shows = environment is not None and plan.base_revision > 0
-        _print(reports, title=_title(plan, shown, shows=shows))
+    found = [{**fields_of(each), "intervals": count(each.node, each.missing)} for each in reports]
+    shows = environment is not None and plan.base_revision > 0
+    call.answer(
+        {"environment": plan.environment, "now": plan.now, "models": found},
+        [_table(reports, title=_title(plan, shown, shows=shows))],
+    )
 
 
 def _title(plan: Plan, shown: Interval, *, shows: bool) -> str:
@@ -89,8 +77,6 @@ def _title(plan: Plan, shown: Interval, *, shows: bool) -> str:
         shown: The range that was asked for.
         shows: Whether the models are those that the environment shows, and not those of the files.
     """
-    from vde_dagster.core.time.intervals import format_instant
-
     now = plan.now.replace(second=0, microsecond=0) if plan.now else None
     at = f"at {format_instant(now)}" if now else "(the project's clock has no time yet)"
     whose = (
@@ -101,13 +87,13 @@ def _title(plan: Plan, shown: Interval, *, shows: bool) -> str:
     return f"Intervals of {whose} {at}{first}{last}"
 
 
-def _wanted(plan: Plan, models: Sequence[ModelName], *, catalog: str) -> set[ModelName]:
+def _wanted(call: Call, plan: Plan, models: Sequence[ModelName]) -> set[ModelName]:
     """The models that are asked for.
 
     Raises:
         Refused: One of them is not there, or has no intervals of its own.
     """
-    nodes = [chosen(plan.graph, name, catalog=catalog, where=plan.environment) for name in models]
+    nodes = [call.model(plan.graph, name, plan.environment) for name in models]
     for node in nodes:
         name = node.name
         if node.model.kind.is_source:
@@ -117,10 +103,8 @@ def _wanted(plan: Plan, models: Sequence[ModelName], *, catalog: str) -> set[Mod
     return {node.name for node in nodes}
 
 
-def _print(reports: Sequence[ModelIntervals], *, title: str) -> None:
+def _table(reports: Sequence[ModelIntervals], *, title: str) -> Table:
     from rich.text import Text
-
-    from vde_dagster.core.time.intervals import format_instant
 
     columns = ("model", "unit", "cron", "from", "loaded", "missing", "complete to")
     rows = table(*columns, title=title, whole=("model", "unit"))
@@ -136,7 +120,7 @@ def _print(reports: Sequence[ModelIntervals], *, title: str) -> None:
             Text(_missing(report), style="yellow"),
             _complete_to(report),
         )
-    console().print(rows)
+    return rows
 
 
 def _loaded_and_empty(report: ModelIntervals) -> str:
@@ -150,33 +134,22 @@ def _loaded_and_empty(report: ModelIntervals) -> str:
 
 
 def _loaded(node: Node, loaded: Sequence[Interval]) -> str:
-    from vde_dagster.core.time.intervals import ALWAYS, format_instant
-
     if ALWAYS in loaded:
         return "made" if node.model.kind.is_view else "whole"
     ranges = [f"{format_instant(each.start)} to {format_instant(each.end)}" for each in loaded]
-    return _shortened(ranges)
+    return "\n".join(first(ranges, _RANGES))
 
 
 def _missing(report: ModelIntervals) -> str:
-    from vde_dagster.core.graph.ranges import counted
-    from vde_dagster.core.time.intervals import format_instant
-
     ranges = [counted(report.node, [each]) for each in report.missing]
-    said = [_shortened(ranges)] if ranges else []
+    said = ["\n".join(first(ranges, _RANGES))] if ranges else []
     said += [f"waits: {each}" for each in report.waits]
     if not said and report.next_due is not None:
         said.append(f"nothing; next due {format_instant(report.next_due)}")
     return "\n".join(said)
 
 
-def _shortened(ranges: Sequence[str]) -> str:
-    return "\n".join(first(ranges, _RANGES))
-
-
 def _complete_to(report: ModelIntervals) -> str:
-    from vde_dagster.core.time.intervals import format_instant
-
     if report.complete_to is None:
         return ""
     return format_instant(report.complete_to.replace(second=0, microsecond=0))

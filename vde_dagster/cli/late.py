@@ -1,22 +1,23 @@
-"""`vde late`: what is known of late data, and what sessions did."""
+"""`vde late`: what is known of late data, what sessions did, and a `late_data` to begin with."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, assert_never
 
 import click
 
 from vde_dagster.cli import options
+from vde_dagster.cli.call import Call
+from vde_dagster.cli.catch_up import moved_text
 from vde_dagster.cli.facts import fields_of
-from vde_dagster.cli.late_explain import explain
-from vde_dagster.cli.late_facts import late_names, load_command, opened
-from vde_dagster.cli.late_init import init
-from vde_dagster.cli.printing import instant, note, print_json
+from vde_dagster.cli.late_explain import explain, late_models_of
+from vde_dagster.cli.printing import Note, Printed, instant
 from vde_dagster.cli.spelling import vde
+from vde_dagster.core.errors import Refused
 from vde_dagster.core.ledger.late.decision import Load, NothingToLoad, Stop
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.sql.unresolved import guess
 
 if TYPE_CHECKING:
     from vde_dagster.app.inspect.late_report import LateReport
@@ -25,19 +26,20 @@ if TYPE_CHECKING:
 
 
 @click.group("late")
-def command() -> None:
+def late_command() -> None:
     """Show what is known of late data: high-water marks, what is pending, and past sessions."""
 
 
-command.add_command(explain)
-command.add_command(init)
+late_command.add_command(explain)
 
 
-@command.command("status", short_help="Show marks, what is pending, and what a session would do.")
+@late_command.command(
+    "status", short_help="Show marks, what is pending, and what a session would do."
+)
 @click.argument("model", type=options.model, required=False, metavar="[MODEL]")
 @options.ENVIRONMENT
 @options.shared
-def status(*, model: ModelName | None, environment: str, output: str, folder: Path) -> None:
+def status(call: Call, *, model: ModelName | None, environment: str) -> None:
     """Show the late data of MODEL, or of every model that loads it by sessions.
 
     That is, for each source up to which change it is known, what is known and not loaded with the
@@ -45,63 +47,50 @@ def status(*, model: ModelName | None, environment: str, output: str, folder: Pa
     """
     from vde_dagster.app.inspect.late_report import late_reports
 
-    project, binding = opened(folder, environment)
-    names = late_names(project, binding, model)
-    found = late_reports(project.services, binding, names)
-    if output == "json":
-        models = [_document(each, environment) for each in found]
-        print_json({"environment": environment, "models": models})
-        return
-    if not found:
-        note(f"No model of {environment} has late data.")
-    for each in found:
-        click.echo("\n".join(_status_lines(each, environment)))
+    binding, names = late_models_of(call, environment, model)
+    found = late_reports(call.services, binding, names)
+    none: list[Printed] = [Note(f"No model of {environment} has late data.")]
+    lines = [line for each in found for line in _status_lines(each, environment)]
+    models = [{**fields_of(each), "commands": _commands(each, environment)} for each in found]
+    call.answer({"environment": environment, "models": models}, lines or none)
 
 
-@command.command("sessions", short_help="Show past sessions of a model, newest first.")
+@late_command.command("sessions", short_help="Show past sessions of a model, newest first.")
 @click.argument("model", type=options.model, metavar="MODEL")
-@click.option(
-    "--limit",
-    type=click.IntRange(min=1),
-    default=10,
-    show_default=True,
-    help="Show at most this many.",
-)
+@options.limit(10, "Show at most this many.")
 @options.ENVIRONMENT
 @options.shared
-def sessions(*, model: ModelName, limit: int, environment: str, output: str, folder: Path) -> None:
+def sessions(call: Call, *, model: ModelName, limit: int, environment: str) -> None:
     """Show what the latest sessions of MODEL found, did and left pending."""
     from vde_dagster.app.inspect.late_report import past_sessions
 
-    project, binding = opened(folder, environment)
-    (name,) = late_names(project, binding, model)
-    found = past_sessions(project.services, binding, name, limit=limit)
-    if output == "json":
-        sessions = [{"session": each, "written": _written(each)} for each in found]
-        print_json({"model": name, "environment": environment, "sessions": sessions})
-        return
-    if not found:
-        note(f"No session of {name} has run yet.")
-    for each in found:
-        click.echo("\n".join(_session_lines(each)))
+    binding, (name,) = late_models_of(call, environment, model)
+    found = past_sessions(call.services, binding, name, limit=limit)
+    none: list[Printed] = [Note(f"No session of {name} has run yet.")]
+    lines = [line for each in found for line in _session_lines(each)]
+    facts = [{"session": each, "written": _written(each)} for each in found]
+    call.answer({"model": name, "environment": environment, "sessions": facts}, lines or none)
 
 
-def _document(found: LateReport, environment: str) -> dict[str, object]:
+def _commands(found: LateReport, environment: str) -> list[str | None]:
+    """What loads each of what is pending; None if a session does, once sources are complete."""
+    from vde_dagster.core.ledger.late.pending import loading_arguments
+
     owner = found.owner or environment
-    commands = [load_command(found.name, owner, each) for each in found.pending]
-    return {**fields_of(found), "commands": commands}
+    words = [loading_arguments(found.name, owner, each) for each in found.pending]
+    return [None if each is None else vde(*each) for each in words]
 
 
-def _status_lines(found: LateReport, environment: str) -> list[str]:
-    lines = [f"{found.name} ({found.mode.value})"]
-    lines += [f"  mark: {_mark_text(each)}" for each in found.marks]
-    for each in found.pending:
-        lines.append(f"  pending: {each.interval}, {each.reason.text}")
-        if command := load_command(found.name, found.owner or environment, each):
-            lines.append(f"    to load it: {command}")
+def _status_lines(found: LateReport, environment: str) -> Iterator[str]:
+    yield f"{found.name} ({found.mode.value})"
+    yield from (f"  mark: {_mark_text(each)}" for each in found.marks)
+    for each, command in zip(found.pending, _commands(found, environment), strict=True):
+        yield f"  pending: {each.interval}, {each.reason.text}"
+        if command:
+            yield f"    to load it: {command}"
     if found.owner not in (None, environment):
-        lines.append(f"  its sessions run in {found.owner}, which owns its version")
-    return [*lines, f"  {_decision_text(found)}"]
+        yield f"  its sessions run in {found.owner}, which owns its version"
+    yield f"  {_decision_text(found)}"
 
 
 def _mark_text(mark: HighWaterMark) -> str:
@@ -121,20 +110,17 @@ def _decision_text(found: LateReport) -> str:
             assert_never(unreachable)
 
 
-def _session_lines(work: UnitOfWork) -> list[str]:
+def _session_lines(work: UnitOfWork) -> Iterator[str]:
     session = work.intent.session
     assert session is not None, "only sessions are asked for"
-    lines = [f"{work.intent.work_id}: {work.state.value}, begun {instant(work.started_at)}"]
+    yield f"{work.intent.work_id}: {work.state.value}, begun {instant(work.started_at)}"
     for each in session.sources:
-        before = each.before.iceberg_snapshot_id if each.before else "the beginning"
-        lines.append(
-            f"  source {each.name}: Iceberg snapshot {before} to {each.after.iceberg_snapshot_id}"
-        )
-    written = [str(each) for each in _written(work)]
-    if written:
-        lines.append(f"  wrote {', '.join(written)}")
-    lines += [f"  left pending: {each.interval}, {each.reason.text}" for each in session.pending]
-    return [*lines, *([f"  {work.reason}"] if work.reason else [])]
+        yield f"  {moved_text(each)}"
+    if written := _written(work):
+        yield f"  wrote {', '.join(map(str, written))}"
+    yield from (f"  left pending: {each.interval}, {each.reason.text}" for each in session.pending)
+    if work.reason:
+        yield f"  {work.reason}"
 
 
 def _written(work: UnitOfWork) -> Sequence[object]:
@@ -142,3 +128,29 @@ def _written(work: UnitOfWork) -> Sequence[object]:
 
     changes = work.publication.changes if work.publication is not None else ()
     return merge(each.interval for each in changes)
+
+
+@late_command.command("init", short_help="Propose a late_data property for a model.")
+@click.argument("model", type=options.model, metavar="MODEL")
+@options.shared
+def init(call: Call, *, model: ModelName) -> None:
+    """Propose a late_data property for MODEL, from its query and its sources' metadata.
+
+    The property is printed, and on standard error why it is so. Nothing is written, and Spark is
+    not started.
+    """
+    from vde_dagster.app.inspect.late_report import late_proposal
+
+    graph, name = call.project.files.graph, model.within(call.catalog)
+    if name not in graph:
+        known = [str(node.name) for node in graph]
+        raise Refused(f"there is no model {name}", advice=guess(str(name), known).strip())
+    found = late_proposal(call.services, graph, name)
+    whys = [f"{found.mode.value}: {found.why}."]
+    for each in found.sources:
+        if each.why:
+            column = f" by {each.tracked_by}" if each.tracked_by else ""
+            whys.append(f"{each.name} is tracked{column}: {each.why}.")
+    whys += [f"{left} is not tracked: {why}." for left, why in found.left_out]
+    document = {"model": name, "late_data": found.text, "proposal": found}
+    call.answer(document, [found.text, *map(Note, whys)])

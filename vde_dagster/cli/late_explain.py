@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, assert_never
 
 import click
 
 from vde_dagster.cli import options
+from vde_dagster.cli.call import Call
 from vde_dagster.cli.facts import fields_of
-from vde_dagster.cli.late_facts import late_names, opened
-from vde_dagster.cli.printing import instant, print_json
+from vde_dagster.cli.printing import instant
+from vde_dagster.core.errors import Refused
 from vde_dagster.core.ledger.late.decision import Decision, Load, NothingToLoad, Stop
 from vde_dagster.core.ledger.late.question import (
     LateRows,
@@ -25,8 +25,8 @@ from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import Interval
 
 if TYPE_CHECKING:
+    from vde_dagster.app.binding import Binding
     from vde_dagster.app.inspect.late_report import Explained
-    from vde_dagster.core.ledger.late.pending import Pending
 
 _RANGES = 5
 
@@ -40,9 +40,7 @@ _RANGES = 5
 )
 @options.ENVIRONMENT
 @options.shared
-def explain(
-    *, model: ModelName, session: str | None, environment: str, output: str, folder: Path
-) -> None:
+def explain(call: Call, *, model: ModelName, session: str | None, environment: str) -> None:
     """Show what the next session of MODEL would do, or a past one did, and the evidence for it.
 
     That is, what happened to each source since its high-water mark, up to when it is complete, what
@@ -50,16 +48,34 @@ def explain(
     """
     from vde_dagster.app.inspect.late_report import explain_next, explain_session
 
-    project, binding = opened(folder, environment)
-    (name,) = late_names(project, binding, model)
+    binding, (name,) = late_models_of(call, environment, model)
     if session is None:
-        found = explain_next(project.services, binding, name)
+        found = explain_next(call.services, binding, name)
     else:
-        found = explain_session(project.services, binding, name, session)
-    if output == "json":
-        print_json({"environment": environment, **fields_of(found)})
-        return
-    click.echo("\n".join(_lines(found)))
+        found = explain_session(call.services, binding, name, session)
+    call.answer({"environment": environment, **fields_of(found)}, _lines(found))
+
+
+def late_models_of(
+    call: Call, environment: str, model: ModelName | None
+) -> tuple[Binding, tuple[ModelName, ...]]:
+    """What an environment shows, and the model that was asked for, or all with late data.
+
+    Raises:
+        Refused: There is no such environment, or the model has no late data.
+    """
+    from vde_dagster.app.binding import shown_binding
+    from vde_dagster.app.catch_up.detecting import late_models
+
+    binding = shown_binding(call.services, environment)
+    late = late_models(binding)
+    if model is None:
+        return binding, late
+    name = model.within(call.catalog)
+    if name not in late:
+        names = ", ".join(map(str, late)) or "none"
+        raise Refused(f"{name} has no late_data here", advice=f"models that have: {names}.")
+    return binding, (name,)
 
 
 def _lines(found: Explained) -> Iterator[str]:
@@ -89,33 +105,26 @@ def _question_lines(asked: Question) -> Iterator[str]:
     yield f"loaded: {_ranges(asked.loaded)}"
     match asked:
         case StatelessQuestion():
-            yield from _stateless_lines(asked)
+            if asked.history.changes:
+                where = "any time" if asked.touched is None else _ranges(asked.touched)
+                yield f"rows of new files are at: {where}"
+            for said, times in (
+                ("held back by signals", asked.held_back),
+                ("pending before", [each.interval for each in asked.pending]),
+                ("rows of earlier columns, to be overwritten", asked.outgrown),
+            ):
+                if times:
+                    yield f"{said}: {_ranges(times)}"
+            if asked.without_times is not None:
+                end = "new rows are appended, or the table is rebuilt"
+                yield f"its rows belong to no interval: {end}"
         case StatefulQuestion():
-            yield from _stateful_lines(asked)
+            limit = instant(asked.limit) if asked.limit is not None else "not known of all"
+            yield f"all sources are complete to: {limit}"
+            yield f"due and not loaded: {_ranges(asked.missing)}"
+            yield from (f"late: {_late_text(each)}" for each in asked.late)
         case unreachable:
             assert_never(unreachable)
-
-
-def _stateless_lines(asked: StatelessQuestion) -> Iterator[str]:
-    if asked.history.changes:
-        where = "any time" if asked.touched is None else _ranges(asked.touched)
-        yield f"rows of new files are at: {where}"
-    if asked.held_back:
-        yield f"held back by signals: {_ranges(asked.held_back)}"
-    if asked.pending:
-        yield f"pending before: {_ranges([each.interval for each in asked.pending])}"
-    if asked.outgrown:
-        yield f"rows of earlier columns, to be overwritten: {_ranges(asked.outgrown)}"
-    if asked.without_times is not None:
-        yield "its rows belong to no interval: new rows are appended, or the table is rebuilt"
-
-
-def _stateful_lines(asked: StatefulQuestion) -> Iterator[str]:
-    limit = instant(asked.limit) if asked.limit is not None else "not known of all"
-    yield f"all sources are complete to: {limit}"
-    yield f"due and not loaded: {_ranges(asked.missing)}"
-    for each in asked.late:
-        yield f"late: {_late_text(each)}"
 
 
 def _late_text(late: LateRows) -> str:
@@ -154,11 +163,11 @@ def _source_lines(source: TrackedHistory) -> Iterator[str]:
 
 def _decision_lines(decision: Decision) -> Iterator[str]:
     match decision:
-        case NothingToLoad(reason=reason, pending=pending):
+        case NothingToLoad(reason=reason):
             yield f"so nothing is loaded: {reason}"
-            yield from _pending_lines(pending)
         case Stop(reason=reason, advice=advice):
             yield f"so it stops: {reason}. {advice}"
+            return
         case Load():
             if decision.rewrite:
                 yield f"rows that were loaded have changed: {decision.rewrite}"
@@ -166,13 +175,9 @@ def _decision_lines(decision: Decision) -> Iterator[str]:
                 yield f"so rows are added to: {_ranges(decision.loaded)}"
             if decision.fill:
                 yield f"so these are loaded whole: {_ranges(decision.fill)}"
-            yield from _pending_lines(decision.pending)
         case unreachable:
             assert_never(unreachable)
-
-
-def _pending_lines(pending: Sequence[Pending]) -> Iterator[str]:
-    for each in pending:
+    for each in decision.pending:
         yield f"and pending: {each.interval}, {each.reason.text}"
 
 

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import click
+from rich.text import Text
+from rich.tree import Tree
 
 from vde_dagster.cli import options
-from vde_dagster.cli.model_choice import chosen, nearest, parsed
-from vde_dagster.cli.printing import console, print_json, table
+from vde_dagster.cli.call import Call
+from vde_dagster.cli.printing import Printed, table
 from vde_dagster.core.errors import Refused
+from vde_dagster.core.names import InvalidName, ModelName
 
 if TYPE_CHECKING:
-    from rich.text import Text
-    from rich.tree import Tree
+    from rich.table import Table
 
-    from vde_dagster.core.graph.graph import Graph, Node
+    from vde_dagster.core.graph.graph import Graph
     from vde_dagster.core.graph.lineage import Lineage, Point
     from vde_dagster.project.loading import ProjectFiles
 
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 @click.command("lineage")
 @click.argument("of", required=False, metavar="[MODEL | MODEL.COLUMN]")
 @options.shared
-def command(*, of: str | None, output: str, folder: Path) -> None:
+def lineage_command(call: Call, *, of: str | None) -> None:
     """Show what MODEL reads and what reads it, through all models in between.
 
     With a column, the columns that it is computed from, up to the sources, and the columns that are
@@ -34,72 +36,55 @@ def command(*, of: str | None, output: str, folder: Path) -> None:
     from vde_dagster.core.graph.lineage import lineage_of_column, model_lineage, project_lineage
     from vde_dagster.project.loading import load_project
 
-    files = load_project(folder)
-    graph, catalog = files.graph, files.configuration.catalog.name
-    if of is None:
-        found, start = project_lineage(graph), None
+    files = load_project(call.folder)
+    graph = files.graph
+    start = None if of is None else _asked(call, files, of)
+    if start is None:
+        found = project_lineage(graph)
+    elif (column := start[1]) is None:
+        found = model_lineage(graph, start[0])
     else:
-        node, column = _asked(graph, of, catalog=catalog)
-        start = (node.name, column)
-        if column is None:
-            found = model_lineage(graph, node.name)
-        else:
-            found = lineage_of_column(graph, node.name, column)
-    types = _types(files, found) if start is not None or output == "json" else {}
-    if output == "json":
-        print_json(_facts(graph, found, start, types))
-    elif start is None:
-        _print_models(graph)
-    else:
-        _print_trees(graph, found, start, types)
-
-
-def _asked(graph: Graph, text: str, *, catalog: str) -> tuple[Node, str | None]:
-    """The model, or the model and its column, that a text names; a model's name wins."""
-    whole = parsed(text, catalog=catalog)
-    if whole is not None and whole in graph:
-        return graph[whole], None
-    before, dot, column = text.strip().lower().rpartition(".")
-    name = parsed(before, catalog=catalog) if dot else None
-    if name is None or name not in graph:
-        meant = name if "." in before else whole
-        if meant is None:
-            raise Refused(f"{text!r} is neither `schema.model` nor `schema.model.column`.")
-        return chosen(graph, meant, catalog=catalog, where="this project"), None
-    columns = [each.name.lower() for each in graph[name].columns]
-    if column not in columns:
-        guess = nearest(column, columns) or f"It has {', '.join(columns)}."
-        raise Refused(f"{name} has no column {column!r}", advice=guess)
-    return graph[name], column
-
-
-def _facts(
-    graph: Graph, found: Lineage, start: Point | None, types: Mapping[Point, str]
-) -> dict[str, object]:
-    return {
+        found = lineage_of_column(graph, start[0], column)
+    types = _types(files, found) if start is not None or call.is_json else {}
+    shown = _Shown(graph=graph, found=found, types=types)
+    document = {
         "model": str(start[0]) if start else None,
         "column": start[1] if start else None,
-        "nodes": [_node_facts(graph, found, point, types) for point in found.points],
+        "nodes": [shown.facts(point) for point in found.points],
         "edges": [
             {"from": _written(parent), "to": _written(child)} for parent, child in found.edges
         ],
     }
+    call.answer(document, shown.trees(start) if start is not None else [_models(graph)])
 
 
-def _node_facts(
-    graph: Graph, found: Lineage, point: Point, types: Mapping[Point, str]
-) -> dict[str, object]:
-    name, column = point
-    end = found.ends.get(point)
-    return {
-        "id": _written(point),
-        "model": str(name),
-        "column": column,
-        "kind": graph[name].model.kind.keyword,
-        "type": types.get(point),
-        "end": end.value if end else None,
-        "columns_known": point not in found.opaque,
-    }
+def _asked(call: Call, files: ProjectFiles, text: str) -> Point:
+    """The model, or the model and its column, that a text names; a model's name wins."""
+    from vde_dagster.core.sql.unresolved import guess
+
+    graph, catalog = files.graph, files.configuration.catalog.name
+    whole = _parsed(text, catalog)
+    if whole is not None and whole in graph:
+        return whole, None
+    before, _, column = text.strip().lower().rpartition(".")
+    name = _parsed(before, catalog)
+    if name is None or name not in graph:
+        meant = name if "." in before else whole
+        if meant is None:
+            raise Refused(f"{text!r} is neither `schema.model` nor `schema.model.column`.")
+        return call.model(graph, meant).name, None
+    columns = [each.name.lower() for each in graph[name].columns]
+    if column not in columns:
+        advice = guess(column, columns).strip() or f"It has {', '.join(columns)}."
+        raise Refused(f"{name} has no column {column!r}", advice=advice)
+    return name, column
+
+
+def _parsed(text: str, catalog: str) -> ModelName | None:
+    try:
+        return ModelName.parse(text).within(catalog)
+    except InvalidName:
+        return None
 
 
 def _written(point: Point) -> str:
@@ -127,72 +112,76 @@ def _types(files: ProjectFiles, found: Lineage) -> Mapping[Point, str]:
     return types
 
 
-def _print_models(graph: Graph) -> None:
-    from rich.text import Text
-
+def _models(graph: Graph) -> Table:
     rows = table("model", "kind", "reads", whole=("model",))
     for node in graph:
         reads = ", ".join(str(parent) for parent in node.model.parents)
         rows.add_row(Text(str(node.name), style="bold"), node.model.kind.keyword, Text(reads))
-    console().print(rows)
+    return rows
 
 
-def _print_trees(graph: Graph, found: Lineage, start: Point, types: Mapping[Point, str]) -> None:
-    made, used = ("computed from", "used in") if start[1] is not None else ("reads", "read by")
-    screen = console()
-    screen.print(_label(graph, found, start, types, end=False))
-    for title, following, upward in (
-        (made, found.upstream(), True),
-        (used, found.downstream(), False),
-    ):
-        end = found.ends.get(start)
-        if start in following:
-            screen.print(_tree(graph, found, start, types, title=title, following=following))
-        else:
-            why = _ENDS[end.value] if upward and end is not None else "nothing"
-            screen.print(f"{title}: {why}", style="dim")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Shown:
+    """A lineage, and the types of its columns."""
 
+    graph: Graph
+    found: Lineage
+    types: Mapping[Point, str]
 
-def _tree(
-    graph: Graph,
-    found: Lineage,
-    start: Point,
-    types: Mapping[Point, str],
-    *,
-    title: str,
-    following: Mapping[Point, Sequence[Point]],
-) -> Tree:
-    """The tree that starts at a point; a point that is met again is not expanded again."""
-    from rich.text import Text
-    from rich.tree import Tree
+    def facts(self, point: Point) -> dict[str, object]:
+        """A model or column as JSON."""
+        name, column = point
+        end = self.found.ends.get(point)
+        return {
+            "id": _written(point),
+            "model": str(name),
+            "column": column,
+            "kind": self.graph[name].model.kind.keyword,
+            "type": self.types.get(point),
+            "end": end.value if end else None,
+            "columns_known": point not in self.found.opaque,
+        }
 
-    tree = Tree(Text(title, style="dim"), guide_style="dim")
-    shown: set[Point] = set()
-    waiting: list[tuple[Point, Tree]] = [(point, tree) for point in reversed(following[start])]
-    while waiting:
-        point, branch = waiting.pop()
-        label = _label(graph, found, point, types, end=True)
-        if point in shown and point in following:
-            branch.add(label.append(" (see above)", style="dim"))
-            continue
-        shown.add(point)
-        mine = branch.add(label)
-        waiting += [(each, mine) for each in reversed(following.get(point, ()))]
-    return tree
+    def trees(self, start: Point) -> Iterator[Printed]:
+        """What a model or column is made of, and what it is used in."""
+        yield self._label(start, end=False)
+        made, used = ("reads", "read by") if start[1] is None else ("computed from", "used in")
+        end = self.found.ends.get(start)
+        why = _ENDS[end.value] if end is not None else "nothing"
+        for title, following, otherwise in (
+            (made, self.found.upstream(), why),
+            (used, self.found.downstream(), "nothing"),
+        ):
+            if start in following:
+                yield self._tree(start, title, following)
+            else:
+                yield Text(f"{title}: {otherwise}", style="dim")
 
+    def _tree(self, start: Point, title: str, following: Mapping[Point, Sequence[Point]]) -> Tree:
+        """The tree that starts at a point; a point that is met again is not expanded again."""
+        tree = Tree(Text(title, style="dim"), guide_style="dim")
+        shown: set[Point] = set()
+        waiting: list[tuple[Point, Tree]] = [(point, tree) for point in reversed(following[start])]
+        while waiting:
+            point, branch = waiting.pop()
+            label = self._label(point, end=True)
+            if point in shown and point in following:
+                branch.add(label.append(" (see above)", style="dim"))
+                continue
+            shown.add(point)
+            mine = branch.add(label)
+            waiting += [(each, mine) for each in reversed(following.get(point, ()))]
+        return tree
 
-def _label(
-    graph: Graph, found: Lineage, point: Point, types: Mapping[Point, str], *, end: bool
-) -> Text:
-    from rich.text import Text
-
-    label = Text(_written(point), style="bold" if not end else "")
-    label.append(f" {types.get(point) or graph[point[0]].model.kind.keyword}", style="cyan")
-    if point in found.opaque:
-        label.append(" which of its columns is not known: a Python model", style="yellow")
-    elif end and point in found.ends and point[1] is not None:
-        label.append(f" {_ENDS[found.ends[point].value]}", style="yellow")
-    return label
+    def _label(self, point: Point, *, end: bool) -> Text:
+        kind = self.graph[point[0]].model.kind.keyword
+        label = Text(_written(point), style="" if end else "bold")
+        label.append(f" {self.types.get(point) or kind}", style="cyan")
+        if point in self.found.opaque:
+            label.append(" which of its columns is not known: a Python model", style="yellow")
+        elif end and point in self.found.ends and point[1] is not None:
+            label.append(f" {_ENDS[self.found.ends[point].value]}", style="yellow")
+        return label
 
 
 _ENDS: Final = {

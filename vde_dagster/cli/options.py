@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import click
 
+from vde_dagster.cli.call import Call
 from vde_dagster.core.model.room import MOST_MODELS
 from vde_dagster.core.planning.option_table import FAIL_FAST as FAIL_FAST_HELP
 from vde_dagster.lakehouse.spark_log import show_errors
@@ -110,6 +112,36 @@ WITH_DEBUG: Final = click.option(
 )
 
 
-def shared(command: Command) -> Command:
-    """Give a command that prints facts the options that all of these have."""
-    return FORMAT(PROJECT(WITH_DEBUG(command)))
+ENGINE: Final = click.option(
+    "--engine",
+    type=click.Choice(["auto", "duckdb", "spark"]),
+    default="auto",
+    show_default=True,
+    help="Who reads rows, as for `vde query`.",
+)
+SHOWN_BY: Final = click.option(
+    "--env",
+    "--environment",
+    "environment",
+    type=environment,
+    default=None,
+    metavar="ENV",
+    help="The models that ENV shows; by default those of the files, as a plan for prod has them.",
+)
+
+
+def limit(most: int, said: str) -> Callable[[Command], Command]:
+    """The option that says how much is shown."""
+    return click.option(
+        "--limit", type=click.IntRange(min=1), default=most, show_default=True, help=said
+    )
+
+
+def shared(command: Callable[..., object]) -> Callable[..., object]:
+    """Give a command that prints facts the options that all of these have, as its ``call``."""
+
+    @wraps(command)
+    def called(*, folder: Path, output: str, **given: object) -> object:
+        return command(call=Call(folder=folder, output=output), **given)
+
+    return FORMAT(PROJECT(WITH_DEBUG(called)))

@@ -1,13 +1,12 @@
-"""`vde pause`: models that are not evaluated until a person resumes them."""
+"""`vde pause` and `vde resume`: models that are not evaluated until a person resumes them."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import click
 
 from vde_dagster.cli import options
-from vde_dagster.cli.printing import print_json
+from vde_dagster.cli.call import Call
+from vde_dagster.cli.printing import Note
 from vde_dagster.core.names import ModelName
 
 
@@ -16,21 +15,34 @@ from vde_dagster.core.names import ModelName
 @click.option("--reason", metavar="TEXT", default="", help="Why, for whoever asks later.")
 @options.ENVIRONMENT
 @options.shared
-def command(
-    models: tuple[ModelName, ...], *, reason: str, environment: str, output: str, folder: Path
+def pause_command(
+    call: Call, *, models: tuple[ModelName, ...], reason: str, environment: str
 ) -> None:
     """Pause each MODEL in an environment: runs, automation, sensors and plans leave it out.
 
     What it has loaded stays, and is read. Models downstream are computed as far as it goes.
     """
     from vde_dagster.app.apply.pausing import pause_models
-    from vde_dagster.composition import VdeProject
 
-    project = VdeProject.load(folder)
-    own = project.configuration.catalog.name
-    names = [each.within(own) for each in models]
-    pauses = pause_models(project.services, environment, names, reason=reason)
-    if output == "json":
-        print_json({"environment": environment, "paused": pauses})
-    for each in pauses if output == "text" else ():
-        click.echo(f"{each.model} is {each}. To go on: {each.resume}")
+    names = [each.within(call.catalog) for each in models]
+    pauses = pause_models(call.services, environment, names, reason=reason)
+    lines = [f"{each.model} is {each}. To go on: {each.resume}" for each in pauses]
+    call.answer({"environment": environment, "paused": pauses}, lines)
+
+
+@click.command("resume")
+@click.argument("models", type=options.model, nargs=-1, metavar="[MODEL...]")
+@options.ENVIRONMENT
+@options.shared
+def resume_command(call: Call, *, models: tuple[ModelName, ...], environment: str) -> None:
+    """Resume each paused MODEL of an environment, by default all of them.
+
+    Nothing is computed by it: the next run computes what has become due meanwhile.
+    """
+    from vde_dagster.app.apply.pausing import resume_models
+
+    names = [each.within(call.catalog) for each in models]
+    pauses = resume_models(call.services, environment, names)
+    lines = [f"{each.model} is resumed. It was {each}" for each in pauses]
+    none = Note(f"No model is paused in {environment}.")
+    call.answer({"environment": environment, "resumed": pauses}, lines or [none])

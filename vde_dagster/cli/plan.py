@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from vde_dagster.cli import deciding, options
+from vde_dagster.cli.call import Call
 from vde_dagster.cli.plan_flags import (
     SKIP_TESTS,
     applying_flags,
@@ -17,7 +19,6 @@ from vde_dagster.cli.plan_flags import (
     plan_flags,
 )
 from vde_dagster.cli.printing import console, note, print_json
-from vde_dagster.cli.spelling import there, vde
 from vde_dagster.cli.unit_tests import run_before_plan
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.planning.option_table import words_of
@@ -44,9 +45,10 @@ if TYPE_CHECKING:
 @options.CONCURRENCY
 @options.FAIL_FAST
 @options.shared
-def command(
-    environment: str | None,
+def plan_command(
+    call: Call,
     *,
+    environment: str | None,
     auto_apply: bool,
     no_apply: bool,
     explain: bool,
@@ -56,8 +58,6 @@ def command(
     decided: tuple[tuple[str, str], ...],
     models: int | None,
     fail_fast: bool,
-    output: str,
-    folder: Path,
     **flags: object,
 ) -> None:
     """Compare the project's files with an environment, and apply the difference.
@@ -68,58 +68,47 @@ def command(
     intervals have to be computed. On a terminal it asks before it applies anything. Without one it
     applies only with --auto-apply. If there is nothing to do, it ends without starting Spark.
     """
-    from vde_dagster.composition import VdeProject
-    from vde_dagster.core.names import PRODUCTION
-
-    found = None if environment else _readable(folder)
-    default = PRODUCTION if found is None else found.configuration.default_environment
-    goes_to = environment or default
+    goes_to = environment or _default_environment(call)
     options_asked = asked_options(goes_to, flags)
-    asked = replace(
-        Asked.of(
-            folder, output, auto_apply=auto_apply, no_apply=no_apply, explain=explain, save=save
-        ),
-        models=models,
-        fail_fast=fail_fast,
-    )
-    project = found or VdeProject.load(folder)
-    configuration = project.configuration
+    applying = {"auto_apply": auto_apply, "no_apply": no_apply, "explain": explain, "save": save}
+    asked = replace(Asked.of(call, applying), models=models, fail_fast=fail_fast)
+    project, configuration = call.project, call.project.configuration
     plan, questions = deciding.decided_plan(
         lambda each: make_plan(project, goes_to, each),
         replace(
             options_asked,
             strict_columns=configuration.strict_columns,
-            decisions=deciding.decisions_of(decided, catalog=configuration.catalog.name),
+            decisions=deciding.decisions_of(decided, catalog=call.catalog),
         ),
         deciding.mode_of(configuration, goes_to, categorize),
-        asks=output == "text" and not (no_apply or explain) and _on_terminal(),
+        asks=not (call.is_json or no_apply or explain) and _on_terminal(),
     )
     tested = None
     if not (plan.is_empty or skip_tests):
-        may_be_applied = asked.applies or (asked.asks and output == "text" and _on_terminal())
+        may_be_applied = asked.applies or (asked.asks and not call.is_json and _on_terminal())
         writes = may_be_applied or asked.save is not None
-        tested = run_before_plan(project, refuses=writes, output=output) or None
-    carry_out(project, plan, asked, questions, tested=tested)
+        tested = run_before_plan(project, refuses=writes, output=call.output) or None
+    carry_out(asked, plan, questions, tested=tested)
 
 
-def _readable(folder: Path) -> VdeProject | None:
-    """The project, which says where a plan goes that names no environment.
+def _default_environment(call: Call) -> str:
+    """The environment of a plan that names none.
 
-    None if it cannot be read: its problems are reported after those of the command line.
+    Production if the project cannot be read: its problems are reported after those of the command
+    line.
     """
-    from vde_dagster.composition import VdeProject
     from vde_dagster.core.errors import ProjectInvalid
+    from vde_dagster.core.names import PRODUCTION
 
     try:
-        return VdeProject.load(folder)
+        return call.project.configuration.default_environment
     except ProjectInvalid:
-        return None
+        return PRODUCTION
 
 
 def carry_out(
-    project: VdeProject,
-    plan: Plan,
     asked: Asked,
+    plan: Plan,
     questions: Sequence[ModelChange] = (),
     *,
     tested: Sequence[UnitTestResult] | None = None,
@@ -127,9 +116,8 @@ def carry_out(
     """Show a plan, and apply or save it as was asked for.
 
     Args:
-        project: The project.
+        asked: What is done with the plan.
         plan: The plan.
-        asked: What is done with it.
         questions: The changes that a person has to decide about.
         tested: How the unit tests that were run before it ended; None where none were run.
 
@@ -138,9 +126,11 @@ def carry_out(
     """
     from vde_dagster.app.apply.saved_plans import save_plan
     from vde_dagster.app.inspect.interval_report import left_by_plan, wait_texts
+    from vde_dagster.app.plan.plan_checks import sources_without_time
     from vde_dagster.cli.facts import plan_facts, unit_test_facts
 
-    waits_for = _without_time(project, plan)
+    call, project = asked.call, asked.call.project
+    waits_for = [str(each) for each in sources_without_time(project.services, plan)]
     waiting = left_by_plan(project.services, plan)
     _show(asked, plan, waiting)
     deciding.report_undecided(questions, refuse=asked.save is not None or asked.acts)
@@ -151,7 +141,7 @@ def carry_out(
     done: tuple[Evaluated, ...] = ()
     if applied:
         done = apply(project, plan, models=asked.models, fail_fast=asked.fail_fast)
-    if asked.output == "json":
+    if call.is_json:
         more = {
             "missing_clock_sources": waits_for,
             "undecided": [each.name for each in questions],
@@ -163,15 +153,11 @@ def carry_out(
         }
         print_json(plan_facts(plan, explain=asked.explain) | more)
     elif applied:
-        print_built(project, plan, done, shows=_shows(plan))
+        shows = "this project" if plan.taken is None else f"what {plan.taken} shows"
+        print_built(project, plan, done, shows=shows)
     elif asked.save is not None:
-        again = vde("apply", asked.save, *_at_once(asked), *there(asked.folder))
+        again = call.vde("apply", asked.save, *_at_once(asked))
         click.echo(f"Saved. To apply it: {again}")
-
-
-def _shows(plan: Plan) -> str:
-    """What an environment shows once a plan is applied."""
-    return "this project" if plan.taken is None else f"what {plan.taken} shows"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,8 +168,7 @@ class Asked:
     none begins after a failure.
     """
 
-    folder: Path
-    output: str
+    call: Call
     applies: bool
     asks: bool
     explain: bool
@@ -192,29 +177,20 @@ class Asked:
     fail_fast: bool = False
 
     @classmethod
-    def of(
-        cls,
-        folder: Path,
-        output: str,
-        *,
-        auto_apply: bool,
-        no_apply: bool,
-        explain: bool,
-        save: Path | None,
-    ) -> Asked:
-        """What the options of a command say.
+    def of(cls, call: Call, flags: Mapping[str, Any]) -> Asked:
+        """What the options of `applying_flags` say.
 
         Raises:
             click.UsageError: They exclude each other.
         """
-        if auto_apply and (no_apply or save or explain):
-            other = "--save" if save else "--no-apply" if no_apply else "--explain"
+        save, explain, shown = flags["save"], flags["explain"], flags["no_apply"]
+        if flags["auto_apply"] and (shown or save or explain):
+            other = "--save" if save else "--no-apply" if shown else "--explain"
             raise click.UsageError(f"--auto-apply and {other} exclude each other.")
         return cls(
-            folder=folder,
-            output=output,
-            applies=auto_apply,
-            asks=not (auto_apply or no_apply or explain or save),
+            call=call,
+            applies=flags["auto_apply"],
+            asks=not any(flags[each] for each in ("auto_apply", "no_apply", "explain", "save")),
             explain=explain,
             save=save,
         )
@@ -231,7 +207,7 @@ class Asked:
 
 def _show(asked: Asked, plan: Plan, waiting: Sequence[Waiting]) -> None:
     """Print a plan, and its stages where they were asked for; JSON is printed at the end."""
-    if asked.output != "text":
+    if asked.call.is_json:
         return
     from vde_dagster.cli.plan_stages import print_stages
 
@@ -249,8 +225,9 @@ def _refuse_hopeless(asked: Asked, plan: Plan, waits_for: list[str]) -> None:
     from vde_dagster.app.plan.plan_checks import lost_problems, no_time_text
 
     if waits_for:
-        acts = asked.applies or asked.save is not None
-        _wait(no_time_text(waits_for), asked=acts and not plan.is_empty)
+        if (asked.applies or asked.save is not None) and not plan.is_empty:
+            raise Refused(f"nothing was written: {no_time_text(waits_for)}")
+        note(f"vde: {no_time_text(waits_for)}")
     if asked.applies and plan.lost_tables and plan.is_empty:
         raise Refused("\n".join(lost_problems(plan, plan.lost_tables)))
 
@@ -316,18 +293,14 @@ def show(plan: Plan, waiting: Sequence[Waiting] = ()) -> None:
 
 def _wanted(plan: Plan, asked: Asked) -> bool:
     """Whether the person at the terminal agrees; without a terminal nobody does."""
-    if asked.output == "json":
+    if asked.call.is_json:
         return False
     if not _on_terminal():
-        again = vde(*_again(plan), *_at_once(asked), "--auto-apply", *there(asked.folder))
+        words = [*plan.command, *words_of(plan.options), *_at_once(asked), "--auto-apply"]
+        again = asked.call.vde(*words)
         click.echo(f"To apply it: {again}")
         return False
     return click.confirm(f"Apply this plan to {plan.environment}?", default=False)
-
-
-def _again(plan: Plan) -> list[str]:
-    """The command that makes a plan again, with its options."""
-    return [*plan.command, *words_of(plan.options)]
 
 
 def _at_once(asked: Asked) -> list[str]:
@@ -339,20 +312,6 @@ def _at_once(asked: Asked) -> list[str]:
 def _on_terminal() -> bool:
     """Whether there is somebody to ask."""
     return sys.stdin.isatty() and sys.stdout.isatty()
-
-
-def _without_time(project: VdeProject, plan: Plan) -> list[str]:
-    """The sources that the project's clock waits for."""
-    from vde_dagster.app.plan.plan_checks import sources_without_time
-
-    return [str(each) for each in sources_without_time(project.services, plan)]
-
-
-def _wait(text: str, *, asked: bool) -> None:
-    """Say what the project's clock waits for. Applying would build nothing that depends on time."""
-    if asked:
-        raise Refused(f"nothing was written: {text}")
-    note(f"vde: {text}")
 
 
 def built(project: VdeProject, plan: Plan, done: tuple[Evaluated, ...]) -> Sequence[Built]:

@@ -6,16 +6,19 @@ import json
 import math
 import os
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import click
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Console, RenderableType
     from rich.table import Table
 
+Printed: TypeAlias = "str | Note | RenderableType"
+"""What an answer for people is made of."""
 CONTRACT: Final = 1
 """Version of every JSON document. Fields may be added to it; none is removed or changed."""
 
@@ -74,20 +77,40 @@ def note(text: str) -> None:
     click.echo(text, err=True)
 
 
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A text for a person that is no fact: it goes to standard error."""
+
+    text: str
+
+
+def print_all(texts: Iterable[Printed]) -> None:
+    """Print an answer for people: lines, which end where they end, and tables and trees of rich."""
+    for each in texts:
+        if isinstance(each, Note):
+            note(each.text)
+        elif isinstance(each, str):
+            click.echo(each)
+        else:
+            from rich.text import Text
+
+            console().print(each, soft_wrap=isinstance(each, Text))
+
+
 def commands_in(texts: Iterable[str]) -> tuple[str, ...]:
     """The commands that texts name, in backticks, each once."""
     return tuple(dict.fromkeys(each for text in texts for each in _COMMAND.findall(text)))
 
 
-def print_commands(texts: Iterable[str]) -> None:
-    """Print the commands that texts of a table name, to be copied: its cells break lines.
+def named_commands(texts: Iterable[str]) -> Iterator[str]:
+    """The lines with the commands that texts of a table name, to be copied: cells break lines.
 
-    Each has a line of its own, however long it is. Nothing is printed where no text names one.
+    Each has a line of its own, however long it is. There are none where no text names one.
     """
     commands = commands_in(texts)
     if commands:
-        click.echo("The commands that are named above:")
-        click.echo("".join(f"  {each}\n" for each in commands))
+        yield "The commands that are named above:"
+        yield "".join(f"  {each}\n" for each in commands)
 
 
 def glued(text: str) -> str:

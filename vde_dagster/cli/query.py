@@ -7,13 +7,13 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, get_args
+from typing import TYPE_CHECKING, Final, Literal, TypedDict, get_args
 
 import click
 
 from vde_dagster.cli import options
-from vde_dagster.cli.model_choice import nearest
-from vde_dagster.cli.printing import as_json, as_text, console, note, print_json, table
+from vde_dagster.cli.call import Call
+from vde_dagster.cli.printing import Note, Printed, as_json, as_text, table
 from vde_dagster.cli.spelling import vde
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.names import ModelName, TableName
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from vde_dagster.core.sql.duckdb.translating import LeftToSpark
     from vde_dagster.ports.catalog import ViewDefinition
     from vde_dagster.ports.state import Environment
-
-_ROWS: Final = 50
 
 Engine = Literal["auto", "duckdb", "spark"]
 _ENGINES: Final = get_args(Engine)
@@ -57,13 +55,7 @@ class Answer:
 
 @click.command("query")
 @click.argument("sql", metavar="SQL")
-@click.option(
-    "--limit",
-    type=click.IntRange(min=1),
-    default=_ROWS,
-    show_default=True,
-    help="Print at most this many rows.",
-)
+@options.limit(50, "Print at most this many rows.")
 @click.option(
     "--engine",
     type=click.Choice(_ENGINES),
@@ -82,7 +74,7 @@ class Answer:
 @options.ENVIRONMENT
 @options.PROJECT
 @options.WITH_DEBUG
-def command(
+def query_command(
     *, sql: str, limit: int, engine: Engine, environment: str, output: str, folder: Path
 ) -> None:
     """Run a SELECT in Spark's dialect and print its rows. `-` reads it from standard input.
@@ -90,27 +82,18 @@ def command(
     Models keep their names in every environment: with --env dev, `mart.revenue` is the version that
     dev shows.
     """
-    from vde_dagster.composition import VdeProject
-
     text = sys.stdin.read() if sql == "-" else sql
-    project = VdeProject.load(folder)
-    answer = ask(project, text, environment=environment, limit=limit, engine=engine)
-    match output:
-        case "json":
-            print_json({"environment": environment, "engine": answer.engine, **answer.as_json()})
-            return
-        case "csv":
-            click.echo(as_csv(answer), nl=False)
-        case _:
-            console().print(as_table(answer))
+    call = Call(folder=folder, output=output)
+    answer = ask(call.project, text, environment=environment, limit=limit, engine=engine)
+    shown: list[Printed] = [
+        as_csv(answer).removesuffix("\n") if output == "csv" else as_table(answer)
+    ]
     if answer.more:
-        note(f"The first {limit} rows; --limit shows more.")
-    note(_answered_by(answer))
-
-
-def _answered_by(answer: Answer) -> str:
+        shown.append(Note(f"The first {limit} rows; --limit shows more."))
     name = "DuckDB" if answer.engine == "duckdb" else "Spark"
-    return f"Answered by {name}{': ' if answer.why else '.'}{answer.why}"
+    shown.append(Note(f"Answered by {name}{': ' if answer.why else '.'}{answer.why}"))
+    facts = {"environment": environment, "engine": answer.engine, **answer.as_json()}
+    call.answer(facts, shown)
 
 
 def as_csv(answer: Answer) -> str:
@@ -150,15 +133,8 @@ def ask(
             is left to Spark.
         EvaluationFailed: The query failed.
     """
-    asked = _on_environment(project, sql, environment)
     return answer_on_views(
-        project,
-        asked.sql,
-        read=asked.read,
-        views=asked.views,
-        limit=limit,
-        engine=engine,
-        whole=asked.whole,
+        project, **_on_environment(project, sql, environment), limit=limit, engine=engine
     )
 
 
@@ -285,12 +261,11 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Asked:
+class _Asked(TypedDict):
     """A query over models, what it reads, and the views that it may read."""
 
     sql: str
-    read: tuple[ModelName, ...]
+    read: Sequence[ModelName]
     views: Mapping[ModelName, TableName]
     whole: Mapping[TableName, ViewDefinition] | None
 
@@ -339,7 +314,7 @@ def _on_environment(project: VdeProject, sql: str, environment: str) -> _Asked:
         if not each.is_source
     }
     whole = whole_views(project.services, shown, [name for name in read if name in views])
-    return _Asked(sql=text, read=tuple(sorted(read)), views=views, whole=whole)
+    return {"sql": text, "read": sorted(read), "views": views, "whole": whole}
 
 
 def _list_late_data(project: VdeProject, read: set[ModelName]) -> None:
@@ -359,6 +334,8 @@ def _refuse_unknown(project: VdeProject, read: set[ModelName], shown: Environmen
     Raises:
         Refused: It reads what is neither a model nor a table of the project's catalog.
     """
+    from vde_dagster.core.sql.unresolved import guess
+
     tables = {
         name: TableName(name.schema, name.name)
         for name in sorted(read)
@@ -372,5 +349,5 @@ def _refuse_unknown(project: VdeProject, read: set[ModelName], shown: Environmen
         known = [str(name) for name in shown.snapshots]
         raise Refused(
             f"there is no model or table {', '.join(map(str, unknown))}",
-            advice=nearest(str(unknown[0]), known) or f"`{vde('status')}` lists the models.",
+            advice=guess(str(unknown[0]), known).strip() or f"`{vde('status')}` lists the models.",
         )

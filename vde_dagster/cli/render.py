@@ -1,4 +1,4 @@
-"""`vde render`: the SQL that an evaluation would run."""
+"""`vde render` and `vde evaluate`: the SQL of a model, and the rows that it would return."""
 
 from __future__ import annotations
 
@@ -9,16 +9,13 @@ from typing import TYPE_CHECKING
 import click
 
 from vde_dagster.cli import options, timing
-from vde_dagster.cli.model_choice import ENVIRONMENT, chosen
-from vde_dagster.cli.printing import instant, note, print_json
+from vde_dagster.cli.call import Call
+from vde_dagster.cli.printing import Note, Printed, instant, note, print_json
 from vde_dagster.core.errors import Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from vde_dagster.app.binding import Binding
     from vde_dagster.core.graph.graph import Node
-    from vde_dagster.core.graph.render_model import RenderedModel
     from vde_dagster.core.names import ModelName
     from vde_dagster.core.sql.text import SqlText
     from vde_dagster.core.time.intervals import Interval
@@ -35,7 +32,7 @@ def dialect_name(text: str) -> str:
 
 @click.command("render")
 @click.argument("model", type=options.model)
-@ENVIRONMENT
+@options.SHOWN_BY
 @timing.START
 @timing.END
 @click.option(
@@ -53,16 +50,15 @@ def dialect_name(text: str) -> str:
     help="Print a translation into this dialect; what runs is Spark SQL.",
 )
 @options.shared
-def command(
-    model: ModelName,
+def render_command(
+    call: Call,
     *,
+    model: ModelName,
     environment: str | None,
     start: datetime | None,
     end: datetime | None,
     execution_time: datetime | None,
     dialect: str,
-    output: str,
-    folder: Path,
 ) -> None:
     """Show the final SQL of MODEL for a range: macros as literals, tables by their physical names.
 
@@ -72,43 +68,48 @@ def command(
     """
     interval = timing.one_range(start, end)
     from vde_dagster.app.inspect.rendering import around_function, bind_models, render
-    from vde_dagster.composition import VdeProject
 
-    project = VdeProject.load(folder)
-    binding = bind_models(project, environment)
-    catalog = project.configuration.catalog.name
-    node = chosen(binding.graph, model, catalog=catalog, where=binding.environment)
+    binding = bind_models(call.project, environment)
+    node = call.model(binding.graph, model, binding.environment)
     if start is not None or end is not None:
         interval = _widened(node, interval)
-    at = execution_time or project.services.clock.now()
+    at = execution_time or call.services.clock.now()
     rendering = render(binding, node, interval, at)
-    if output == "json":
+    before, after = (
+        around_function(binding, node, interval, at)
+        if rendering is None
+        else (rendering.before, rendering.after)
+    )
+    texts = [[_sql(each, dialect) for each in part] for part in (before, after)]
+    rows = _without_query(node) if rendering is None else _sql(rendering.query, dialect)
+    if call.is_json:
         times = {"start": interval.start, "end": interval.end, "execution_time": at}
-        print_json(_facts(binding, node, interval, rendering, times=times, dialect=dialect))
-    elif rendering is not None:
-        note(_heading(binding, node, interval))
+        facts = _facts(binding, node, interval, dialect=dialect)
+        sql = {"sql": rows if rendering else None, "before": texts[0], "after": texts[1]}
+        print_json(facts | {key: instant(time) for key, time in times.items()} | sql)
+        return
+    if rendering is not None:
+        table = f" into {binding.table(node.name)}" if _has_table(node) else ""
+        note(f"-- {node.name} of {binding.environment} for {interval}{table}")
         original = _original(node)
         if original is not None:
-            note(f"-- sqlglot translated it from {original[0]}:\n{_commented(original[1])}")
-        click.echo("\n\n".join(_statements(rendering, dialect)))
-    else:
-        before, after = around_function(binding, node, interval, at)
-        texts = [[f"{_sql(each, dialect)};" for each in part] for part in (before, after)]
-        click.echo("\n\n".join([*texts[0], _without_query(node), *texts[1]]))
+            lines = (f"-- {line}".rstrip() for line in original["sql"].splitlines())
+            translated = f"-- sqlglot translated it from {original['dialect']}:"
+            note("\n".join([translated, *lines]))
+        if before or after:
+            rows = f"{rows};"
+    ended = [[f"{each};" for each in part] for part in texts]
+    click.echo("\n\n".join([*ended[0], rows, *ended[1]]))
 
 
-def _original(node: Node) -> tuple[str, str] | None:
+def _original(node: Node) -> dict[str, str] | None:
     """The dialect of a model and its text there, macros filled in; None for Spark's SQL."""
     from vde_dagster.core.model.model import Query
 
     body = node.model.body
     if not isinstance(body, Query) or not body.text.original:
         return None
-    return body.dialect, body.text.original
-
-
-def _commented(text: str) -> str:
-    return "\n".join(f"-- {line}".rstrip() for line in text.splitlines())
+    return {"dialect": body.dialect, "sql": body.text.original}
 
 
 def _widened(node: Node, asked: Interval) -> Interval:
@@ -136,25 +137,8 @@ def _widened(node: Node, asked: Interval) -> Interval:
     return interval
 
 
-def _heading(binding: Binding, node: Node, interval: Interval) -> str:
-    table = f" into {binding.table(node.name)}" if _has_table(node) else ""
-    return f"-- {node.name} of {binding.environment} for {interval}{table}"
-
-
 def _has_table(node: Node) -> bool:
-
     return not node.model.kind.is_embedded
-
-
-def _version(binding: Binding, node: Node) -> str:
-    return binding.key(node.name).version
-
-
-def _statements(rendering: RenderedModel, dialect: str) -> list[str]:
-    """Every statement as it runs; a query alone has no semicolon."""
-    every = (*rendering.before, rendering.query, *rendering.after)
-    texts = [_sql(each, dialect) for each in every]
-    return texts if len(texts) == 1 else [f"{text};" for text in texts]
 
 
 def _sql(statement: SqlText, dialect: str) -> str:
@@ -199,42 +183,22 @@ def _csv(node: Node) -> str | None:
     return Path(normpath(node.model.source.path.parent / kind.path)).as_posix()
 
 
-def _facts(
-    binding: Binding,
-    node: Node,
-    interval: Interval,
-    rendering: RenderedModel | None,
-    *,
-    times: Mapping[str, datetime],
-    dialect: str,
-) -> dict[str, object]:
-    from vde_dagster.app.inspect.rendering import around_function, inputs_of
+def _facts(binding: Binding, node: Node, interval: Interval, *, dialect: str) -> dict[str, object]:
+    from vde_dagster.app.inspect.rendering import inputs_of
     from vde_dagster.core.model.model import PythonFunction
     from vde_dagster.core.sql.reads.input_ranges import WholeTable
 
-    if rendering is None:
-        _without_query(node)  # a source is refused
-    before, after = (
-        (rendering.before, rendering.after)
-        if rendering is not None
-        else around_function(binding, node, interval, times["execution_time"])
-    )
-    body = node.model.body
+    body, path = node.model.body, str(node.model.source.path)
     function = body.function if isinstance(body, PythonFunction) else None
-    original = _original(node)
     return {
         "model": str(node.name),
         "kind": node.model.kind.keyword,
         "environment": binding.environment,
         "table": str(binding.table(node.name)) if _has_table(node) else None,
-        "table_version": _version(binding, node) if _has_table(node) else None,
-        **{key: instant(time) for key, time in times.items()},
+        "table_version": binding.key(node.name).version if _has_table(node) else None,
         "dialect": dialect,
-        "original": {"dialect": original[0], "sql": original[1]} if original else None,
-        "sql": _sql(rendering.query, dialect) if rendering else None,
-        "before": [_sql(each, dialect) for each in before],
-        "after": [_sql(each, dialect) for each in after],
-        "python": {"path": str(node.model.source.path), "function": function} if function else None,
+        "original": _original(node),
+        "python": {"path": path, "function": function} if function else None,
         "csv": _csv(node),
         "inputs": [
             {
@@ -245,3 +209,45 @@ def _facts(
             for name, read in sorted(inputs_of(binding, node, interval).items())
         ],
     }
+
+
+@click.command("evaluate")
+@click.argument("model", type=options.model)
+@options.SHOWN_BY
+@timing.START
+@timing.END
+@options.limit(50, "Print at most this many rows.")
+@options.shared
+def evaluate_command(
+    call: Call,
+    *,
+    model: ModelName,
+    environment: str | None,
+    start: datetime | None,
+    end: datetime | None,
+    limit: int,
+) -> None:
+    """Compute MODEL as its file is now, show its rows, and write nothing.
+
+    It reads what a plan would give the models that it reads: they have to be loaded. With an
+    environment it is the model that this shows, over what this shows. Without --start and --end it
+    is the last interval that could be evaluated now.
+    """
+    from vde_dagster.app.inspect.rendering import bind_models, preview
+    from vde_dagster.cli.query import Answer, as_table
+    from vde_dagster.core.time.intervals import format_instant
+
+    binding = bind_models(call.project, environment)
+    node = call.model(binding.graph, model, binding.environment)
+    asked = timing.asked_range(node.model, start, end)
+    found = preview(call.services, binding, node.name, asked, limit=limit)
+    answer = Answer(columns=found.columns, rows=found.rows, more=found.more)
+    times = {"start": instant(found.interval.start), "end": instant(found.interval.end)}
+    facts = {"model": str(node.name), "environment": environment, **times}
+    texts: list[Printed] = [as_table(answer)]
+    if node.model.kind.is_by_interval or node.model.kind.is_whole:
+        first, last = format_instant(found.interval.start), format_instant(found.interval.end)
+        texts.append(Note(f"{node.name} from {first} to {last}; nothing was written."))
+    if found.more:
+        texts.append(Note(f"The first {limit} rows; --limit shows more."))
+    call.answer(facts | answer.as_json(), texts)

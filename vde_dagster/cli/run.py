@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
 from vde_dagster.cli import options, timing
+from vde_dagster.cli.call import Call
 from vde_dagster.cli.plan import apply, built
 from vde_dagster.cli.plan_flags import plan_option
 from vde_dagster.cli.printing import console, print_json
@@ -32,28 +32,19 @@ BUSY: Final = 3
 @click.option("--no-stale", is_flag=True, help="Compute only what is due.")
 @click.option("--only-stale", is_flag=True, help="Compute only what is late or changed upstream.")
 @plan_option("restate_model")
-@click.option(
-    "--start",
-    type=options.moment,
-    metavar="INSTANT",
-    help="In production: restate nothing before this instant, in UTC.",
-)
-@click.option(
-    "--end",
-    type=timing.end_moment,
-    metavar="INSTANT",
-    help="In production: restate nothing after this instant; a date means the whole day.",
+@timing.bound("start", "In production: restate nothing before this instant, in UTC.")
+@timing.bound(
+    "end", "In production: restate nothing after this instant; a date means the whole day."
 )
 @plan_option("allow_empty")
 @click.option("--explain", is_flag=True, help="Only show what would be computed, and why.")
 @options.CONCURRENCY
 @options.FAIL_FAST
 @options.shared
-@click.pass_context
-def command(
-    ctx: click.Context,
-    environment: str,
+def run_command(
+    call: Call,
     *,
+    environment: str,
     no_stale: bool,
     only_stale: bool,
     restate: tuple[str, ...],
@@ -63,8 +54,6 @@ def command(
     explain: bool,
     models: int | None,
     fail_fast: bool,
-    output: str,
-    folder: Path,
 ) -> None:
     """Bring what ENV (prod by default) shows up to date, without asking, upstream models first.
 
@@ -79,18 +68,17 @@ def command(
     """
     from vde_dagster.app.apply.running import end_without_work, plan_run
     from vde_dagster.app.apply.visitor import EnvironmentBusy
-    from vde_dagster.app.inspect.interval_report import waiting_models
+    from vde_dagster.app.inspect.interval_report import wait_texts, waiting_models
     from vde_dagster.app.plan.plan_checks import what_stayed_undone
     from vde_dagster.cli.facts import plan_facts
-    from vde_dagster.composition import VdeProject
     from vde_dagster.core.planning.options import PlanOptions
 
     asked = PlanOptions(restate=restate, start=start, end=end, allow_empty=allow_empty)
     wanted = _wanted(environment, asked, no_stale=no_stale, only_stale=only_stale)
-    project = VdeProject.load(folder)
+    project = call.project
     plan = plan_run(project.services, environment, wanted, asked)
     waiting = waiting_models(project.services, plan)
-    if output == "text":
+    if not call.is_json:
         show_run(plan, waiting)
     done: tuple[Evaluated, ...] = ()
     busy = ""
@@ -100,24 +88,22 @@ def command(
         except EnvironmentBusy as somebody:
             busy = str(somebody)
             click.echo(f"vde: {busy}", err=True)
-    if output == "json":
-        said = {"busy": busy or None, "built": built(project, plan, done)}
-        print_json(plan_facts(plan) | _waits(plan, waiting) | said)
+    if call.is_json:
+        said = {
+            "up_to_date": plan.is_up_to_date and not waiting,
+            "waits": wait_texts(waiting),
+            "busy": busy or None,
+            "built": built(project, plan, done),
+        }
+        print_json(plan_facts(plan) | said)
     elif done:
         print_computed(project, plan, done)
     if busy:
-        ctx.exit(BUSY)
+        call.end(BUSY)
     if plan.is_empty and not explain:
         end_without_work(project.services, plan)
         for error in what_stayed_undone(plan):
             raise error
-
-
-def _waits(plan: Plan, waiting: Sequence[Waiting]) -> dict[str, object]:
-    from vde_dagster.app.inspect.interval_report import wait_texts
-
-    is_up_to_date = plan.is_up_to_date and not waiting
-    return {"up_to_date": is_up_to_date, "waits": wait_texts(waiting)}
 
 
 def _wanted(environment: str, asked: PlanOptions, *, no_stale: bool, only_stale: bool) -> Wanted:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from vde_dagster.cli import options
+from vde_dagster.cli.call import Call
 from vde_dagster.cli.facts import fields_of
-from vde_dagster.cli.printing import print_json
 from vde_dagster.cli.spelling import there, vde
 
 if TYPE_CHECKING:
@@ -70,10 +70,7 @@ class Looked:
 @click.argument("environment", type=options.environment, default="prod", metavar="[ENV]")
 @click.option("--check", is_flag=True, help="Exit code 1 if anything is begun, due, stale or gone.")
 @options.shared
-@click.pass_context
-def command(
-    ctx: click.Context, environment: str, *, check: bool, output: str, folder: Path
-) -> None:
+def status_command(call: Call, *, environment: str, check: bool) -> None:
     """Show what is behind or went wrong in ENV (prod by default), why, and what to do next.
 
     Lists what failed, what an audit refused, what is gone (somebody dropped the table or view),
@@ -87,23 +84,19 @@ def command(
     """
     from vde_dagster.app.apply.running import look_at_run
     from vde_dagster.app.inspect.status import look_at_operations, status_of
-    from vde_dagster.cli.status_view import print_status
-    from vde_dagster.composition import VdeProject
+    from vde_dagster.cli.status_view import status_lines
 
-    services = VdeProject.load(folder).services
+    services = call.services
     plan = look_at_run(services, environment)
     looked = Looked(
         status=status_of(services, plan),
         operations=look_at_operations(services, plan),
         graph=plan.graph,
-        folder=folder,
+        folder=call.folder,
     )
-    if output == "json":
-        print_json(_document(looked))
-    else:
-        print_status(looked)
+    call.answer(lambda: _document(looked), status_lines(looked))
     if check and looked.status.is_behind:
-        ctx.exit(1)
+        call.end()
 
 
 def _document(looked: Looked) -> dict[str, object]:

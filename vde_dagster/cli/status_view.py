@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from vde_dagster.cli.printing import console
+from rich.text import Text
+
+from vde_dagster.cli.printing import Printed
 from vde_dagster.cli.spelling import whole
 from vde_dagster.cli.unlock import process_text
 from vde_dagster.core.ledger.late.decision import reloading
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from vde_dagster.app.inspect.status import EnvironmentStatus
     from vde_dagster.cli.status import Looked
     from vde_dagster.core.ledger.unit_of_work import UnitOfWork
+    from vde_dagster.core.planning.plan import LostTable
 
 Line = tuple[str, str]
 """A name, and what is said about it."""
@@ -34,67 +37,153 @@ _LINES: Final = 12
 _REASON: Final = 160  # how much of a reason is shown
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class _Group:
     """Lines below a title; ``end`` is what to do about all of them. Bad news is red."""
 
     title: str
-    lines: Callable[[Looked], Iterable[Line]]
-    end: Callable[[Looked], str] = lambda _: ""
+    lines: Iterable[Line]
+    end: str = ""
     is_bad: bool = False
 
 
-def print_status(looked: Looked) -> None:
-    """Print what was found; groups without lines are left out."""
+def status_lines(looked: Looked) -> Iterator[Printed]:
+    """What was found; groups without lines are left out. What matters most at night comes first."""
     status = looked.status
-    shown = console()
     if looked.is_up_to_date:
-        shown.print(
-            f"{status.environment} is up to date: nothing due, nothing stale {_looked(status)}.",
-            soft_wrap=True,
-        )
+        yield f"{status.environment} is up to date: nothing due, nothing stale {_looked(status)}."
     else:
-        title = f"Status of {status.environment}{_clock(status)} {_looked(status)}"
-        shown.print(title, soft_wrap=True)
-    for group in _GROUPS:
-        _print_group(looked, group)
+        yield f"Status of {status.environment}{_clock(status)} {_looked(status)}"
+    for group in (*_wrong(looked), *_behind(looked), *_known(looked)):
+        yield from _group_lines(looked, group)
     if not (status.is_behind or status.is_up_to_date or status.pauses):
-        shown.print(f"\nNothing is stale, and {status.environment} can compute nothing yet.")
-    _print_promotion(looked)
+        yield f"\nNothing is stale, and {status.environment} can compute nothing yet."
+    if not status.is_promoting:
+        yield _promotion(looked)
 
 
-def _print_group(looked: Looked, group: _Group) -> None:
-    lines = list(group.lines(looked))
+def _group_lines(looked: Looked, group: _Group) -> Iterator[Printed]:
+    lines = list(group.lines)
     if not lines:
         return
-    shown = console()
     count = f" ({len(lines):,})" if len(lines) > _LINES else ""
-    style = "bold red" if group.is_bad else "bold"
-    shown.print(f"\n{group.title}{count}", style=style)
+    yield Text(f"\n{group.title}{count}", style="bold red" if group.is_bad else "bold")
     width = min(_NAME, max(len(name) for name, _ in lines[:_LINES]))
     for name, text in lines[:_LINES]:
-        line = f"  {name.ljust(width)}  {whole(text, looked.folder)}"
-        shown.print(line.rstrip(), soft_wrap=True)
+        yield f"  {name.ljust(width)}  {whole(text, looked.folder)}".rstrip()
     if len(lines) > _LINES:
         every = looked.command("status", looked.status.environment, "--format", "json")
-        more = f"  and {len(lines) - _LINES:,} more: {every} has all of them."
-        shown.print(more, soft_wrap=True)
-    if end := group.end(looked):
-        shown.print(f"  {end}", soft_wrap=True)
+        yield f"  and {len(lines) - _LINES:,} more: {every} has all of them."
+    if group.end:
+        yield f"  {group.end}"
 
 
-def _print_promotion(looked: Looked) -> None:
+def _promotion(looked: Looked) -> str:
     promoted = looked.operations.shown
-    if looked.status.is_promoting:
-        return
     by = f" by {promoted.author}" if promoted.author else ""
     taken = f", taken from {promoted.taken}" if promoted.taken is not None else ""
-    console().print(
+    return (
         f"\nShows revision {promoted.revision}, promoted at {_time(promoted.promoted_at)}{by} "
         f"(plan {promoted.plan_id[:8]}{taken}). "
-        f"{looked.command('history', promoted.name)} lists what was promoted.",
-        soft_wrap=True,
+        f"{looked.command('history', promoted.name)} lists what was promoted."
     )
+
+
+def _wrong(looked: Looked) -> Iterator[_Group]:
+    """What went wrong, or is not there any more."""
+    status, found, run = looked.status, looked.operations, looked.run()
+    failed = [each for each in looked.failed if not each.refusal]
+    lost = [(each.node.name, each.lost) for each in status.models if each.lost is not None]
+    yield _Group(
+        "A promotion that was begun",
+        _begun(looked),
+        f"{run} finishes it, or says what is in its way.",
+        is_bad=True,
+    )
+    yield _Group(
+        "Failed",
+        [
+            (str(each.intent.key.model), f"{_worked_on(looked, each)}: {_short(each.reason)}")
+            for each in failed
+        ],
+        f"{_retried(looked, failed)} tries again what is still missing.",
+        is_bad=True,
+    )
+    yield _Group(
+        "Refused, and not computed",
+        [  # with all of the advice: it is what helps, and a run is not
+            (
+                str(each.intent.key.model),
+                f"{_worked_on(looked, each)}: {' '.join(each.refusal.split())}",
+            )
+            for each in looked.refusals
+        ],
+        f"Once that is done, {_retried(looked, looked.refusals)} tries again.",
+        is_bad=True,
+    )
+    yield _Group(
+        "Refused by an audit, and not published",
+        _refused(looked),
+        f"{_retried(looked, found.refused)} tries again once the rows, the model or the audit is "
+        "corrected.",
+        is_bad=True,
+    )
+    gone = [(str(name), _gone(looked, each)) for name, each in lost if not each.damage]
+    yield _Group("Gone", gone, is_bad=True)
+    damaged = [(str(name), each.told) for name, each in lost if each.damage]
+    yield _Group("Not as recorded", damaged, is_bad=True)
+    yield _Group(
+        "Missing or replaced views",
+        [(str(name), "") for name in status.dropped_views],
+        f"{run} makes them. What another program created in the place of one has to be dropped "
+        "before.",
+        is_bad=True,
+    )
+    yield _Group("Late rows that no session can load", _stopped(looked), is_bad=True)
+
+
+def _behind(looked: Looked) -> Iterator[_Group]:
+    """What is to be computed, and what runs leave as it is."""
+    run, environment, models = looked.run(), looked.status.environment, looked.status.models
+    following = [
+        (str(each.node.name), counted_ranges(each.node, each.staleness.following))
+        for each in models
+        if each.staleness is not None and each.staleness.following
+    ]
+    yield _Group(
+        "Begun by an earlier process", _unfinished(looked), f"{run} finishes or undoes it."
+    )
+    yield _Group("Late or changed upstream", _stale(looked), f"{run} computes it.")
+    yield _Group("Behind, and not computed", _kept(looked, elsewhere=False))
+    yield _Group("Behind, and left to the environment that owns it", _kept(looked, elsewhere=True))
+    yield _Group(
+        "Downstream of what is computed",
+        following,
+        f"{run} checks it after the models that it reads.",
+    )
+    yield _Group(
+        "Marked to be computed again",
+        _outdated(looked),
+        f"{run} computes what {environment} owns of it.",
+    )
+    yield _Group("Due", _due(looked), f"{run} computes it.")
+    waits = [(str(each.node.name), "; ".join(map(str, each.waits))) for each in models]
+    yield _Group("Waits", [(name, text) for name, text in waits if text])
+
+
+def _known(looked: Looked) -> Iterator[_Group]:
+    """What somebody has to know, and a run changes nothing about."""
+    found, environment = looked.operations, looked.status.environment
+    yield _Group("Paused, so that nothing of it is computed or looked at", _paused(looked))
+    late = looked.command("late", "status", "--env", environment)
+    yield _Group(
+        "Late rows that are known and not loaded",
+        [(str(each.name), pending_text(each.pending)) for each in found.pending],
+        f"{late} has the sources, and what a session would do.",
+    )
+    yield _Group("Begins later, and is never promoted", _bounded(looked))
+    lists = f"{looked.command('unlock')} lists all that is held."
+    yield _Group("Held by a process", _held(looked), lists)
 
 
 def _looked(status: EnvironmentStatus) -> str:
@@ -115,19 +204,6 @@ def _begun(looked: Looked) -> Iterator[Line]:
         shown = looked.operations.shown
         began = f"began at {_time(shown.promoted_at)} and is not finished"
         yield f"revision {shown.revision}", f"{began}: views may be those of the one before"
-
-
-def _failed(looked: Looked) -> Iterator[Line]:
-    for work in looked.failed:
-        if not work.refusal:
-            yield str(work.intent.key.model), f"{_worked_on(looked, work)}: {_short(work.reason)}"
-
-
-def _turned_down(looked: Looked) -> Iterator[Line]:
-    """What was refused, with all of the advice: it is what helps, and a run is not."""
-    for work in looked.refusals:
-        said = " ".join(work.refusal.split())
-        yield str(work.intent.key.model), f"{_worked_on(looked, work)}: {said}"
 
 
 def _refused(looked: Looked) -> Iterator[Line]:
@@ -163,27 +239,13 @@ def _retried(looked: Looked, works: Iterable[UnitOfWork]) -> str:
     return " and ".join(commands)
 
 
-def _gone(looked: Looked) -> Iterator[Line]:
-    for each in looked.status.models:
-        lost = each.lost
-        if lost is not None and not lost.damage:
-            how = f"{looked.run()} computes its rows again"
-            if lost.why:
-                how = f"{lost.why}: restore it, or write another `stamp`"
-            elif lost.owner:
-                how = f"{looked.command('plan', lost.owner, '--auto-apply')} makes it again"
-            yield str(each.node.name), f"its {lost.what} {lost.table} is not there: {how}"
-
-
-def _damaged(looked: Looked) -> Iterator[Line]:
-    for each in looked.status.models:
-        if each.lost is not None and each.lost.damage:
-            yield str(each.node.name), each.lost.told
-
-
-def _dropped(looked: Looked) -> Iterator[Line]:
-    for name in looked.status.dropped_views:
-        yield str(name), ""
+def _gone(looked: Looked, lost: LostTable) -> str:
+    how = f"{looked.run()} computes its rows again"
+    if lost.why:
+        how = f"{lost.why}: restore it, or write another `stamp`"
+    elif lost.owner:
+        how = f"{looked.command('plan', lost.owner, '--auto-apply')} makes it again"
+    return f"its {lost.what} {lost.table} is not there: {how}"
 
 
 def _unfinished(looked: Looked) -> Iterator[Line]:
@@ -224,12 +286,6 @@ def _kept(looked: Looked, *, elsewhere: bool) -> Iterator[Line]:
             yield str(each.node.name), kept_text(each.node, found)
 
 
-def _following(looked: Looked) -> Iterator[Line]:
-    for each in looked.status.models:
-        if each.staleness is not None and each.staleness.following:
-            yield str(each.node.name), counted_ranges(each.node, each.staleness.following)
-
-
 def _outdated(looked: Looked) -> Iterator[Line]:
     for each in looked.operations.outdated:
         if looked.is_refused(each.name):
@@ -249,23 +305,12 @@ def _due(looked: Looked) -> Iterator[Line]:
             yield str(each.node.name), counted_ranges(each.node, due)
 
 
-def _waiting(looked: Looked) -> Iterator[Line]:
-    for each in looked.status.models:
-        if each.waits:
-            yield str(each.node.name), "; ".join(map(str, each.waits))
-
-
 def _paused(looked: Looked) -> Iterator[Line]:
     for each in looked.status.pauses:
         pause, environment = each.pause, looked.status.environment
         resume = looked.command("resume", str(pause.model), "--env", environment)
         waits = f"; {', '.join(map(str, each.waiting))} wait for it" if each.waiting else ""
         yield str(pause.model), f"{pause}{waits}. {resume} ends that"
-
-
-def _pending(looked: Looked) -> Iterator[Line]:
-    for each in looked.operations.pending:
-        yield str(each.name), pending_text(each.pending)
 
 
 def _bounded(looked: Looked) -> Iterator[Line]:
@@ -292,92 +337,3 @@ def _held(looked: Looked) -> Iterator[Line]:
         else:
             free = looked.command("unlock", each.resource, "--gone", process_text(each))
             yield each.resource, f"{who}, {until}; if you know that it runs no more, {free}"
-
-
-def _computed(looked: Looked) -> str:
-    return f"{looked.run()} computes it."
-
-
-_GROUPS: Final = (
-    _Group(
-        title="A promotion that was begun",
-        lines=_begun,
-        end=lambda looked: f"{looked.run()} finishes it, or says what is in its way.",
-        is_bad=True,
-    ),
-    _Group(
-        title="Failed",
-        lines=_failed,
-        end=lambda looked: (
-            f"{_retried(looked, (each for each in looked.failed if not each.refusal))} tries again "
-            "what is still missing."
-        ),
-        is_bad=True,
-    ),
-    _Group(
-        title="Refused, and not computed",
-        lines=_turned_down,
-        end=lambda looked: f"Once that is done, {_retried(looked, looked.refusals)} tries again.",
-        is_bad=True,
-    ),
-    _Group(
-        title="Refused by an audit, and not published",
-        lines=_refused,
-        end=lambda looked: (
-            f"{_retried(looked, looked.operations.refused)} tries again once the rows, the model "
-            "or the audit is corrected."
-        ),
-        is_bad=True,
-    ),
-    _Group(title="Gone", lines=_gone, is_bad=True),
-    _Group(title="Not as recorded", lines=_damaged, is_bad=True),
-    _Group(
-        title="Missing or replaced views",
-        lines=_dropped,
-        end=lambda looked: (
-            f"{looked.run()} makes them. What another program created in the place of one has to "
-            "be dropped before."
-        ),
-        is_bad=True,
-    ),
-    _Group(title="Late rows that no session can load", lines=_stopped, is_bad=True),
-    _Group(
-        title="Begun by an earlier process",
-        lines=_unfinished,
-        end=lambda looked: f"{looked.run()} finishes or undoes it.",
-    ),
-    _Group(title="Late or changed upstream", lines=_stale, end=_computed),
-    _Group(title="Behind, and not computed", lines=lambda looked: _kept(looked, elsewhere=False)),
-    _Group(
-        title="Behind, and left to the environment that owns it",
-        lines=lambda looked: _kept(looked, elsewhere=True),
-    ),
-    _Group(
-        title="Downstream of what is computed",
-        lines=_following,
-        end=lambda looked: f"{looked.run()} checks it after the models that it reads.",
-    ),
-    _Group(
-        title="Marked to be computed again",
-        lines=_outdated,
-        end=lambda looked: f"{looked.run()} computes what {looked.status.environment} owns of it.",
-    ),
-    _Group(title="Due", lines=_due, end=_computed),
-    _Group(title="Waits", lines=_waiting),
-    _Group(title="Paused, so that nothing of it is computed or looked at", lines=_paused),
-    _Group(
-        title="Late rows that are known and not loaded",
-        lines=_pending,
-        end=lambda looked: (
-            f"{looked.command('late', 'status', '--env', looked.status.environment)} has the "
-            "sources, and what a session would do."
-        ),
-    ),
-    _Group(title="Begins later, and is never promoted", lines=_bounded),
-    _Group(
-        title="Held by a process",
-        lines=_held,
-        end=lambda looked: f"{looked.command('unlock')} lists all that is held.",
-    ),
-)
-"""What matters most at night comes first."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import click
 
 from vde_dagster.cli import options
-from vde_dagster.cli.printing import console, note, print_json
+from vde_dagster.cli.call import Call
+from vde_dagster.cli.printing import Note, Printed
 from vde_dagster.cli.query import Answer, answer_on_views, as_table
 
 if TYPE_CHECKING:
@@ -17,10 +17,7 @@ if TYPE_CHECKING:
 
     from vde_dagster.app.inspect.table_diff import RowDiff, TableDiff
     from vde_dagster.cli.query import Engine
-    from vde_dagster.composition import VdeProject
     from vde_dagster.core.names import ModelName, TableName
-
-_ROWS: Final = 10
 
 
 @click.command("table-diff")
@@ -33,31 +30,18 @@ _ROWS: Final = 10
     metavar="COLUMN",
     help="A column of the key that joins rows; may be repeated. By default the model's own key.",
 )
-@click.option(
-    "--limit",
-    type=click.IntRange(min=1),
-    default=_ROWS,
-    show_default=True,
-    help="Show at most this many rows that are added, removed and changed.",
-)
-@click.option(
-    "--engine",
-    type=click.Choice(["auto", "duckdb", "spark"]),
-    default="auto",
-    show_default=True,
-    help="Who reads rows, as for `vde query`.",
-)
+@options.limit(10, "Show at most this many rows that are added, removed and changed.")
+@options.ENGINE
 @options.shared
-def command(
+def table_diff_command(
+    call: Call,
+    *,
     before: str,
     after: str,
     model: ModelName,
-    *,
     on: tuple[str, ...],
     limit: int,
     engine: Engine,
-    output: str,
-    folder: Path,
 ) -> None:
     """Compare the columns and rows of MODEL in the environments A and B.
 
@@ -66,53 +50,38 @@ def command(
     whole.
     """
     from vde_dagster.app.inspect.table_diff import diff_table
-    from vde_dagster.composition import VdeProject
 
-    project = VdeProject.load(folder)
-    name = model.within(project.configuration.catalog.name)
-    asking = _Asking(project, engine)
-    found = diff_table(project.services, asking.ask, before, after, name, on=on, limit=limit)
-    if output == "json":
-        print_json({"diff": found, "is_equal": found.is_equal, "engines": sorted(asking.engines)})
-        return
-    _print(found)
-    if asking.engines:
-        names = {"duckdb": "DuckDB", "spark": "Spark"}
-        note(f"Read by {' and '.join(names[each] for each in sorted(asking.engines))}.")
-
-
-class _Asking:
-    """Asks queries, and remembers who answered."""
-
-    def __init__(self, project: VdeProject, engine: Engine) -> None:
-        self._project, self._engine = project, engine
-        self.engines: set[str] = set()
+    name, engines = model.within(call.catalog), set[str]()
 
     def ask(
-        self, query: exp.Query, views: Mapping[ModelName, TableName], most: int
+        query: exp.Query, views: Mapping[ModelName, TableName], most: int
     ) -> Sequence[tuple[object, ...]]:
-        """At most so many rows of a query over views."""
-        sql = query.sql("spark")
         answer = answer_on_views(
-            self._project, sql, read=[*views], views=views, limit=most, engine=self._engine
+            call.project, query.sql("spark"), read=[*views], views=views, limit=most, engine=engine
         )
-        self.engines.add(answer.engine)
+        engines.add(answer.engine)
         return answer.rows
 
+    found = diff_table(call.services, ask, before, after, name, on=on, limit=limit)
+    texts = [*_texts(found)]
+    if engines:
+        names = {"duckdb": "DuckDB", "spark": "Spark"}
+        texts.append(Note(f"Read by {' and '.join(names[each] for each in sorted(engines))}."))
+    call.answer({"diff": found, "is_equal": found.is_equal, "engines": sorted(engines)}, texts)
 
-def _print(found: TableDiff) -> None:
+
+def _texts(found: TableDiff) -> Iterator[Printed]:
     before, after = found.before.name, found.after.name
-    click.echo(f"{found.node.name}: {before} (A) -> {after} (B)")
+    yield f"{found.node.name}: {before} (A) -> {after} (B)"
     for each in found.columns:
-        click.echo(f"  column {each.name}: {each.old or 'none'} -> {each.new or 'none'}")
+        yield f"  column {each.name}: {each.old or 'none'} -> {each.new or 'none'}"
     if found.rows is None:
         columns = "" if found.columns else " and columns"
-        click.echo(f"Equal rows{columns}: {found.why}. Nothing was read.")
+        yield f"Equal rows{columns}: {found.why}. Nothing was read."
         return
-    for line in _lines(found, found.rows):
-        click.echo(line)
-    for title, table in _samples(found.rows):
-        console().print(as_table(table, title=title))
+    yield from _lines(found, found.rows)
+    for title, sample in _samples(found.rows):
+        yield as_table(sample, title=title)
 
 
 def _lines(found: TableDiff, rows: RowDiff) -> Iterator[str]:

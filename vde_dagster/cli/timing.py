@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Final, Literal
 
 import click
 
-from vde_dagster.cli.options import moment
+from vde_dagster.cli.options import Command, moment
 
 if TYPE_CHECKING:
+    from vde_dagster.core.model.model import Model
     from vde_dagster.core.time.intervals import Interval
 
 _DAY: Final = timedelta(days=1)
@@ -39,20 +41,19 @@ def past_moment(text: str) -> datetime | timedelta:
 
 def before(now: datetime, length: timedelta) -> datetime:
     """The instant this long before now; the first of all where there is none."""
-    from datetime import UTC
-
     first = datetime.min.replace(tzinfo=UTC)
     return now - length if length < now - first else first
 
 
-START: Final = click.option(
-    "--start", type=moment, metavar="INSTANT", help="The first instant, in UTC: 2013-01-04."
-)
-END: Final = click.option(
-    "--end",
-    type=end_moment,
-    metavar="INSTANT",
-    help="The end, in UTC: a date means the whole day, a time is the exclusive end.",
+def bound(side: Literal["start", "end"], said: str) -> Callable[[Command], Command]:
+    """An option that says where a range begins or ends."""
+    read = moment if side == "start" else end_moment
+    return click.option(f"--{side}", type=read, metavar="INSTANT", help=said)
+
+
+START: Final = bound("start", "The first instant, in UTC: 2013-01-04.")
+END: Final = bound(
+    "end", "The end, in UTC: a date means the whole day, a time is the exclusive end."
 )
 SINCE: Final = click.option(
     "--since",
@@ -81,14 +82,25 @@ def one_range(start: datetime | None, end: datetime | None) -> Interval:
         raise click.UsageError("the range lies before or after every date.") from error
 
 
+def asked_range(model: Model, start: datetime | None, end: datetime | None) -> Interval | None:
+    """The whole intervals of a model that were asked for; None where nothing was.
+
+    Raises:
+        click.UsageError: The end is not after the start.
+    """
+    from vde_dagster.app.inspect.rendering import whole_units
+
+    if start is None and end is None:
+        return None
+    return whole_units(model, one_range(start, end))
+
+
 def any_range(start: datetime | None, end: datetime | None) -> Interval:
     """The range between two instants, each of them for ever where it is not given.
 
     Raises:
         click.UsageError: The end is not after the start.
     """
-    from datetime import UTC
-
     first = datetime.min.replace(tzinfo=UTC)
     last = datetime.max.replace(tzinfo=UTC)
     return _interval(start or first, end or last)

@@ -1,4 +1,4 @@
-"""`vde ui`: Dagster's UI on a project, with its own DAGSTER_HOME."""
+"""`vde ui` and `vde jars`: what a project is served and computed with."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Final
 import click
 
 from vde_dagster.cli import options
+from vde_dagster.cli.call import Call
 from vde_dagster.cli.printing import note
 from vde_dagster.core.errors import Refused
 
@@ -28,7 +29,7 @@ def address(port: int = PORT) -> str:
 )
 @options.PROJECT
 @options.WITH_DEBUG
-def command(*, port: int, folder: Path) -> None:
+def ui_command(*, port: int, folder: Path) -> None:
     """Serve the project's code locations with `dagster dev`, until it is interrupted or terminated.
 
     Sets DAGSTER_HOME to the project's own folder unless it is set, so that plans, runs and the UI
@@ -57,3 +58,23 @@ def command(*, port: int, folder: Path) -> None:
     os.chdir(configuration.folder)
     serve = ["-m", "dagster", "dev", "-w", "workspace.yaml", "-h", "127.0.0.1", "-p", str(port)]
     os.execv(sys.executable, [sys.executable, *serve])  # noqa: S606 - no shell: our own Python
+
+
+@click.command("jars")
+@options.shared
+def jars_command(call: Call) -> None:
+    """Download the jars that Spark needs in addition to its own, and print their paths.
+
+    They are resolved from Maven once and kept in the user's cache; the first plan that computes
+    something does the same by itself. In a project they are those of its catalog, and its settings
+    `spark.conf.spark.jars.*` apply.
+    """
+    from vde_dagster.composition import spark_jars
+    from vde_dagster.lakehouse.jars import resolve_jars
+    from vde_dagster.project.configuration import read_configuration
+    from vde_dagster.project.project_file import FILE_NAME
+
+    in_project = (call.folder / FILE_NAME).is_file()
+    found = spark_jars(read_configuration(call.folder)) if in_project else resolve_jars()
+    paths = [str(path) for path in found]
+    call.answer({"jars": paths}, paths)

@@ -1,20 +1,28 @@
-"""`vde test`: run the unit tests of models."""
+"""`vde test` and `vde create-test`: run the unit tests of models, and write one from live rows."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
-from pathlib import Path
+from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 import click
 
-from vde_dagster.cli import options
-from vde_dagster.cli.printing import note, print_json
+from vde_dagster.cli import options, timing
+from vde_dagster.cli.call import Call
+from vde_dagster.cli.printing import Note
 from vde_dagster.cli.spelling import vde
+from vde_dagster.core.errors import Refused
 
 if TYPE_CHECKING:
+    from vde_dagster.app.unit_tests.creating import Created, Wanted
     from vde_dagster.app.unit_tests.running import UnitTestResult
     from vde_dagster.composition import VdeProject
+    from vde_dagster.core.columns import Column
+    from vde_dagster.core.graph.graph import Node
+    from vde_dagster.core.names import ModelName
+    from vde_dagster.core.time.intervals import Interval
 
 
 NO_TEST_RAN: Final = 5
@@ -31,10 +39,7 @@ NO_TEST_RAN: Final = 5
     help="auto: DuckDB for plain queries, Spark for all others. With duckdb these are not run.",
 )
 @options.shared
-@click.pass_context
-def command(
-    ctx: click.Context, *, wanted: tuple[str, ...], engine: str, output: str, folder: Path
-) -> None:
+def test_command(call: Call, *, wanted: tuple[str, ...], engine: str) -> None:
     """Run the tests in the project's folder tests: all of them, or those that are named.
 
     TEST is a file, FILE::NAME, or the name of a test; in a name, * stands for any characters.
@@ -43,24 +48,18 @@ def command(
     """
     from vde_dagster.app.unit_tests.running import Outcome, result_lines, summary
     from vde_dagster.cli.facts import unit_test_facts
-    from vde_dagster.composition import VdeProject
 
     def report(result: UnitTestResult) -> None:
-        if output == "text":
+        if not call.is_json:
             click.echo("\n".join(result_lines(result)))
 
-    project = VdeProject.load(folder)
-    results = run(project, wanted, engine=engine, report=report)
-    if output == "json":
-        print_json(unit_test_facts(results))
-    elif results:
-        click.echo(summary(results))
-    else:
-        note(f"There are no unit tests. `{vde('create-test', 'MODEL')}` writes one.")
+    results = run(call.project, wanted, engine=engine, report=report)
+    none = Note(f"There are no unit tests. `{vde('create-test', 'MODEL')}` writes one.")
+    call.answer(unit_test_facts(results), [summary(results) if results else none])
     if any(each.outcome in (Outcome.FAILED, Outcome.ERROR) for each in results):
-        ctx.exit(1)
+        call.end()
     if all(each.outcome is Outcome.NOT_RUN for each in results):
-        ctx.exit(NO_TEST_RAN)
+        call.end(NO_TEST_RAN)
 
 
 def run(
@@ -122,3 +121,148 @@ def run_before_plan(
     if results and output == "text":
         click.echo("\n".join([*not_passed(results), summary(results)]))
     return results
+
+
+_NAME: Final = re.compile(r"[A-Za-z0-9_]+")
+
+
+@click.command("create-test")
+@click.argument("model", type=options.model)
+@click.option(
+    "--query",
+    "queries",
+    multiple=True,
+    metavar="TABLE=SQL",
+    help="Take the rows of TABLE, which the model reads, from this query over models. Repeatable.",
+)
+@timing.START
+@timing.END
+@options.limit(10, "Take at most this many rows of each table.")
+@click.option(
+    "--name", default=None, metavar="NAME", help="The test's name; test_MODEL by default."
+)
+@click.option("--overwrite", is_flag=True, help="Replace a file that is there.")
+@options.ENVIRONMENT
+@options.shared
+def create_test_command(
+    call: Call,
+    *,
+    model: ModelName,
+    queries: tuple[str, ...],
+    start: datetime | None,
+    end: datetime | None,
+    limit: int,
+    name: str | None,
+    overwrite: bool,
+    environment: str,
+) -> None:
+    """Write tests/NAME.yaml: rows that MODEL reads in an environment, and what it returns for them.
+
+    The test is run before it is written, so it passes. Of a model with intervals it is the last one
+    that could be evaluated now, unless --start and --end say another one. Look at what is expected:
+    it is what the model does, which need not be what it should do.
+    """
+    if name is not None and not _NAME.fullmatch(name):
+        raise click.UsageError(f"--name {name!r} is no name: use letters, digits and _.")
+    from vde_dagster.app.unit_tests.creating import Wanted
+
+    node = _tested(call, model)
+    wanted = Wanted(
+        name=name or f"test_{node.name.name}",
+        model=node.name,
+        interval=_interval(call, node, start, end),
+        execution_time=call.services.clock.now().replace(microsecond=0),
+        queries=dict(_query(each, catalog=call.catalog) for each in queries),
+    )
+    made = _written(call.project, wanted, environment=environment, limit=limit, overwrite=overwrite)
+    counts = {str(each): count for each, count in made.inputs.items()}
+    file = wanted.path.as_posix()
+    facts = {"model": str(wanted.model), "file": file, "name": wanted.name}
+    given = ", ".join(f"{count} of {each}" for each, count in counts.items()) or "no rows"
+    lines = (
+        f"{file} is written: {given}; {made.rows} expected. It passes:",
+        f"  {call.vde('test', f'{file}::{wanted.name}')}",
+    )
+    call.answer(facts | {"inputs": counts, "rows": made.rows}, lines)
+
+
+def _written(
+    project: VdeProject, wanted: Wanted, *, environment: str, limit: int, overwrite: bool
+) -> Created:
+    """Write the file of a test, once it passed.
+
+    Raises:
+        Refused: There is such a file, and it is not to be replaced; or the test cannot be made.
+    """
+    from vde_dagster.app.binding import bind_environment
+    from vde_dagster.app.unit_tests.creating import create_test
+    from vde_dagster.app.unit_tests.running import Engines
+    from vde_dagster.cli.query import ask
+    from vde_dagster.project.file_writing import read_as_written, replace_text
+
+    path = project.configuration.folder / wanted.path
+    before = read_as_written(path)
+    if before is not None and not overwrite:
+        raise Refused(
+            f"{wanted.path} is there already, and nothing was written",
+            advice="Choose another --name; --overwrite replaces the file.",
+        )
+
+    def fetch(sql: str) -> tuple[Sequence[str], Sequence[Sequence[object]]]:
+        answer = ask(project, sql, environment=environment, limit=limit)
+        return answer.columns, answer.rows
+
+    binding = bind_environment(project.services, environment)
+
+    def recorded(name: ModelName) -> Sequence[Column]:
+        key = binding.snapshots[name].key if binding and name in binding.snapshots else None
+        held = project.services.state.holdings([key] if key is not None else [])
+        return next((each.columns for each in held.values()), ())
+
+    engines = Engines(engine=project.engine, quick=project.quick_answers)
+    made = create_test(
+        project.configuration, project.files.graph, wanted, fetch, engines, recorded=recorded
+    )
+    path.parent.mkdir(exist_ok=True)
+    replace_text(path, before, made.text)
+    return made
+
+
+def _tested(call: Call, name: ModelName) -> Node:
+    """The model of a name, which computes something.
+
+    Raises:
+        Refused: There is none, or it computes nothing.
+    """
+    from vde_dagster.core.model.model import PythonFunction, Query
+
+    node = call.model(call.project.files.graph, name)
+    if not isinstance(node.model.body, Query | PythonFunction):
+        raise Refused(
+            f"{node.name} is of kind {node.model.kind.keyword}: it computes nothing",
+            advice="Test a model that reads it.",
+        )
+    return node
+
+
+def _interval(
+    call: Call, node: Node, start: datetime | None, end: datetime | None
+) -> Interval | None:
+    """The range that is computed; None for a model that has none, unless one is asked for.
+
+    Raises:
+        Refused: The model is not due yet, and no range was given.
+    """
+    from vde_dagster.app.inspect.rendering import bind_models, last_interval
+
+    asked = timing.asked_range(node.model, start, end)
+    if asked is not None or not node.model.kind.is_by_interval:
+        return asked
+    return last_interval(call.services, bind_models(call.project, None), node)
+
+
+def _query(text: str, *, catalog: str) -> tuple[ModelName, str]:
+    table, found, sql = text.partition("=")
+    if not found or not sql.strip():
+        raise click.UsageError(f"--query {text!r} is no TABLE=SQL.")
+    return options.model(table.strip()).within(catalog), sql.strip()

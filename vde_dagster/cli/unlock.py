@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from vde_dagster.cli import options
-from vde_dagster.cli.printing import console, print_json, table
+from vde_dagster.cli.call import Call
+from vde_dagster.cli.printing import table
 from vde_dagster.cli.spelling import vde
 from vde_dagster.core.errors import Refused
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from vde_dagster.ports.records import HeldLease
 
 
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     help="The process that holds it, as the list shows it: you say that it runs no more.",
 )
 @options.shared
-def command(resource: str | None, *, gone: str | None, output: str, folder: Path) -> None:
+def unlock_command(call: Call, *, resource: str | None, gone: str | None) -> None:
     """List the environments and versions that processes hold to write them, or free one.
 
     A process that ended on this machine holds nothing any more, and one elsewhere until its time
@@ -36,44 +38,35 @@ def command(resource: str | None, *, gone: str | None, output: str, folder: Path
     """
     if (resource is None) != (gone is None):
         raise click.UsageError("RESOURCE and --gone belong together.")
-    from vde_dagster.composition import VdeProject
-
-    state = VdeProject.load(folder).services.state
+    state = call.services.state
     held = state.leases()
     if resource is not None:
-        lease = _named(held, resource)
+        lease = next((each for each in held if each.resource == resource), None)
+        if lease is None:
+            lists = f"`{vde('unlock')}` lists what is held."
+            raise Refused(f"nobody holds {resource}", advice=lists)
         _refuse_unless_gone(lease, gone or "")
         state.free_lease(lease)
         held = [each for each in held if each is not lease]
-    if output == "json":
-        print_json({"freed": resource, "leases": held})
-    elif resource is not None:
-        click.echo(f"{resource} is free.")
-    else:
-        _print(held)
-
-
-def _named(held: Sequence[HeldLease], resource: str) -> HeldLease:
-    found = [each for each in held if each.resource == resource]
-    if not found:
-        raise Refused(f"nobody holds {resource}", advice=f"`{vde('unlock')}` lists what is held.")
-    return found[0]
+    said = _table(held) if held else "Nobody holds anything."
+    call.answer(
+        {"freed": resource, "leases": held}, [said if resource is None else f"{resource} is free."]
+    )
 
 
 def _refuse_unless_gone(lease: HeldLease, gone: str) -> None:
     if lease.is_over:
         return
     who = process_text(lease)
+    held = f"{lease.resource} is held by {lease.holder}, process {who}"
     if gone != who:
         raise Refused(
-            f"{lease.resource} is held by {lease.holder}, process {who}, and not by {gone}. "
-            "Nothing was changed",
+            f"{held}, and not by {gone}. Nothing was changed",
             advice="Look on that machine whether it still runs.",
         )
     if lease.runs_here:
         raise Refused(
-            f"{lease.resource} is held by {lease.holder}, process {who}, which runs on this "
-            "machine. Nothing was changed",
+            f"{held}, which runs on this machine. Nothing was changed",
             advice=f"It is free once that process has ended: `kill {lease.pid}` ends it.",
         )
 
@@ -83,12 +76,9 @@ def process_text(lease: HeldLease) -> str:
     return f"{lease.pid}@{lease.host}" if lease.pid is not None else lease.holder
 
 
-def _print(held: Sequence[HeldLease]) -> None:
-    if not held:
-        click.echo("Nobody holds anything.")
-        return
+def _table(held: Sequence[HeldLease]) -> Table:
     rows = table("what", "held by", "process", "command", "until (UTC)", folds=True)
     for each in held:
         until = "over" if each.is_over else f"{each.expires_at:%Y-%m-%d %H:%M:%S}"
         rows.add_row(each.resource, each.holder, process_text(each), each.command, until)
-    console().print(rows)
+    return rows

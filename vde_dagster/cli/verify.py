@@ -1,22 +1,26 @@
-"""`vde verify`: the rows in storage against the D-SHAs that were recorded."""
+"""`vde verify` and `vde repair`: tables against what was recorded of them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from rich.text import Text
 
 from vde_dagster.cli import options
+from vde_dagster.cli.call import Call
 from vde_dagster.cli.facts import fields_of
-from vde_dagster.cli.model_choice import chosen, parsed
-from vde_dagster.cli.printing import console, note, print_json
-from vde_dagster.cli.spelling import there, vde, whole
-from vde_dagster.core.errors import Refused
+from vde_dagster.cli.printing import Note, Printed, print_all
+from vde_dagster.cli.spelling import whole
+from vde_dagster.core.listing import plural
 
 if TYPE_CHECKING:
     from vde_dagster.app.binding import Binding
     from vde_dagster.app.inspect.verify import Verified
+    from vde_dagster.app.recover.recovery import Repaired
+    from vde_dagster.core.ledger.damage import Damage
     from vde_dagster.core.names import ModelName
 
 
@@ -24,10 +28,7 @@ if TYPE_CHECKING:
 @click.argument("models", nargs=-1, metavar="[MODEL ...]")
 @options.ENVIRONMENT
 @options.shared
-@click.pass_context
-def command(
-    ctx: click.Context, *, models: tuple[str, ...], environment: str, output: str, folder: Path
-) -> None:
+def verify_command(call: Call, *, models: tuple[str, ...], environment: str) -> None:
     """Compute the D-SHAs of an environment's tables from storage again, and compare them.
 
     A D-SHA is a digest of rows that was recorded when they were published. Without MODEL all models
@@ -37,33 +38,21 @@ def command(
     """
     from vde_dagster.app.binding import shown_binding
     from vde_dagster.app.inspect.verify import verify
-    from vde_dagster.composition import VdeProject
 
-    project = VdeProject.load(folder)
-    binding = shown_binding(project.services, environment)
-    catalog = project.configuration.catalog.name
-    names = [_asked(binding, each, catalog=catalog) for each in models] or None
+    binding = shown_binding(call.services, environment)
+    names = [call.model(binding.graph, call.name(each), environment).name for each in models]
     found: list[Verified] = []
-    for each in verify(project.services, binding, names):
+    for each in verify(call.services, binding, names or None):
         found.append(each)
-        if output == "text":
-            _print(each, whole(_advice(binding, each), folder), folder)
-    if output == "json":
-        holds = all(each.holds for each in found)
-        verified = [{**fields_of(each), "holds": each.holds} for each in found]
-        print_json({"environment": environment, "holds": holds, "models": verified})
-    elif not found:
-        plan = vde("plan", environment, *there(folder))
-        note(f"No model that stores rows has any yet. `{plan}` fills it.")
-    if not all(each.holds for each in found):
-        ctx.exit(1)
-
-
-def _asked(binding: Binding, text: str, *, catalog: str) -> ModelName:
-    name = parsed(text, catalog=catalog)
-    if name is None:
-        raise Refused(f"{text!r} is no name of a model", advice="write `schema.model`.")
-    return chosen(binding.graph, name, catalog=catalog, where=binding.environment).name
+        if not call.is_json:
+            print_all(_verified(each, whole(_advice(binding, each), call.folder), call.folder))
+    holds = all(each.holds for each in found)
+    verified = [{**fields_of(each), "holds": each.holds} for each in found]
+    plan = call.vde("plan", environment)
+    none = [] if found else [Note(f"No model that stores rows has any yet. `{plan}` fills it.")]
+    call.answer({"environment": environment, "holds": holds, "models": verified}, none)
+    if not holds:
+        call.end()
 
 
 def _advice(binding: Binding, found: Verified) -> str:
@@ -77,18 +66,88 @@ def _advice(binding: Binding, found: Verified) -> str:
     return f"Restore the table's files, or compute the rows again where they are owned: `{again}`"
 
 
-def _print(found: Verified, advice: str, folder: Path) -> None:
+def _verified(found: Verified, advice: str, folder: Path) -> Iterator[Printed]:
     table = f"{found.key.model} ({found.key.version[:8]})"
     if found.missing_table:
-        console().print(f"{table}: its table does not exist", style="red")
-        console().print(f"  {advice}", soft_wrap=True)
+        yield Text(f"{table}: its table does not exist", style="red")
+        yield f"  {advice}"
     elif found.mismatches:
-        console().print(f"{table}: not as recorded", style="red")
-        for each in found.mismatches:
-            console().print(f"  {each}")
+        yield Text(f"{table}: not as recorded", style="red")
+        yield from (f"  {each}" for each in found.mismatches)
         if not found.foreign_write:
-            console().print(f"  {advice}", soft_wrap=True)
+            yield f"  {advice}"
     else:
-        console().print(f"{table}: {found.rows} rows as recorded")
+        yield f"{table}: {found.rows} rows as recorded"
     if found.foreign_write:
-        console().print(f"  {whole(found.foreign_write, folder)}", style="red", soft_wrap=True)
+        yield Text(f"  {whole(found.foreign_write, folder)}", style="red")
+
+
+@click.command("repair")
+@click.argument("model", type=options.model)
+@options.ENVIRONMENT
+@click.option("--dry-run", is_flag=True, help="Only say what is wrong and what repairs it.")
+@options.shared
+def repair_command(call: Call, *, model: ModelName, environment: str, dry_run: bool) -> None:
+    """Find what is wrong with the table and view of MODEL, and repair it without losing rows.
+
+    Work that an earlier process began is finished or undone. A table that another program wrote to
+    or rolled back is put back to the Iceberg snapshot that was recorded last; the rows of the other
+    program stay in the table under the tag `before_repair_<Iceberg snapshot>`. No Spark is started.
+
+    What needs rows that are not there is reported with the command that computes them: tables and
+    views that somebody dropped, and data files that somebody deleted. Each data file is looked for
+    in storage, and none is read.
+
+    Exit codes: 0 if nothing is wrong any more, 1 otherwise; with --dry-run, 0 if nothing is wrong.
+    """
+    from vde_dagster.app.binding import shown_binding
+    from vde_dagster.app.recover.recovery import repair
+
+    binding = shown_binding(call.services, environment)
+    name = call.model(binding.graph, model, environment).name
+    found = repair(call.services, binding, name, dry_run=dry_run)
+    is_sound = found.is_sound and not (dry_run and found.repaired is not None)
+    text = whole("\n".join(_repaired(found, dry_run=dry_run)), call.folder)
+    facts = {"environment": environment, "dry_run": dry_run, "sound": is_sound}
+    call.answer(facts | _facts(found), [text])
+    if not is_sound:
+        call.end()
+
+
+def _repaired(found: Repaired, *, dry_run: bool) -> Iterator[str]:
+    from vde_dagster.core.ledger.damage import described
+
+    name = found.key.model
+    if found.finished:
+        units = plural(found.finished, "unit")
+        yield f"{name}: finished {units} of work of an earlier process."
+    if found.repaired is not None:
+        yield f"{described(found.key, found.repaired)}."
+        back = "would be" if dry_run else "is"
+        yield f"It {back} at the Iceberg snapshot {found.repaired.recorded} again; no row is lost."
+    if found.left is not None:
+        yield f"{described(found.key, found.left)}."
+    elif found.dropped is not None:
+        yield f"{name}: its view {found.dropped} is missing."
+    if found.advice:
+        yield found.advice
+    if found.is_sound and found.repaired is None:
+        yield f"{name} is as recorded: nothing to repair."
+
+
+def _facts(found: Repaired) -> dict[str, object]:
+    from vde_dagster.core.ledger.damage import described
+
+    def text(damage: Damage | None) -> str | None:
+        return described(found.key, damage) if damage is not None else None
+
+    return {
+        "model": found.key.model,
+        "table": found.key.table,
+        "finished": found.finished,
+        "repaired": text(found.repaired),
+        "restored_to": found.repaired.recorded if found.repaired is not None else None,
+        "left": text(found.left),
+        "dropped_view": found.dropped,
+        "advice": found.advice or None,
+    }
