@@ -102,7 +102,7 @@ def said_in(tree: ast.Module) -> Said:
                 found.texts.append((node.lineno, "".join(map(written, values))))
             case ast.Constant(value=str(text)) if id(node) not in left_out:
                 found.texts.append((node.lineno, text))
-            case ast.Call(func=ast.Name(id="vde"), args=[_, *_]):
+            case ast.Call(func=ast.Name(id="vde") | ast.Attribute(attr="vde"), args=[_, *_]):
                 found.commands.append((node.lineno, " ".join(["vde", *map(word, node.args)])))
     return found
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 from rich.text import Text
 
-from vde_dagster.cli import options, timing
+from vde_dagster.cli import options
 from vde_dagster.cli.call import Call
 from vde_dagster.cli.printing import Note, Printed, table
 from vde_dagster.cli.query import answer_on_views
@@ -132,8 +132,8 @@ def _result_lines(result: AuditResult) -> Iterator[Printed]:
 @click.command("audit")
 @click.argument("model", type=options.model, metavar="MODEL")
 @options.ENVIRONMENT
-@timing.START
-@timing.END
+@options.START
+@options.END
 @options.limit(10, "Show at most this many bad rows of each audit.")
 @options.ENGINE
 @options.shared
@@ -157,7 +157,7 @@ def audit_command(
 
     binding = shown_binding(call.services, environment)
     node = call.model(binding.graph, model, environment)
-    asked = timing.asked_range(node.model, start, end)
+    asked = options.asked_range(node.model, start, end)
 
     def ask(
         sql: str, read: Collection[TableName], most: int

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import click
 
-from vde_dagster.cli import options, timing
+from vde_dagster.cli import options
 from vde_dagster.cli.call import Call
 from vde_dagster.cli.facts import fields_of, plan_facts
 from vde_dagster.cli.printing import print_json
@@ -62,10 +62,10 @@ def ci_command() -> None:
     metavar="ENV",
     help="The environment that the request is for; prod by default.",
 )
-@timing.bound(
+@options.bound(
     "start", "Compute no interval before this instant, in UTC, in the request's environment."
 )
-@timing.bound("end", "Compute no interval after this instant: a date means the whole day.")
+@options.bound("end", "Compute no interval after this instant: a date means the whole day.")
 @_FILES
 @options.shared
 def plan(

@@ -12,8 +12,8 @@ from rich.tree import Tree
 
 from vde_dagster.cli import options
 from vde_dagster.cli.call import Call
-from vde_dagster.cli.change_text import MARKS, head
 from vde_dagster.cli.facts import fields_of
+from vde_dagster.cli.plan_view import MARKS, head
 from vde_dagster.cli.printing import Printed
 from vde_dagster.core.listing import plural, some
 from vde_dagster.core.planning.changes.difference import Change

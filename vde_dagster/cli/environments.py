@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from vde_dagster.cli import options, timing
+from vde_dagster.cli import options
 from vde_dagster.cli.call import Call
 from vde_dagster.cli.facts import fields_of
 from vde_dagster.cli.printing import (
@@ -140,7 +140,7 @@ def _changes(each: Promoted) -> Iterator[str]:
 @click.argument(
     "environment", type=options.environment, required=False, default=None, metavar="[ENV]"
 )
-@timing.SINCE
+@options.SINCE
 @options.shared
 def savings_command(call: Call, *, environment: str | None, since: datetime | timedelta) -> None:
     """Show what ENV, or each environment, shows and did not have to compute, by model.
@@ -151,7 +151,7 @@ def savings_command(call: Call, *, environment: str | None, since: datetime | ti
     from vde_dagster.app.evaluate.savings import savings
 
     if isinstance(since, timedelta):
-        since = timing.before(call.services.clock.now(), since)
+        since = options.before(call.services.clock.now(), since)
     rows = [
         {
             "environment": saving.environment,

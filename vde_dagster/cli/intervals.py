@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from vde_dagster.cli import options, timing
+from vde_dagster.cli import options
 from vde_dagster.cli.call import Call
 from vde_dagster.cli.facts import fields_of
 from vde_dagster.cli.printing import table
@@ -34,8 +34,8 @@ _LAST: Final = datetime.max.replace(tzinfo=UTC)
 @click.command("intervals")
 @click.argument("models", type=options.model, nargs=-1, metavar="[MODEL...]")
 @options.SHOWN_BY
-@timing.START
-@timing.END
+@options.START
+@options.END
 @options.shared
 def intervals_command(
     call: Call,
@@ -51,7 +51,7 @@ def intervals_command(
     a plan for prod has them; with it, those that ENV shows. With --start or --end only intervals
     that overlap this range are shown, each of them whole.
     """
-    shown = timing.any_range(start, end)
+    shown = options.any_range(start, end)
     from vde_dagster.app.inspect.interval_report import clipped, plan_models, report_intervals
 
     plan = plan_models(call.project, environment)

@@ -77,8 +77,8 @@ def _commands(found: LateReport, environment: str) -> list[str | None]:
     from vde_dagster.core.ledger.late.pending import loading_arguments
 
     owner = found.owner or environment
-    words = [loading_arguments(found.name, owner, each) for each in found.pending]
-    return [None if each is None else vde(*each) for each in words]
+    loading = (loading_arguments(found.name, owner, each) for each in found.pending)
+    return [None if words is None else vde(*words) for words in loading]
 
 
 def _status_lines(found: LateReport, environment: str) -> Iterator[str]:

@@ -18,7 +18,7 @@ from vde_dagster.cli.plan_flags import (
     asked_options,
     plan_flags,
 )
-from vde_dagster.cli.printing import console, note, print_json
+from vde_dagster.cli.printing import console, note, print_all, print_json
 from vde_dagster.cli.unit_tests import run_before_plan
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.planning.option_table import words_of
@@ -209,11 +209,11 @@ def _show(asked: Asked, plan: Plan, waiting: Sequence[Waiting]) -> None:
     """Print a plan, and its stages where they were asked for; JSON is printed at the end."""
     if asked.call.is_json:
         return
-    from vde_dagster.cli.plan_stages import print_stages
+    from vde_dagster.cli.plan_stages import stage_lines
 
     show(plan, waiting)
     if asked.explain:
-        print_stages(plan)
+        print_all(stage_lines(plan))
 
 
 def _refuse_hopeless(asked: Asked, plan: Plan, waits_for: list[str]) -> None:

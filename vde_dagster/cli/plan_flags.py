@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, assert_never
 
 import click
 
-from vde_dagster.cli import options, timing
+from vde_dagster.cli import options
 from vde_dagster.core.planning.option_table import PLAN_OPTIONS, Sort
 from vde_dagster.core.planning.option_table import SKIP_TESTS as SKIP_TESTS_HELP
 
@@ -25,7 +25,7 @@ def plan_option(name: str) -> Callable[[Command], Command]:
         case Sort.INSTANT:
             return click.option(row.flag, type=options.moment, metavar="INSTANT", help=row.help)
         case Sort.END:
-            return click.option(row.flag, type=timing.end_moment, metavar="INSTANT", help=row.help)
+            return click.option(row.flag, type=options.end_moment, metavar="INSTANT", help=row.help)
         case Sort.SELECTORS:
             said = f"{row.help} Repeatable."
             return click.option(row.flag, row.field, multiple=True, metavar="SELECTOR", help=said)

@@ -3,34 +3,110 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from rich.text import Text
+
 from vde_dagster.cli.printing import glued, unglued
+from vde_dagster.core.ledger.schema_changes import described
+from vde_dagster.core.listing import first
 from vde_dagster.core.model.snapshot import Category
-from vde_dagster.core.planning.changes.difference import Change, DecidedBy
+from vde_dagster.core.planning.changes.difference import Change, DecidedBy, Difference
 from vde_dagster.core.planning.changes.reason_values import sentence, sentences
 from vde_dagster.core.planning.plan import ModelChange, Plan
 from vde_dagster.core.planning.plan_text import (
+    CHANGE_WORDS,
     MOST,
     heading,
+    late_or_changed,
     matters,
     remarks,
     totals,
+    version_text,
+    words,
+    work_text,
     work_totals,
 )
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.text import Text
 
     from vde_dagster.core.names import ModelName
+    from vde_dagster.core.planning.plan import ModelChange, Plan
+
+
+_STYLES: Final = {
+    Change.ADDED: ("+", "green"),
+    Change.REMOVED: ("-", "red"),
+    Change.DIRECT: ("~", "yellow"),
+    Change.INDIRECT: ("~", "magenta"),
+    Change.METADATA: ("~", "blue"),
+    Change.NONE: (" ", ""),
+}
+
+
+MARKS: Final = {each: (*style, CHANGE_WORDS[each]) for each, style in _STYLES.items()}
+"""Mark, style and word of each change."""
+
+
+_REASONS: Final = 5
+
+
+def head(change: ModelChange | Difference, *, changed: bool = True, of: str = "") -> Text:
+    """The line that names a model and its category.
+
+    Args:
+        change: What happens to it.
+        changed: Whether an edited model is called changed, too.
+        of: What follows the category.
+    """
+    mark, style, word = MARKS[change.change]
+    text = Text(f"{mark} {change.name}", style=f"bold {style}".strip())
+    said = words(change.category) if change.category is not None else word
+    if changed and change.change is Change.DIRECT and said != word:
+        said = f"{word}, {said}"
+    text.append(f"  {said}{of}", style=f"not bold {style}".strip())
+    if change.decided_by is DecidedBy.PERSON:
+        text.append(" (decided by a person)", style="not bold")
+    elif change.undecidable:
+        text.append(" (undecidable)", style="not bold")
+    return text
+
+
+def details(plan: Plan, change: ModelChange) -> Iterator[Text]:
+    """The lines under it: reasons, changes of the table in place, versions, and the work."""
+    for reason in first(sentences(change.reasons), _REASONS, "... and {:,} more reasons"):
+        yield Text(reason, style="dim")
+    for each in change.schema_changes:
+        yield Text(f"in place: {described(each)}")
+    for identity in change.identity_changes:
+        yield Text(f"on rows that stay: {identity}")
+    yield version_and_work(plan, change)
+
+
+def version_and_work(plan: Plan, change: ModelChange) -> Text:
+    """The versions of a model, and what has to be computed of it."""
+    text = Text(version_text(change), style="cyan")
+    work = "; ".join(work_text(plan, change))
+    if work:
+        text.append(f"  {work}", style="default")
+    return text
+
 
 _FEWEST: Final = 3
+
+
 _ALL: Final = "--format json lists all"
+
+
 _NAME: Final = 40
 """Names up to this length make a column."""
+
+
+_BLANK: Final = "   "
+
 
 _SECTIONS: Final = {
     Change.ADDED: "New",
@@ -40,32 +116,26 @@ _SECTIONS: Final = {
 }
 
 
+_Line = tuple[Text | str, str, str]
+"""A text, what stands before its first line, and before the others where it is too long."""
+
+
 def print_plan(plan: Plan, console: Console) -> None:
     """Print what a plan changes and computes; unchanged models are only counted."""
-    _print_heading(heading(plan), console)
-    _print_changed(plan, console)
-    for change, title in _SECTIONS.items():
-        found = [each for each in plan.changes if each.change is change and matters(plan, each)]
-        if found:
-            _print_section(plan, title, found, console)
-    _print_stale(plan, console)
-    console.print()
-    for line in totals(plan):
-        _print(console, line)
+    titled = {
+        title: [each for each in plan.changes if each.change is change and matters(plan, each)]
+        for change, title in _SECTIONS.items()
+    }
+    sections = (line for each in titled.items() for line in _section(plan, *each))
+    changed = _changed(plan, _guides(console))
+    _print(console, heading(plan), [*changed, *sections, *_stale(plan)], totals(plan))
 
 
 def print_work(plan: Plan, console: Console) -> None:
     """Print what a plan computes, of models that stay as they are."""
-    _print_heading(heading(plan, "Run of"), console)
     due = [each for each in plan.changes if matters(plan, each)]
-    if due:
-        _print_section(plan, "Due", due, console)
-    _print_stale(plan, console)
-    console.print()
-    for line in work_totals(plan):
-        _print(console, line)
-    for line in remarks(plan):
-        _print(console, line)
+    lines = [*_section(plan, "Due", due), *_stale(plan)]
+    _print(console, heading(plan, "Run of"), lines, [*work_totals(plan), *remarks(plan)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,50 +190,40 @@ def _is_kept(change: ModelChange) -> bool:
     return same and not change.to_evaluate and not change.skipped
 
 
-def _print_changed(plan: Plan, console: Console) -> None:
+def _changed(plan: Plan, guides: tuple[str, str, str]) -> Iterator[_Line]:
     branches = _branches(plan)
     if not branches:
         return
-    _print_title("Changed", console)
+    yield _title("Changed")
     below = max(_FEWEST, MOST // len(branches)) if len(branches) > 1 else MOST
     for branch in branches[:MOST]:
-        _print_branch(plan, branch, below, console)
+        yield from _branch_lines(plan, branch, below, guides)
     left = branches[MOST:]
     if left:
         others = sum(len(each.below) + len(each.kept) for each in left)
-        _print(console, f"... and {len(left):,} more, with {others:,} downstream ({_ALL})")
+        yield f"... and {len(left):,} more, with {others:,} downstream ({_ALL})", "", "  "
 
 
-def _print_branch(plan: Plan, branch: _Branch, most: int, console: Console) -> None:
-    from vde_dagster.cli.change_text import details, head
-
-    def is_rebuilt(change: ModelChange) -> bool:
-        return change.category is Category.INDIRECT_BREAKING
-
-    below = sorted(branch.below, key=is_rebuilt, reverse=True)
+def _branch_lines(
+    plan: Plan, branch: _Branch, most: int, guides: tuple[str, str, str]
+) -> Iterator[_Line]:
+    below = sorted(
+        branch.below, key=lambda each: each.category is Category.INDIRECT_BREAKING, reverse=True
+    )
     more = len(below) - most
     notes = [f"... and {more:,} more downstream ({_ALL})"] if more > 0 else []
-    notes += _kept_notes(branch.kept)
-    rail = _guides(console)
-    stem = rail.through if below or notes else rail.blank
-    _print(console, head(branch.change))
-    for line in details(plan, branch.change):
-        _print(console, line, first=stem, rest=stem)
-    shown = below[:most]
-    for number, change in enumerate(shown, 1):
-        last = number == len(shown) and not notes
-        stem = rail.blank if last else rail.through
-        _print(console, head(change), first=rail.last if last else rail.branch, rest=stem)
-        for line in details(plan, change):
-            _print(console, line, first=stem + rail.blank, rest=stem + rail.blank)
-    for number, note in enumerate(notes, 1):
-        last = number == len(notes)
-        _print(
-            console,
-            note,
-            first=rail.last if last else rail.branch,
-            rest=rail.blank if last else rail.through,
-        )
+    twigs: list[tuple[Text | str, list[Text]]] = [
+        *((head(each), [*details(plan, each)]) for each in below[:most]),
+        *((note, []) for note in (*notes, *_kept_notes(branch.kept))),
+    ]
+    middle, last, through = guides
+    stem = through if twigs else _BLANK
+    yield head(branch.change), "", "  "
+    yield from ((line, stem, stem) for line in details(plan, branch.change))
+    for number, (text, lines) in enumerate(twigs, 1):
+        mark, stem = (last, _BLANK) if number == len(twigs) else (middle, through)
+        yield text, mark, stem
+        yield from ((line, stem + _BLANK, stem + _BLANK) for line in lines)
 
 
 def _kept_notes(kept: Sequence[ModelChange]) -> Iterator[str]:
@@ -183,86 +243,78 @@ def _why_kept(change: ModelChange) -> str:
     return sentence(change.reasons[-1]) if change.reasons else "nothing of it changes"
 
 
-def _print_section(
-    plan: Plan, title: str, changes: Sequence[ModelChange], console: Console
-) -> None:
-    from rich.text import Text
-
-    from vde_dagster.cli.change_text import MARKS, version_and_work
-
-    _print_title(title, console)
-    shown = changes[:MOST]
-    width = min(_NAME, max(len(str(each.name)) for each in shown))
-    for change in shown:
+def _section(plan: Plan, title: str, changes: Sequence[ModelChange]) -> Iterator[_Line]:
+    if not changes:
+        return
+    yield _title(title)
+    width = _width(changes)
+    for change in changes[:MOST]:
         mark, style, _ = MARKS[change.change]
         line = Text(f"{mark} {str(change.name).ljust(width)}  ", style=style)
         if change.change is Change.METADATA:
             line.append("; ".join(sentences(change.reasons)), style="dim")
         else:
             line.append_text(version_and_work(plan, change))
-        _print(console, line, rest="    ")
-    if len(changes) > MOST:
-        _print(console, f"... and {len(changes) - MOST:,} more ({_ALL})")
+        yield line, "", "    "
+    yield from _more(changes)
 
 
-def _print_stale(plan: Plan, console: Console) -> None:
+def _stale(plan: Plan) -> Iterator[_Line]:
     """The models with stale intervals, each with why."""
-    from vde_dagster.core.planning.plan_text import late_or_changed
-
     stale = [each for each in plan.changes if each.staleness is not None]
     if not stale:
         return
-    _print_title("Late or changed upstream", console)
-    width = min(_NAME, max(len(str(each.name)) for each in stale[:MOST]))
+    yield _title("Late or changed upstream")
+    width = _width(stale)
     for change in stale[:MOST]:
         for number, line in enumerate(late_or_changed(plan, change)):
             name = str(change.name) if number == 0 else ""
-            _print(console, f"  {name.ljust(width)}  {line}", rest="    ")
-    if len(stale) > MOST:
-        _print(console, f"... and {len(stale) - MOST:,} more ({_ALL})")
+            yield f"  {name.ljust(width)}  {line}", "", "    "
+    yield from _more(stale)
 
 
-def _print_heading(text: str, console: Console) -> None:
-    from rich.text import Text
-
-    _print(console, Text(text, style="bold"))
+def _width(changes: Sequence[ModelChange]) -> int:
+    return min(_NAME, max(len(str(each.name)) for each in changes[:MOST]))
 
 
-def _print_title(title: str, console: Console) -> None:
-    console.print(f"\n{title}", style="bold underline")
+def _more(changes: Sequence[ModelChange]) -> Iterator[_Line]:
+    if len(changes) > MOST:
+        yield f"... and {len(changes) - MOST:,} more ({_ALL})", "", "  "
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Guides:
-    """The lines of a tree."""
-
-    branch: str = "├─ "
-    last: str = "└─ "
-    through: str = "│  "
-    blank: str = "   "
+def _title(title: str) -> _Line:
+    return Text(f"\n{title}", style="bold underline"), "", ""
 
 
-def _guides(console: Console) -> _Guides:
+def _guides(console: Console) -> tuple[str, str, str]:
+    """The lines of a tree: to one in the middle, to the last one, and past one."""
+    unicode = ("├─ ", "└─ ", "│  ")
     try:
-        "├└│─".encode(console.encoding)
+        "".join(unicode).encode(console.encoding)
     except UnicodeEncodeError:
-        return _Guides(branch="|- ", last="`- ", through="|  ")
-    return _Guides()
+        return ("|- ", "`- ", "|  ")
+    return unicode
 
 
-def _print(console: Console, line: Text | str, *, first: str = "", rest: str = "  ") -> None:
-    """Print a line; if it is too long it goes on in the next lines, behind ``rest``.
+def _print(console: Console, title: str, lines: Iterable[_Line], ends: Iterable[str]) -> None:
+    """Print a plan; what is too long for a line goes on in the next ones.
 
     No line ends within a command, so that each can be copied.
     """
-    from rich.text import Text
-
-    text = Text(line) if isinstance(line, str) else line.copy()
-    text.plain = glued(text.plain)
-    longest = max((len(each) for each in text.plain.split() if unglued(each) != each), default=0)
-    width = max(_NAME // 2, console.width - max(len(first), len(rest)), longest)
-    for number, part in enumerate(text.wrap(console, width)):
-        part.rstrip()
-        part.plain = unglued(part.plain)
-        guide = (rest if number else first, "dim")
-        console.print(Text.assemble(guide, part), soft_wrap=True)
+    first = Text(title, style="bold")
+    for line, guide, rest in (
+        (first, "", "  "),
+        *lines,
+        ("", "", ""),
+        *((e, "", "  ") for e in ends),
+    ):
+        text = Text(line) if isinstance(line, str) else line.copy()
+        text.plain = glued(text.plain)
+        longest = max(
+            (len(word) for word in text.plain.split() if unglued(word) != word), default=0
+        )
+        width = max(_NAME // 2, console.width - max(len(guide), len(rest)), longest)
+        for number, part in enumerate(text.wrap(console, width)):
+            part.rstrip()
+            part.plain = unglued(part.plain)
+            console.print(Text.assemble((rest if number else guide, "dim"), part), soft_wrap=True)

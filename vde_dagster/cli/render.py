@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from vde_dagster.cli import options, timing
+from vde_dagster.cli import options
 from vde_dagster.cli.call import Call
 from vde_dagster.cli.printing import Note, Printed, instant, note, print_json
 from vde_dagster.core.errors import Refused
@@ -33,8 +33,8 @@ def dialect_name(text: str) -> str:
 @click.command("render")
 @click.argument("model", type=options.model)
 @options.SHOWN_BY
-@timing.START
-@timing.END
+@options.START
+@options.END
 @click.option(
     "--execution-time",
     type=options.moment,
@@ -66,7 +66,7 @@ def render_command(
     Any range is widened to whole intervals of the model; that of a FULL model begins at the model's
     start. The tables are those of ENV, or those that a plan would give the models of the files.
     """
-    interval = timing.one_range(start, end)
+    interval = options.one_range(start, end)
     from vde_dagster.app.inspect.rendering import around_function, bind_models, render
 
     binding = bind_models(call.project, environment)
@@ -214,8 +214,8 @@ def _facts(binding: Binding, node: Node, interval: Interval, *, dialect: str) ->
 @click.command("evaluate")
 @click.argument("model", type=options.model)
 @options.SHOWN_BY
-@timing.START
-@timing.END
+@options.START
+@options.END
 @options.limit(50, "Print at most this many rows.")
 @options.shared
 def evaluate_command(
@@ -239,7 +239,7 @@ def evaluate_command(
 
     binding = bind_models(call.project, environment)
     node = call.model(binding.graph, model, binding.environment)
-    asked = timing.asked_range(node.model, start, end)
+    asked = options.asked_range(node.model, start, end)
     found = preview(call.services, binding, node.name, asked, limit=limit)
     answer = Answer(columns=found.columns, rows=found.rows, more=found.more)
     times = {"start": instant(found.interval.start), "end": instant(found.interval.end)}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from vde_dagster.cli import options, timing
+from vde_dagster.cli import options
 from vde_dagster.cli.call import Call
 from vde_dagster.cli.plan import apply, built
 from vde_dagster.cli.plan_flags import plan_option
@@ -32,8 +32,8 @@ BUSY: Final = 3
 @click.option("--no-stale", is_flag=True, help="Compute only what is due.")
 @click.option("--only-stale", is_flag=True, help="Compute only what is late or changed upstream.")
 @plan_option("restate_model")
-@timing.bound("start", "In production: restate nothing before this instant, in UTC.")
-@timing.bound(
+@options.bound("start", "In production: restate nothing before this instant, in UTC.")
+@options.bound(
     "end", "In production: restate nothing after this instant; a date means the whole day."
 )
 @plan_option("allow_empty")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from vde_dagster.cli import options, timing
+from vde_dagster.cli import options
 from vde_dagster.cli.call import Call
 from vde_dagster.cli.printing import Note
 from vde_dagster.cli.spelling import vde
@@ -135,8 +135,8 @@ _NAME: Final = re.compile(r"[A-Za-z0-9_]+")
     metavar="TABLE=SQL",
     help="Take the rows of TABLE, which the model reads, from this query over models. Repeatable.",
 )
-@timing.START
-@timing.END
+@options.START
+@options.END
 @options.limit(10, "Take at most this many rows of each table.")
 @click.option(
     "--name", default=None, metavar="NAME", help="The test's name; test_MODEL by default."
@@ -255,7 +255,7 @@ def _interval(
     """
     from vde_dagster.app.inspect.rendering import bind_models, last_interval
 
-    asked = timing.asked_range(node.model, start, end)
+    asked = options.asked_range(node.model, start, end)
     if asked is not None or not node.model.kind.is_by_interval:
         return asked
     return last_interval(call.services, bind_models(call.project, None), node)

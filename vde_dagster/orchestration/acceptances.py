@@ -10,9 +10,8 @@ from vde_dagster.app.view_names import naming_of
 from vde_dagster.composition import VdeProject
 from vde_dagster.orchestration.checks import named, shown_results
 from vde_dagster.orchestration.home import dagster_home
-from vde_dagster.orchestration.known_events import events_of
-from vde_dagster.orchestration.provenance import input_provenance
-from vde_dagster.orchestration.translating import asset_keys, check_names, project_translator
+from vde_dagster.orchestration.known_events import events_of, input_provenance
+from vde_dagster.orchestration.translating import names_of
 
 
 def report_accepted(project: VdeProject, accepted: Accepted) -> None:
@@ -25,12 +24,8 @@ def report_accepted(project: VdeProject, accepted: Accepted) -> None:
     shown = bind_environment(services, binding.environment)
     if shown is None or name not in shown.snapshots or shown.key(name) != done.key:
         return
-    ours, naming = (
-        project_translator(project.configuration),
-        naming_of(services, binding.environment),
-    )
-    keys = asset_keys(ours, project, binding, naming)
-    names = check_names(ours, project, binding, naming, keys)
+    names = names_of(project, binding, naming_of(services, binding.environment))
+    keys = names.keys
     node, work = binding.node(name), services.state.work(done.work_id)
     checks = shown_results(binding, node, [work] if work is not None else [])
     home = dagster_home(project.configuration)
@@ -38,5 +33,5 @@ def report_accepted(project: VdeProject, accepted: Accepted) -> None:
         provenance = input_provenance(instance, [keys[each] for each in node.model.parents])
         for event in events_of(instance, binding, node, keys, done, provenance=provenance):
             instance.report_runless_asset_event(event)
-        for found in named(checks, name, names):
+        for found in named(checks, name, names.checks):
             instance.report_runless_asset_event(found.for_job(keys[name]))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Final
 
 import dagster as dg
@@ -17,18 +18,15 @@ from vde_dagster.orchestration.checks import Checked, named, shown_results, work
 from vde_dagster.orchestration.known_events import is_no_news, observations
 from vde_dagster.orchestration.location import Location
 from vde_dagster.orchestration.metadata import (
-    CODE_VERSION,
-    DATA_VERSION,
     PROVENANCE,
-    USER_PROVIDED,
-    Metadata,
     data_version,
+    entries_events,
     entries_metadata,
     materializations,
     stale_metadata,
     work_metadata,
 )
-from vde_dagster.orchestration.partitions import is_partitioned, partition_key
+from vde_dagster.orchestration.partitions import is_partitioned
 from vde_dagster.orchestration.steps import AlreadyLoaded, EvaluationResult, current_binding
 
 _BACKFILL: Final = "dagster/backfill"
@@ -48,61 +46,52 @@ def result_events(
     version, and name no partition outside the run's, though a session may have written some: then
     each partition has an event of its own.
     """
-    keys = _keys(location)
-    asked, node = result.evaluation, result.evaluation.node
+    keys, asked = _keys(location), result.evaluation
+    binding, node, behind = asked.binding, asked.node, result.stale_inputs
+    written = partial(
+        materializations, binding, node, keys, result.done, stale_inputs=result.stale_inputs
+    )
     if result.waits is not None:  # the step fails, so it has no output
-        provenance = _automatic_provenance(context, keys[node.name])
-        yield from materializations(
-            asked.binding,
-            node,
-            keys,
-            result.done,
-            provenance=provenance,
-            stale_inputs=result.stale_inputs,
-        )
+        yield from written(provenance=_automatic_provenance(context, keys[node.name]))
         return
     if result.done and all(each.reused for each in result.done):
-        events = _kept_events(location, result)
-        if _is_kept(context, location, asked.binding, node, events):
+        more = work_metadata(result.done) | stale_metadata(behind)
+        events = (
+            written()
+            if is_partitioned(node)
+            else entries_events(binding, node, keys, [result.entries], more=more)
+        )
+        if _is_kept(context, location, binding, node, events):
             yield result_without_event()
             yield from observations(events)
             return
     version = dg.DataVersion(data_version(result.entries))
     yield dg.MaterializeResult(value=result, data_version=version)
-    written = {entry.interval for each in result.done for entry in each.entries}
-    beyond = any(not asked.interval.contains(each) for each in written)
+    times = {entry.interval for each in result.done for entry in each.entries}
+    beyond = any(not asked.interval.contains(each) for each in times)
     if is_partitioned(node) and (len(partitions) > 1 or beyond):
-        yield from materializations(
-            asked.binding,
-            node,
-            keys,
-            result.done,
-            provenance=_automatic_provenance(context, keys[node.name]),
-            stale_inputs=result.stale_inputs,
-        )
+        yield from written(provenance=_automatic_provenance(context, keys[node.name]))
 
 
 def loaded_events(
     context: dg.AssetExecutionContext, location: Location, shown: AlreadyLoaded
 ) -> Iterator[object]:
     """The events of intervals that are loaded already; the IO manager is not called."""
-    keys = _keys(location)
-    if is_partitioned(shown.node):
-        events = [_loaded_event(location, shown, [entry]) for entry in shown.entries]
-    else:
-        events = [_loaded_event(location, shown, shown.entries)]
-    if _is_kept(context, location, shown.binding, shown.node, events):
+    keys, node, owner = _keys(location), shown.node, {"vde/owner": shown.owner}
+    groups = [[each] for each in shown.entries] if is_partitioned(node) else [shown.entries]
+    of_groups = partial(entries_events, shown.binding, node, keys, groups, more=owner)
+    events = of_groups()
+    if _is_kept(context, location, shown.binding, node, events):
         yield result_without_event()
         yield from observations(events)
     else:
         yield dg.MaterializeResult(
             data_version=dg.DataVersion(data_version(shown.entries)),
-            metadata=_loaded_metadata(location, shown, shown.entries),
+            metadata={**entries_metadata(shown.binding, node, shown.entries, keys), **owner},
         )
         if len(events) > 1:
-            provenance = _automatic_provenance(context, keys[shown.node.name])
-            yield from (_loaded_event(location, shown, [e], provenance) for e in shown.entries)
-    yield from _recorded(location, shown.binding, shown.node.name, shown.entries)
+            yield from of_groups(provenance=_automatic_provenance(context, keys[node.name]))
+    yield from _recorded(location, shown.binding, node.name, shown.entries)
 
 
 def recorded_checks(
@@ -153,53 +142,6 @@ def _is_kept(
     return _BACKFILL not in context.run.tags and is_no_news(
         context.instance, binding, node, _keys(location), events, timed=location.timed
     )
-
-
-def _kept_events(location: Location, result: EvaluationResult) -> list[dg.AssetMaterialization]:
-    """The results of intervals that were kept; of a table without partitions one for all."""
-    asked, keys = result.evaluation, _keys(location)
-    binding, node, behind = asked.binding, asked.node, result.stale_inputs
-    if is_partitioned(node):
-        return materializations(binding, node, keys, result.done, stale_inputs=behind)
-    metadata = entries_metadata(binding, node, result.entries, keys)
-    return [
-        dg.AssetMaterialization(
-            asset_key=keys[node.name],
-            metadata={**metadata, **work_metadata(result.done), **stale_metadata(behind)},
-            tags=_tags(binding, node, result.entries),
-        )
-    ]
-
-
-def _loaded_event(
-    location: Location,
-    shown: AlreadyLoaded,
-    entries: Sequence[LedgerEntry],
-    provenance: Mapping[str, str] | None = None,
-) -> dg.AssetMaterialization:
-    node = shown.node
-    unit, interval = node.model.unit, entries[0].interval
-    return dg.AssetMaterialization(
-        asset_key=location.key(node.name),
-        partition=partition_key(unit, interval) if is_partitioned(node) else None,
-        metadata=_loaded_metadata(location, shown, entries),
-        tags={**(provenance or {}), **_tags(shown.binding, node, entries)},
-    )
-
-
-def _loaded_metadata(
-    location: Location, shown: AlreadyLoaded, entries: Sequence[LedgerEntry]
-) -> Metadata:
-    metadata = entries_metadata(shown.binding, shown.node, entries, _keys(location))
-    return {**metadata, "vde/owner": shown.owner}
-
-
-def _tags(binding: Binding, node: Node, entries: Sequence[LedgerEntry]) -> dict[str, str]:
-    return {
-        DATA_VERSION: data_version(entries),
-        CODE_VERSION: binding.snapshots[node.name].version,
-        USER_PROVIDED: "true",
-    }
 
 
 def _automatic_provenance(context: dg.AssetExecutionContext, key: dg.AssetKey) -> dict[str, str]:

@@ -33,7 +33,7 @@ from vde_dagster.orchestration.metadata import PLAN, Metadata, run_tags, session
 from vde_dagster.orchestration.plan_events import PlanEvents
 from vde_dagster.orchestration.reporting import report_views
 from vde_dagster.orchestration.run_launcher import PROCESS
-from vde_dagster.orchestration.translating import asset_keys, check_names, project_translator
+from vde_dagster.orchestration.translating import names_of
 from vde_dagster.state.processes import this_process
 
 _PLAN_JOB: Final = "vde_plan"
@@ -71,11 +71,9 @@ def run_plan(
     """
     if plan.is_empty:
         return ()
-    ours, naming = project_translator(project.configuration), project.services.naming
-    planned = bind_plan(plan)  # a translator that fails stops nothing half-way
-    keys = asset_keys(ours, project, planned, naming)
-    names = check_names(ours, project, planned, naming, keys)
-    events = PlanEvents(services=project.services, keys=keys, names=names)
+    # a translator that fails stops nothing half-way
+    names = names_of(project, bind_plan(plan), project.services.naming)
+    events = PlanEvents(services=project.services, keys=names.keys, names=names.checks)
     with walking(
         project.services, plan, events.visit, concurrency=concurrency, report=report
     ) as walk:
@@ -84,15 +82,9 @@ def run_plan(
         _execute(project, run.job(), run.errors, tags)
         run.errors.raise_unexpected()
         events.done.extend(walk.end())  # views that are missing are made, also if ops failed
-    _report_views(project, plan, keys)
+    with _instance(project) as instance:  # what the moved views show and no stage computed
+        report_views(instance, project.services, plan, names.keys)
     return tuple(events.done)
-
-
-def _report_views(project: VdeProject, plan: Plan, keys: Mapping[ModelName, dg.AssetKey]) -> None:
-    """Report what the moved views show and no stage of the run computed."""
-    home = dagster_home(project.configuration)
-    with dg.DagsterInstance.from_config(str(home)) as instance:
-        report_views(instance, project.services, plan, keys)
 
 
 def run_catch_up(
@@ -108,12 +100,9 @@ def run_catch_up(
         EvaluationFailed: The query failed; readers see what they saw before.
         KeyboardInterrupt: The user stopped it.
     """
-    naming = naming_of(project.services, binding.environment)
-    ours = project_translator(project.configuration)
-    keys = asset_keys(ours, project, binding, naming)
-    names = check_names(ours, project, binding, naming, keys)
     services = project.services
-    events = PlanEvents(services=services, keys=keys, names=names)
+    names = names_of(project, binding, naming_of(services, binding.environment))
+    events = PlanEvents(services=services, keys=names.keys, names=names.checks)
     errors = _Errors()
     outcomes: list[Evaluated | NothingToLoad] = []
 
@@ -162,8 +151,7 @@ def _execute(
     Raises:
         RuntimeError: It failed, and no op of it did.
     """
-    home = dagster_home(project.configuration)
-    with dg.DagsterInstance.from_config(str(home)) as instance, _without_raw_errors():
+    with _instance(project) as instance, _without_raw_errors():
         result = job.execute_in_process(
             run_config=_QUIET,
             instance=instance,
@@ -171,7 +159,12 @@ def _execute(
             raise_on_error=False,
         )
     if not (result.success or errors.raised):
+        home = dagster_home(project.configuration)
         raise RuntimeError(f"the Dagster run {result.run_id} failed; its log says why: {home}")
+
+
+def _instance(project: VdeProject) -> dg.DagsterInstance:
+    return dg.DagsterInstance.from_config(str(dagster_home(project.configuration)))
 
 
 @contextmanager

@@ -1,7 +1,10 @@
-"""What Dagster knows already: a result that it has is observed, and not materialized once more.
+"""What Dagster knows already, and which results of its inputs a result was computed from.
 
-Dagster's ``AutomationCondition.eager()`` and its asset sensors run what is downstream after each
-materialization, equal or not. A result that was kept is no news for them.
+A result that Dagster has is observed, and not materialized once more: Dagster's
+``AutomationCondition.eager()`` and its asset sensors run what is downstream after each
+materialization, equal or not, and a result that was kept is no news for them. Dagster calls a
+partition stale by tags that name the results of its inputs. It writes them for assets' own steps;
+the events of jobs, which are no steps of assets, have to bring theirs.
 """
 
 from __future__ import annotations
@@ -24,10 +27,48 @@ from vde_dagster.orchestration.metadata import (
     Keys,
     materializations,
 )
-from vde_dagster.orchestration.provenance import NO_EVENT
+
+_NEVER_REPORTED: Final = "INITIAL"
+
+
+NO_EVENT: Final = "NULL"
+"""What Dagster writes for an input without any event: others write it."""
+
+
+def input_provenance(
+    instance: dg.DagsterInstance, inputs: Iterable[dg.AssetKey], *, before: float | None = None
+) -> dict[str, str]:
+    """The tags that name the latest event of each input, and its data version.
+
+    Args:
+        instance: Has the events.
+        inputs: The assets that are read.
+        before: Events of this time and later (seconds since 1970) are not looked at: what began
+            before them has not read their rows.
+    """
+    version, pointer = PROVENANCE
+    tags: dict[str, str] = {}
+    for key in inputs:
+        event = _latest(instance, key, before)
+        tags[f"{version}{key.to_user_string()}"] = (
+            event and _data_version(event)
+        ) or _NEVER_REPORTED
+        tags[f"{pointer}{key.to_user_string()}"] = str(event.storage_id) if event else NO_EVENT
+    return tags
+
+
+def _latest(
+    instance: dg.DagsterInstance, key: dg.AssetKey, before: float | None
+) -> dg.EventLogRecord | None:
+    wanted = dg.AssetRecordsFilter(asset_key=key, before_timestamp=before)
+    found = instance.fetch_materializations(wanted, limit=1).records
+    found = found or instance.fetch_observations(wanted, limit=1).records
+    return found[0] if found else None
+
 
 _MOST_INPUTS: Final = 50
 """How many newer events of an input are compared; with more, it counts as changed."""
+
 
 Event = dg.AssetMaterialization | dg.AssetObservation
 

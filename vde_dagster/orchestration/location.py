@@ -24,8 +24,8 @@ from vde_dagster.core.planning.plan import Plan
 from vde_dagster.orchestration.checks import CheckNames
 from vde_dagster.orchestration.metadata import run_tags
 from vde_dagster.orchestration.translating import (
-    asset_keys,
-    check_names,
+    Names,
+    names_of,
     project_translator,
     translated_checks,
     translated_spec,
@@ -85,21 +85,15 @@ class Location:
         """The asset key of a model or source."""
         return self.specs[name].key
 
-    def keys(self, binding: Binding) -> dict[ModelName, dg.AssetKey]:
-        """The asset keys of all models and sources of a binding, also of those not loaded here."""
-        known = {name: spec.key for name, spec in self.specs.items()}
-        if all(node.name in known for node in binding.graph):
-            return known
-        naming = self.project.services.naming
-        return asset_keys(self.translator, self.project, binding, naming) | known
-
-    def names(self, binding: Binding) -> CheckNames:
-        """What the checks of all models of a binding are called, in the same way."""
+    def names(self, binding: Binding) -> Names:
+        """What all models of a binding are called, also those not loaded here, and their checks."""
+        known = Names(
+            keys={name: spec.key for name, spec in self.specs.items()}, checks=self.check_names
+        )
         if all(node.name in self.specs for node in binding.graph):
-            return self.check_names
-        naming, keys = self.project.services.naming, self.keys(binding)
-        every = check_names(self.translator, self.project, binding, naming, keys)
-        return {**every, **self.check_names}
+            return known
+        every = names_of(self.project, binding, self.project.services.naming, self.translator)
+        return Names(keys={**every.keys, **known.keys}, checks={**every.checks, **known.checks})
 
     def name(self, key: dg.AssetKey) -> ModelName | None:
         """The model or source of an asset key; None where it is somebody else's asset."""

@@ -65,10 +65,53 @@ def entries_metadata(
     binding: Binding, node: Node, entries: Sequence[LedgerEntry], keys: Keys
 ) -> Metadata:
     """The metadata of a table's intervals, whoever wrote them."""
-    return {
-        **_status(binding, node, entries[-1], keys),
-        **_loaded(node, entries),
-    }
+    return {**_status(binding, node, entries[-1], keys), **_loaded(node, entries)}
+
+
+def entries_events(
+    binding: Binding,
+    node: Node,
+    keys: Keys,
+    groups: Sequence[Sequence[LedgerEntry]],
+    *,
+    more: Metadata | None = None,
+    provenance: Mapping[str, str] | None = None,
+    description: str | None = None,
+) -> list[dg.AssetMaterialization]:
+    """An event for each group of entries: of one partition, or all of a table without partitions.
+
+    Args:
+        binding: What the environment runs.
+        node: The model.
+        keys: The assets of models and sources.
+        groups: The entries, as they are loaded.
+        more: What is said of all of them besides.
+        provenance: Which results of its inputs were read.
+        description: What happened, for people.
+    """
+    if not groups:
+        return []
+    shared = _status(binding, node, groups[-1][-1], keys) | (more or {})
+    return [
+        dg.AssetMaterialization(
+            asset_key=keys[node.name],
+            description=description,
+            partition=partition_of(node, entries[-1]),
+            metadata={**shared, **_loaded(node, entries)},
+            tags={
+                **(provenance or {}),
+                DATA_VERSION: data_version(entries),
+                CODE_VERSION: binding.snapshots[node.name].version,
+                USER_PROVIDED: "true",
+            },
+        )
+        for entries in groups
+    ]
+
+
+def partition_of(node: Node, entry: LedgerEntry) -> str | None:
+    """The key of the partition of an entry; None for a model without partitions."""
+    return partition_key(node.model.unit, entry.interval) if is_partitioned(node) else None
 
 
 def _status(binding: Binding, node: Node, entry: LedgerEntry, keys: Keys) -> Metadata:
@@ -176,24 +219,14 @@ def materializations(
 ) -> list[dg.AssetMaterialization]:
     """One event for each interval that was written, as it is loaded now."""
     latest = {entry.interval: entry for each in done for entry in each.entries}
-    if not latest:
-        return []
-    shared = _status(binding, node, latest[max(latest)], keys) | work_metadata(done)
-    shared |= stale_metadata(stale_inputs)
-    return [
-        dg.AssetMaterialization(
-            asset_key=keys[node.name],
-            partition=partition_key(node.model.unit, interval) if is_partitioned(node) else None,
-            metadata={**shared, **_loaded(node, [entry])},
-            tags={
-                **(provenance or {}),
-                DATA_VERSION: entry.digest,
-                CODE_VERSION: binding.snapshots[node.name].version,
-                USER_PROVIDED: "true",
-            },
-        )
-        for interval, entry in sorted(latest.items())
-    ]
+    return entries_events(
+        binding,
+        node,
+        keys,
+        [[entry] for _, entry in sorted(latest.items())],
+        more=work_metadata(done) | stale_metadata(stale_inputs),
+        provenance=provenance,
+    )
 
 
 def _marks(marks: Iterable[HighWaterMark | None]) -> str:

@@ -21,10 +21,9 @@ from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.planning.scheduling import Concurrency
 from vde_dagster.core.planning.stages import Stage, WorkStage
 from vde_dagster.orchestration.checks import AuditWatch, CheckNames, check_events
-from vde_dagster.orchestration.known_events import Event, events_of
+from vde_dagster.orchestration.known_events import Event, events_of, input_provenance
 from vde_dagster.orchestration.location import Location
 from vde_dagster.orchestration.metadata import SESSION, Keys, Metadata
-from vde_dagster.orchestration.provenance import input_provenance
 from vde_dagster.orchestration.step_log import log_units, logged_progress
 
 
@@ -144,11 +143,11 @@ class PlanEvents:
 
 def plan_events(location: Location, plan: Plan) -> PlanEvents:
     """The events of a plan that a code location applies."""
-    binding = bind_plan(plan)
+    names = location.names(bind_plan(plan))
     return PlanEvents(
         services=location.project.services,
-        keys=location.keys(binding),
-        names=location.names(binding),
+        keys=names.keys,
+        names=names.checks,
         timed=location.timed,
     )
 

@@ -26,16 +26,14 @@ from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.time.intervals import Interval, subtract
-from vde_dagster.orchestration.known_events import latest_events
+from vde_dagster.orchestration.known_events import input_provenance, latest_events
 from vde_dagster.orchestration.metadata import (
     CODE_VERSION,
     DATA_VERSION,
-    USER_PROVIDED,
-    data_version,
-    entries_metadata,
+    entries_events,
+    partition_of,
 )
-from vde_dagster.orchestration.partitions import is_partitioned, partition_key
-from vde_dagster.orchestration.provenance import input_provenance
+from vde_dagster.orchestration.partitions import is_partitioned
 
 WORK_ID: Final = "vde/work_id"
 
@@ -155,7 +153,7 @@ class Reporter:
     def _unknown(self, node: Node, entries: Iterable[LedgerEntry]) -> list[LedgerEntry]:
         """Those whose result is not the latest that Dagster has."""
         asset, version = self.keys[node.name], self.binding.snapshots[node.name].version
-        wanted = {_partition(node, each): each for each in entries}
+        wanted = {partition_of(node, each): each for each in entries}
         latest = latest_events(self.instance, asset, wanted)
         return [e for at, e in wanted.items() if not _shows(latest.get(at), e, version)]
 
@@ -169,22 +167,15 @@ class Reporter:
     ) -> dg.AssetMaterialization:
         stale = self.stale.get(node.name, ())
         is_stale = any(each.intersection(entry.interval) is not None for each in stale)
-        return dg.AssetMaterialization(
-            asset_key=self.keys[node.name],
-            partition=_partition(node, entry),
+        (event,) = entries_events(
+            self.binding,
+            node,
+            self.keys,
+            [[entry]],
+            provenance={} if is_stale else provenance,
             description=f"{self.binding.environment} shows it, and no run of this Dagster told so.",
-            metadata=entries_metadata(self.binding, node, [entry], self.keys),
-            tags={
-                **({} if is_stale else provenance),
-                DATA_VERSION: data_version([entry]),
-                CODE_VERSION: self.binding.snapshots[node.name].version,
-                USER_PROVIDED: "true",
-            },
         )
-
-
-def _partition(node: Node, entry: LedgerEntry) -> str | None:
-    return partition_key(node.model.unit, entry.interval) if is_partitioned(node) else None
+        return event
 
 
 def _shows(event: dg.AssetMaterialization | None, entry: LedgerEntry, version: str) -> bool:

@@ -11,6 +11,7 @@ import traceback
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import Final
@@ -153,37 +154,38 @@ def translated_checks(
     return {name: spec for name, spec in found.items() if spec is not None}
 
 
-def asset_keys(
-    translator: VdeTranslator, project: VdeProject, binding: Binding, naming: ViewNaming
-) -> dict[ModelName, dg.AssetKey]:
-    """The keys of an environment's models and sources."""
-    environment = binding.environment
-    if type(translator) is VdeTranslator:  # a whole specification takes its time
-        tables = {node.name: readable_table(node, environment, naming) for node in binding.graph}
-        return {name: asset_key(table) for name, table in tables.items()}
-    every = translator_data(project, binding, naming)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", dg.BetaWarning)  # code references
-        return {name: translated_spec(translator, data).key for name, data in every.items()}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Names:
+    """What Dagster calls an environment's models and sources, and the checks of models."""
+
+    keys: Mapping[ModelName, dg.AssetKey]
+    checks: CheckNames = field(default_factory=dict)
 
 
-def check_names(
-    translator: VdeTranslator,
+def names_of(
     project: VdeProject,
     binding: Binding,
     naming: ViewNaming,
-    keys: Mapping[ModelName, dg.AssetKey],
-) -> CheckNames:
-    """The names that a translator gives to the checks of models with audits."""
-    if type(translator) is VdeTranslator:
-        return {}
-    return {
-        name: {
-            ours: spec.name
-            for ours, spec in translated_checks(translator, data, keys[name]).items()
-        }
-        for name, data in translator_data(project, binding, naming).items()
-    }
+    translator: VdeTranslator | None = None,
+) -> Names:
+    """The names that a translator gives, by default the project's own."""
+    ours = translator or project_translator(project.configuration)
+    if type(ours) is VdeTranslator:  # a whole specification takes its time
+        environment = binding.environment
+        tables = {node.name: readable_table(node, environment, naming) for node in binding.graph}
+        return Names(keys={name: asset_key(table) for name, table in tables.items()})
+    every = translator_data(project, binding, naming)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dg.BetaWarning)  # code references
+        keys = {name: translated_spec(ours, data).key for name, data in every.items()}
+    checks = {name: translated_checks(ours, data, keys[name]) for name, data in every.items()}
+    return Names(
+        keys=keys,
+        checks={
+            name: {known: spec.name for known, spec in specs.items()}
+            for name, specs in checks.items()
+        },
+    )
 
 
 def translator_data(
