@@ -202,7 +202,7 @@ def publish_command(call: Call, *, work: str, audits: tuple[str, ...], reason: s
     again. Who accepted the rows, when and why is recorded with them.
     """
     from vde_dagster.app.apply.accepting import Accepting, publish_refused
-    from vde_dagster.orchestration.acceptances import report_accepted
+    from vde_dagster.orchestration.reporting import report_accepted
 
     wanted = Accepting(work_id=work, audits=audits, reason=reason)
     done = publish_refused(call.services, lambda: call.project.files.graph, wanted)

@@ -122,9 +122,8 @@ def build_automation_job(location: Location) -> dg.JobDefinition:
         partial(_run, location),
         RunJobConfig,
         step=RUN_OP,
-        step_description="Compute what is due, and what is late or changed upstream, parents "
-        "first.",
-        description=f"What is due in {location.environment}, and what is late or changed upstream.",
+        description=f"Compute what is due in {location.environment}, and what is late or changed "
+        "upstream, parents first.",
         tags={**location.run_tags, AUTOMATION: _who(location)},
     )
 

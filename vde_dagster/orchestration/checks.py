@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import takewhile
-from typing import Final, TypedDict
+from typing import Final
 
 import dagster as dg
 
@@ -82,48 +82,39 @@ def check_names(node: Node) -> dict[_Called, str]:
     return names
 
 
-class CheckFacts(TypedDict):
-    """What Dagster is told of a check, in whichever event."""
-
-    asset_key: dg.AssetKey
-    check_name: str
-    passed: bool
-    severity: dg.AssetCheckSeverity
-    description: str
-    metadata: Metadata
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """What one check found: the result of an audit, and the unit of work that it looked at."""
+    """What one check found, by its name; ``text`` is for people."""
 
     check: str
-    work: UnitOfWork
-    result: AuditResult
-    query: str = ""
-    """The query of the failing rows, for people to run; empty where none fail."""
-
-    def named(self, names: Mapping[str, str]) -> Checked | None:
-        """The same under the name that a translator gives it; None if it leaves the check out."""
-        return replace(self, check=names[self.check]) if self.check in names else None
+    passed: bool
+    text: str
+    severity: dg.AssetCheckSeverity = dg.AssetCheckSeverity.WARN
+    blocking: bool | None = None
+    metadata: Metadata = field(default_factory=dict)
 
     def for_step(self, key: dg.AssetKey) -> dg.AssetCheckResult:
-        """The event for the step of the asset itself."""
-        return dg.AssetCheckResult(**self._facts(key))
+        """The event for the step of the asset, or of the check."""
+        return dg.AssetCheckResult(
+            asset_key=key,
+            check_name=str(self.check),
+            passed=self.passed,
+            severity=self.severity,
+            description=self.text,
+            metadata=self.metadata,
+        )
 
     def for_job(self, key: dg.AssetKey) -> dg.AssetCheckEvaluation:
-        """The event for an op of a job, which is no step of the asset."""
-        return dg.AssetCheckEvaluation(**self._facts(key), blocking=self.result.blocking)
-
-    def _facts(self, key: dg.AssetKey) -> CheckFacts:
-        return {
-            "asset_key": key,
-            "check_name": self.check,
-            "passed": self.result.passed,
-            "severity": _severity(self),
-            "description": self.result.message,
-            "metadata": _metadata(self),
-        }
+        """The event for an op of a job, which is no step of the asset, or outside of any run."""
+        return dg.AssetCheckEvaluation(
+            asset_key=key,
+            check_name=str(self.check),
+            passed=self.passed,
+            severity=self.severity,
+            description=self.text,
+            metadata=self.metadata,
+            blocking=self.blocking,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,28 +170,43 @@ def shown_results(
 
     A check shows one result. If rows failed in one of several units of work, it is that one.
     """
-    names, found = check_names(node), dict[str, Checked]()
+    names = check_names(node)
+    found: dict[str, tuple[UnitOfWork, AuditResult]] = {}
     for work in newest_first if _is_audited(node) else ():
         for result in work.audits:
             check = names.get((result.name, result.arguments))
-            if check is not None and _outweighs(result, found.get(check)):
-                found[check] = Checked(check=check, work=work, result=result)
-    return [_with_query(each, binding, node) for each in found.values()]
+            newer = found.get(check) if check is not None else None
+            if check is not None and (newer is None or (newer[1].passed and not result.passed)):
+                found[check] = (work, result)
+    return [_checked(check, *each, binding, node) for check, each in found.items()]
 
 
-def _with_query(found: Checked, binding: Binding, node: Node) -> Checked:
-    """With the query of the failing rows: in the branch of refused rows, or in the table."""
-    work, called = found.work, (found.result.name, found.result.arguments)
-    if found.result.passed:
-        return found
+def _checked(
+    check: str, work: UnitOfWork, result: AuditResult, binding: Binding, node: Node
+) -> Checked:
+    """The result of an audit of a unit of work. What a person accepted only warns."""
+    stops = result.blocking and work.intent.accepted is None
+    return Checked(
+        check=check,
+        passed=result.passed,
+        text=result.message,
+        severity=dg.AssetCheckSeverity.ERROR if stops else dg.AssetCheckSeverity.WARN,
+        blocking=result.blocking,
+        metadata=_metadata(work, result, _failing(work, result, binding, node)),
+    )
+
+
+def _failing(work: UnitOfWork, result: AuditResult, binding: Binding, node: Node) -> str:
+    """The query of the failing rows, in the branch of refused rows or in the table, for people."""
+    if result.passed:
+        return ""
     first, last = work.intent.intervals[0], work.intent.intervals[-1]
     times = TimeRange.of(Interval(first.start, last.end), execution_time=work.intent.execution_time)
     for audit in audits_of(binding.graph, node.name, times, processed=work.intent.intervals):
-        if (audit.name, audit.arguments) == called:
+        if (audit.name, audit.arguments) == (result.name, result.arguments):
             tables = {each: binding.table(each) for each in audit.reads}
-            table = work.intent.key.table
-            return replace(found, query=failing_query(audit, table, work.refused_branch, tables))
-    return found
+            return failing_query(audit, work.intent.key.table, work.refused_branch, tables)
+    return ""
 
 
 def check_events(
@@ -219,26 +225,16 @@ def check_events(
 
 
 def named(found: Iterable[Checked], model: ModelName, names: CheckNames) -> Iterator[Checked]:
-    """What checks of a model found, under their translated names."""
+    """What checks of a model found, by their translated names; without those left out."""
+    known = names.get(model)
     for each in found:
-        shown = each.named(names[model]) if model in names else each
-        if shown is not None:
-            yield shown
+        if known is None:
+            yield each
+        elif each.check in known:
+            yield replace(each, check=known[each.check])
 
 
-def _outweighs(result: AuditResult, newer: Checked | None) -> bool:
-    """Whether a check shows this result and not the newer one."""
-    return newer is None or (newer.result.passed and not result.passed)
-
-
-def _severity(found: Checked) -> dg.AssetCheckSeverity:
-    """What a person accepted does not fail a step any more: it only warns."""
-    stops = found.result.blocking and found.work.intent.accepted is None
-    return dg.AssetCheckSeverity.ERROR if stops else dg.AssetCheckSeverity.WARN
-
-
-def _metadata(found: Checked) -> Metadata:
-    work, result = found.work, found.result
+def _metadata(work: UnitOfWork, result: AuditResult, query: str) -> Metadata:
     metadata: Metadata = {
         "vde/failing_rows": result.failing,
         "vde/work_id": work.intent.work_id,
@@ -247,8 +243,8 @@ def _metadata(found: Checked) -> Metadata:
     if result.sample:
         rows = [_record(result.columns, each) for each in result.sample]
         metadata["vde/sample"] = dg.MetadataValue.table(rows)
-    if found.query:
-        metadata["vde/query"] = dg.MetadataValue.md(f"```sql\n{found.query}\n```")
+    if query:
+        metadata["vde/query"] = dg.MetadataValue.md(f"```sql\n{query}\n```")
     if work.refused_rows is not None:
         metadata["vde/refused_rows"] = work.refused_rows
     if work.intent.accepted is not None and not result.passed:

@@ -5,7 +5,8 @@ location has the jobs, and that of production alone has their schedules.
 """
 
 # No `from __future__ import annotations`: pydantic reads the annotations of a config as objects.
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Final
 
@@ -68,14 +69,13 @@ class MaintainConfig(dg.Config):
 
 def build_janitor_job(location: Location) -> dg.JobDefinition:
     """The job that removes expired environments and drops versions that nothing refers to."""
-    does = "Remove environments whose time is over, and drop versions to which nothing refers"
     return one_step_job(
         JANITOR_JOB,
         partial(_clean_up, location),
         JanitorConfig,
         step=_JANITOR_OP,
-        step_description=f"{does}.",
-        description=f"{does}, of all environments.",
+        description="Remove environments whose time is over, and drop versions to which nothing "
+        "refers, of all environments.",
         tags={PROJECT: location.project.configuration.name},
     )
 
@@ -87,8 +87,6 @@ def build_maintain_job(location: Location) -> dg.JobDefinition:
         partial(_maintain, location),
         MaintainConfig,
         step=_MAINTAIN_OP,
-        step_description="Rewrite small files, and remove Iceberg snapshots and files that nothing "
-        "names.",
         description="Rewrite small files, and remove old Iceberg snapshots and files, of all "
         "environments.",
         tags={PROJECT: location.project.configuration.name},
@@ -137,15 +135,12 @@ def _clean_up(
         files = seen.sizes(services)
         _tell(context, shown, look_lines(seen, files), look_summary(seen, files))
         return
-    try:
+    with _left_to_others(context, shown):
         done = clean_up(services, times)
-    except LeaseHeld as error:
-        _leave_to(context, shown, error)
-        return
-    _tell(context, shown, cleaned_lines(done), cleaned_summary(done))
-    shown |= _cleaned(done)
-    if done.failed:
-        raise Refused("\n".join(each.reason for each in done.failed))
+        _tell(context, shown, cleaned_lines(done), cleaned_summary(done))
+        shown |= _cleaned(done)
+        if done.failed:
+            raise Refused("\n".join(each.reason for each in done.failed))
 
 
 def _cleaned(done: Cleaned) -> Metadata:
@@ -177,14 +172,11 @@ def _maintain(
             name = turn.target.stored.name
             context.log.info(f"{turn.number:,} of {turn.count:,}: {name} is maintained")
 
-    try:
+    with _left_to_others(context, shown):
         with logged_progress(context.log, services.engine.progress):
             found = maintain_alone(services, times, upkeep, models=models, report=report)
-    except LeaseHeld as error:
-        _leave_to(context, shown, error)
-        return
-    _tell(context, shown, maintenance_lines(found), maintenance_summary(found))
-    shown |= _maintained(found)
+        _tell(context, shown, maintenance_lines(found), maintenance_summary(found))
+        shown |= _maintained(found)
 
 
 def _maintained(found: Maintenance) -> Metadata:
@@ -207,10 +199,14 @@ def _freed(files: Iterable[StoredFiles]) -> Metadata:
     }
 
 
-def _leave_to(context: dg.OpExecutionContext, shown: Metadata, error: LeaseHeld) -> None:
-    """End without work, since another process is at it, perhaps for other models."""
-    shown["vde/reason"] = f"nothing was done, since another process is at it: {error.message}"
-    context.log.info(shown["vde/reason"])
+@contextmanager
+def _left_to_others(context: dg.OpExecutionContext, shown: Metadata) -> Iterator[None]:
+    """End without work where another process is at it, perhaps for other models."""
+    try:
+        yield
+    except LeaseHeld as error:
+        shown["vde/reason"] = f"nothing was done, since another process is at it: {error.message}"
+        context.log.info(shown["vde/reason"])
 
 
 def _tell(

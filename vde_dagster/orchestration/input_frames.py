@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from enum import Enum
 from importlib import import_module
-from typing import Any, Final, assert_never
+from typing import Any, assert_never
 
 import dagster as dg
 
@@ -15,26 +14,17 @@ from vde_dagster.core.errors import Refused
 
 
 class Form(Enum):
-    """What a user's own asset can be given, by the name that it has in an annotation."""
+    """What a user's own asset can be given, by the name that it has in an annotation.
+
+    It is recognised without importing what the user does not have. Modules inside of its package
+    count, since versions differ in where a class is defined.
+    """
 
     SPARK = "pyspark.sql.DataFrame"
     PANDAS = "pandas.DataFrame"
     ARROW = "pyarrow.Table"
     ICEBERG = "pyiceberg.table.Table"
     POLARS = "polars.DataFrame"
-
-
-_BY_PLACE: Final[Mapping[tuple[str, str], Form]] = {
-    ("pyspark.sql", "DataFrame"): Form.SPARK,
-    ("pandas", "DataFrame"): Form.PANDAS,
-    ("pyarrow", "Table"): Form.ARROW,
-    ("pyiceberg.table", "Table"): Form.ICEBERG,
-    ("polars", "DataFrame"): Form.POLARS,
-}
-"""Where the classes come from. They are recognised without importing what the user does not have.
-
-Modules inside of these packages count, since versions differ in where a class is defined.
-"""
 
 
 def form_of(context: dg.InputContext) -> Form:
@@ -49,8 +39,13 @@ def form_of(context: dg.InputContext) -> Form:
         return Form.SPARK
     if annotation is Any:
         return Form.SPARK
-    for (package, name), form in _BY_PLACE.items():
-        if isinstance(annotation, type) and _is_from(annotation, package, name):
+    for form in Form:
+        package, _, name = form.value.rpartition(".")
+        if (
+            isinstance(annotation, type)
+            and annotation.__name__ == name
+            and f"{annotation.__module__}.".startswith(f"{package}.")
+        ):
             return form
     key = context.asset_key.to_user_string()
     raise Refused(
@@ -64,11 +59,6 @@ def _shown(annotation: object) -> str:
     if isinstance(annotation, type):
         return f"{annotation.__module__}.{annotation.__qualname__}".removeprefix("builtins.")
     return str(annotation).removeprefix("typing.")
-
-
-def _is_from(annotation: type, package: str, name: str) -> bool:
-    module = annotation.__module__
-    return annotation.__name__ == name and (module == package or module.startswith(f"{package}."))
 
 
 def as_form(project: VdeProject, wanted: UserRead, form: Form) -> object:

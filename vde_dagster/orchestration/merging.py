@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 import dagster as dg
@@ -24,11 +23,9 @@ from vde_dagster.orchestration.partitions import source_mapping
 _Asset = TypeVar("_Asset")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _OwnAsset:
-    """What a user defines under a key, as far as it matters here."""
-
-    partitions: dg.PartitionsDefinition | None
+_OwnAssets = Mapping[dg.AssetKey, dg.PartitionsDefinition | None]
+"""The partitions of what a user defines, by its key."""
+_Replaced = Mapping[ModelName, dg.PartitionsDefinition | None]
 
 
 def merge_definitions(project: dg.Definitions, *own: dg.Definitions) -> dg.Definitions:
@@ -87,16 +84,17 @@ def _giving_way(
     """The project's definitions without what the user's own take the place of."""
     location = manager.location
     assets = _assets_of(own)
-    for name in location.specs:
-        if location.key(name) in assets and not _is_source(location, name):
+    graph = location.binding.graph
+    for name, spec in location.specs.items():
+        if spec.key in assets and not graph[name].model.kind.is_source:
             raise Refused(
-                f"{location.key(name).to_user_string()} is the key of the model {name}, and of an "
-                "asset of your own",
+                f"{spec.key.to_user_string()} is the key of the model {name}, and of an asset of "
+                "your own",
                 advice="Give your asset another key.",
             )
     shown = _own_tables(location, project, own)
     replaced = {
-        name: assets[location.key(name)] for name in location.specs if location.key(name) in assets
+        name: assets[spec.key] for name, spec in location.specs.items() if spec.key in assets
     }
     resources = {
         key: value
@@ -191,23 +189,21 @@ def _written(definitions: dg.Definitions) -> Iterator[dg.AssetSpec]:
                     yield spec
 
 
-def _is_source(location: Location, name: ModelName) -> bool:
-    return location.binding.graph[name].model.kind.is_source
-
-
-def _assets_of(own: Iterable[dg.Definitions]) -> dict[dg.AssetKey, _OwnAsset]:
-    found: dict[dg.AssetKey, _OwnAsset] = {}
-    for definitions in own:
-        for each in definitions.assets or ():
-            specs = each.specs if isinstance(each, dg.AssetsDefinition) else [each]
-            for spec in specs:
-                if isinstance(spec, dg.AssetSpec | dg.SourceAsset):
-                    found[spec.key] = _OwnAsset(partitions=spec.partitions_def)
-    return found
+def _assets_of(own: Iterable[dg.Definitions]) -> _OwnAssets:
+    assets = [each for definitions in own for each in definitions.assets or ()]
+    every = [
+        spec
+        for each in assets
+        for spec in (each.specs if isinstance(each, dg.AssetsDefinition) else [each])
+    ]
+    known = (each for each in every if isinstance(each, dg.AssetSpec | dg.SourceAsset))
+    return {spec.key: spec.partitions_def for spec in known}
 
 
 def _left(
-    assets: Iterable[_Asset], location: Location, replaced: Mapping[ModelName, _OwnAsset]
+    assets: Iterable[_Asset],
+    location: Location,
+    replaced: _Replaced,
 ) -> Iterator[_Asset | dg.AssetsDefinition | dg.AssetSpec]:
     """The project's assets without replaced sources, and depending on the own partitions."""
     gone = {location.key(name) for name in replaced}
@@ -231,7 +227,7 @@ def _depending(
     spec: dg.AssetSpec,
     location: Location,
     readers: Mapping[dg.AssetKey, Node],
-    replaced: Mapping[ModelName, _OwnAsset],
+    replaced: _Replaced,
 ) -> dg.AssetSpec:
     node = readers.get(spec.key)
     if node is None:
@@ -241,9 +237,7 @@ def _depending(
         deps=[
             dg.AssetDep(
                 dep.asset_key,
-                partition_mapping=source_mapping(
-                    location.binding, node, name, replaced[name].partitions
-                ),
+                partition_mapping=source_mapping(location.binding, node, name, replaced[name]),
             )
             if (name := names.get(dep.asset_key)) is not None
             else dep

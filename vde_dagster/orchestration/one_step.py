@@ -18,7 +18,6 @@ def one_step_job(
     config: type[C],
     *,
     step: str,
-    step_description: str,
     description: str,
     tags: Mapping[str, str],
     words: Callable[[str], str] = str,
@@ -30,8 +29,7 @@ def one_step_job(
         do: What the step does. It may yield events, and adds to the metadata that it is given.
         config: What it takes from the launchpad.
         step: The step's name.
-        step_description: What the step does, for people.
-        description: What the job is for.
+        description: What it does, for people.
         tags: The job's.
         words: Says an error's text in the launchpad's words.
     """
@@ -43,7 +41,7 @@ def one_step_job(
         yield dg.Output(None, metadata=shown)
 
     run.__annotations__["config"] = config
-    op = dg.op(name=step, out=dg.Out(dg.Nothing), description=step_description)(run)
+    op = dg.op(name=step, out=dg.Out(dg.Nothing), description=description)(run)
 
     @dg.job(name=name, description=description, tags=tags, executor_def=dg.in_process_executor)
     def job() -> None:

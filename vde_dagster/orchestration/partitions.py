@@ -100,19 +100,11 @@ def parent_mapping(binding: Binding, node: Node, parent: Node) -> dg.PartitionMa
     """
     if not (is_partitioned(node) and is_partitioned(parent)):
         return None
-    unit = node.model.unit
+    unit, other = node.model.unit, parent.model
     read = window(reads_of(binding.graph, node.name), parent.name, unit)
-    if read is None:
-        return dg.AllPartitionMapping()
-    if read == Window():
-        grain = parent.model.unit
-        begins = grain.floor(unit.ceil(node.model.start)) < grain.ceil(parent.model.start)
-        return dg.TimeWindowPartitionMapping(
-            allow_nonexistent_upstream_partitions=begins or parent.model.end is not None
-        )
-    if unit is parent.model.unit:
-        return _shifted(unit, read)
-    return dg.AllPartitionMapping()
+    begins = other.unit.floor(unit.ceil(node.model.start)) < other.unit.ceil(other.start)
+    may_lack = begins or other.end is not None
+    return _mapping(unit, read, may_lack=may_lack, is_alike=unit is other.unit)
 
 
 def source_mapping(
@@ -137,17 +129,18 @@ def source_mapping(
     by_time = source_times(binding.graph, node)
     reads = by_time[source].reads if source in by_time else reads_of(binding.graph, node.name)
     unit = node.model.unit
-    read = window(reads, source, unit)
-    if read is None:
-        return dg.AllPartitionMapping()
+    is_alike = own.cron_schedule == partitions.cron_schedule
+    return _mapping(unit, window(reads, source, unit), may_lack=True, is_alike=is_alike)
+
+
+def _mapping(
+    unit: IntervalUnit, read: Window | None, *, may_lack: bool, is_alike: bool
+) -> dg.PartitionMapping:
+    """What is read around an interval; all, where that is not known or is in other units."""
     if read == Window():
-        return dg.TimeWindowPartitionMapping(allow_nonexistent_upstream_partitions=True)
-    if own.cron_schedule == partitions.cron_schedule:
-        return _shifted(unit, read)
-    return dg.AllPartitionMapping()
-
-
-def _shifted(unit: IntervalUnit, read: Window) -> dg.TimeWindowPartitionMapping:
+        return dg.TimeWindowPartitionMapping(allow_nonexistent_upstream_partitions=may_lack)
+    if read is None or not is_alike:
+        return dg.AllPartitionMapping()
     return dg.TimeWindowPartitionMapping(
         start_offset=-_units(unit, read.before),
         end_offset=_units(unit, read.after),

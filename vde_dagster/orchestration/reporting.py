@@ -1,9 +1,10 @@
 """What an environment shows, reported to Dagster where Dagster does not know it.
 
 Dagster learns of most results from the runs that computed them. It does not learn from runs what a
-promotion brings into view, what a development environment shares with production, nor what `vde`
-computed with another instance. For these an event without a run is reported. It is compared before
-with the latest one that Dagster has, so what is known is not reported again.
+promotion brings into view, what a development environment shares with production, what a person
+accepted, nor what `vde` computed with another instance. For these an event without a run is
+reported. It is compared before with the latest one that Dagster has, so what is known is not
+reported again.
 """
 
 from __future__ import annotations
@@ -16,9 +17,12 @@ from typing import Final
 
 import dagster as dg
 
+from vde_dagster.app.apply.accepting import Accepted
 from vde_dagster.app.binding import Binding, bind_environment
 from vde_dagster.app.inspect.status import EnvironmentStatus, look_at_environment
 from vde_dagster.app.services import Services
+from vde_dagster.app.view_names import naming_of
+from vde_dagster.composition import VdeProject
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.ledger.entries import EntryStatus, LedgerEntry
 from vde_dagster.core.ledger.holdings import Holding
@@ -26,7 +30,9 @@ from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.time.intervals import Interval, subtract
-from vde_dagster.orchestration.known_events import input_provenance, latest_events
+from vde_dagster.orchestration.checks import named, shown_results
+from vde_dagster.orchestration.home import dagster_home
+from vde_dagster.orchestration.known_events import events_of, input_provenance, latest_events
 from vde_dagster.orchestration.metadata import (
     CODE_VERSION,
     DATA_VERSION,
@@ -34,8 +40,10 @@ from vde_dagster.orchestration.metadata import (
     partition_of,
 )
 from vde_dagster.orchestration.partitions import is_partitioned
+from vde_dagster.orchestration.translating import names_of
 
 WORK_ID: Final = "vde/work_id"
+
 
 Known = MutableMapping[ModelName, tuple[VersionKey, int]]
 """What was compared with Dagster: of each model its version, and the number of its last change."""
@@ -219,3 +227,26 @@ def stale_intervals(status: EnvironmentStatus) -> dict[ModelName, tuple[Interval
         for each in status.models
         if each.staleness is not None
     }
+
+
+def report_accepted(project: VdeProject, accepted: Accepted) -> None:
+    """Report the intervals that were published, and the checks that a person overruled.
+
+    Of a version that the environment does not show yet, the promotion reports them.
+    """
+    services, binding, done = project.services, accepted.binding, accepted.done
+    name = done.key.model
+    shown = bind_environment(services, binding.environment)
+    if shown is None or name not in shown.snapshots or shown.key(name) != done.key:
+        return
+    names = names_of(project, binding, naming_of(services, binding.environment))
+    keys = names.keys
+    node, work = binding.node(name), services.state.work(done.work_id)
+    checks = shown_results(binding, node, [work] if work is not None else [])
+    home = dagster_home(project.configuration)
+    with dg.DagsterInstance.from_config(str(home)) as instance:
+        provenance = input_provenance(instance, [keys[each] for each in node.model.parents])
+        for event in events_of(instance, binding, node, keys, done, provenance=provenance):
+            instance.report_runless_asset_event(event)
+        for found in named(checks, name, names.checks):
+            instance.report_runless_asset_event(found.for_job(keys[name]))

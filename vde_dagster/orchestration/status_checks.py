@@ -5,8 +5,8 @@ They stand beside the checks of the audits (`vde_dagster.orchestration.checks`),
 
 # No `from __future__ import annotations`: Dagster reads the annotation of `context` as an object.
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from enum import Enum
+from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
 import dagster as dg
@@ -27,7 +27,7 @@ from vde_dagster.core.ledger.late.pending import loading_arguments, pending_text
 from vde_dagster.core.listing import first
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import Interval, format_instant
-from vde_dagster.orchestration.checks import CheckFacts
+from vde_dagster.orchestration.checks import Checked
 from vde_dagster.orchestration.failures import failures
 from vde_dagster.orchestration.location import Location
 from vde_dagster.orchestration.metadata import Metadata
@@ -36,7 +36,7 @@ _MOST_SHOWN: Final = 20
 """How many ranges the metadata of a check names."""
 
 
-class StatusCheck(Enum):
+class StatusCheck(StrEnum):
     """What is checked of a model or source; the values are the names of the checks."""
 
     MISSING = "vde_no_missing_intervals"
@@ -60,33 +60,11 @@ _DESCRIPTIONS: Final = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """What one check of a model or source found; ``text`` is for people."""
+class Found(Checked):
+    """What one check of a model or source found."""
 
     name: ModelName
     check: StatusCheck
-    passed: bool
-    text: str
-    severity: dg.AssetCheckSeverity = dg.AssetCheckSeverity.WARN
-    metadata: Metadata = field(default_factory=dict)
-
-    def for_step(self, key: dg.AssetKey) -> dg.AssetCheckResult:
-        """The event for a step of the check."""
-        return dg.AssetCheckResult(**self._facts(key))
-
-    def without_run(self, key: dg.AssetKey) -> dg.AssetCheckEvaluation:
-        """The event that is reported outside of any run."""
-        return dg.AssetCheckEvaluation(**self._facts(key))
-
-    def _facts(self, key: dg.AssetKey) -> CheckFacts:
-        return {
-            "asset_key": key,
-            "check_name": self.check.value,
-            "passed": self.passed,
-            "severity": self.severity,
-            "description": self.text,
-            "metadata": self.metadata,
-        }
 
 
 def checks_of(node: Node) -> tuple[StatusCheck, ...]:

@@ -154,7 +154,7 @@ def _report_checks(
         and (each.passed or each.check.is_of_table or key in memory.failing)
     ]
     for key, each in news[:_MOST_RESULTS]:
-        instance.report_runless_asset_event(each.without_run(key.asset_key))
+        instance.report_runless_asset_event(each.for_job(key.asset_key))
         memory.shown[key] = (each.passed, each.text)
     memory.failing = failing | (memory.failing - results.keys())
     return min(len(news), _MOST_RESULTS)

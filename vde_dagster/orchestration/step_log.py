@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
+from itertools import count
 from typing import Final
 
 import dagster as dg
@@ -35,24 +36,15 @@ def logged_progress(
         log: That of the step.
         progress: What the engine is doing (`vde_dagster.ports.engine.Engine.progress`).
     """
-    return watched(progress, _Lines(log).notice, seconds=LOOK_SECONDS)
+    told: set[str] = set()
+    looks = count(1)
 
-
-class _Lines:
-    """The lines of a step about the engine: its address once, and what it does every few looks."""
-
-    def __init__(self, log: dg.DagsterLogManager) -> None:
-        self._log = log
-        self._address = ""
-        self._looks = 0
-
-    def notice(self, found: EngineProgress) -> None:
-        """Log what is to be logged at a look."""
-        if found.address and not self._address:
-            self._address = found.address
-            self._log.info(f"Spark's UI: {found.address}")
-        self._looks += 1
+    def notice(found: EngineProgress) -> None:
+        if found.address and not told:
+            told.add(found.address)
+            log.info(f"Spark's UI: {found.address}")
         line = progress_text(found)
-        if line and self._looks >= LINE_LOOKS:
-            self._looks = 0
-            self._log.info(line)
+        if next(looks) % LINE_LOOKS == 0 and line:
+            log.info(line)
+
+    return watched(progress, notice, seconds=LOOK_SECONDS)
