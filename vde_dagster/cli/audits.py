@@ -28,11 +28,10 @@ if TYPE_CHECKING:
 _OUTCOMES = {"done": "published", "abandoned": "not published"}
 
 
-@click.command("audits")
+@options.command("audits")
 @click.argument("model", metavar="MODEL")
 @options.limit(1, "Show the audits of this many commits to the table, newest first.")
 @options.ENVIRONMENT
-@options.shared
 def audits_command(call: Call, *, model: str, limit: int, environment: str) -> None:
     """Show what the audits of MODEL found at its latest evaluation, with failing rows.
 
@@ -129,14 +128,13 @@ def _result_lines(result: AuditResult) -> Iterator[Printed]:
         yield rows
 
 
-@click.command("audit")
-@click.argument("model", type=options.model, metavar="MODEL")
+@options.command("audit")
+@options.MODEL
 @options.ENVIRONMENT
 @options.START
 @options.END
 @options.limit(10, "Show at most this many bad rows of each audit.")
 @options.ENGINE
-@options.shared
 def audit_command(
     call: Call,
     *,
@@ -182,7 +180,7 @@ def audit_command(
         call.end()
 
 
-@click.command("publish")
+@options.command("publish")
 @click.argument("work", metavar="WORK")
 @click.option(
     "--accept",
@@ -193,7 +191,6 @@ def audit_command(
     help="An audit that refused the rows, by its name. Repeatable: all of them have to be named.",
 )
 @click.option("--reason", metavar="TEXT", required=True, help="Why, for whoever asks later.")
-@options.shared
 def publish_command(call: Call, *, work: str, audits: tuple[str, ...], reason: str) -> None:
     """Publish the rows that the unit of work WORK staged and audits refused, as they are.
 

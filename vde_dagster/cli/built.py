@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from vde_dagster.cli.printing import as_text, table
-from vde_dagster.core.ledger.entries import LedgerEntry, LedgerSum
-from vde_dagster.core.ledger.holdings import NOTHING, Holding
+from vde_dagster.core.ledger.entries import LedgerEntry
+from vde_dagster.core.ledger.holdings import NOTHING
 from vde_dagster.core.time.intervals import Interval
 
 if TYPE_CHECKING:
@@ -47,17 +47,7 @@ def built_by_environment(services: Services, binding: Binding) -> tuple[Built, .
     ledger = services.state.ledger(binding.key(node.name) for node in nodes)
     return tuple(
         replace(each, seconds=_seconds(services, ledger.get(binding.key(node.name), ())))
-        for node, each in zip(nodes, _loaded_of(services, binding, nodes), strict=True)
-    )
-
-
-def _loaded_of(services: Services, binding: Binding, nodes: Sequence[Node]) -> tuple[Built, ...]:
-    """What is loaded of some models, without how long computing it took."""
-    keys = [binding.key(node.name) for node in nodes]
-    sums, holdings = services.state.sums(keys), services.state.holdings(keys)
-    return tuple(
-        _loaded(binding, node, sums.get(key), holdings.get(key, NOTHING))
-        for node, key in zip(nodes, keys, strict=True)
+        for node, each in zip(nodes, _loaded(services, binding, nodes), strict=True)
     )
 
 
@@ -67,7 +57,7 @@ def built_by(services: Services, binding: Binding, done: Iterable[Evaluated]) ->
     for each in done:
         by_model.setdefault(str(each.key.model), []).append(each)
     nodes = [node for node in binding.graph if str(node.name) in by_model]
-    holds = {each.model: each for each in _loaded_of(services, binding, nodes)}
+    holds = {each.model: each for each in _loaded(services, binding, nodes)}
     return tuple(_of_run(holds[name], units) for name, units in by_model.items() if name in holds)
 
 
@@ -91,39 +81,35 @@ def as_table(models: Sequence[Built], *, title: str) -> Table:
     return shown
 
 
-def _loaded(binding: Binding, node: Node, found: LedgerSum | None, holding: Holding) -> Built:
-    rules = node.model.kind
-    return Built(
-        model=str(node.name),
-        kind=node.model.kind.keyword,
-        version=binding.key(node.name).version,
-        intervals=(found.entries if found else 0) if rules.is_partitioned else None,
-        rows=(found.rows if found else 0) if rules.stores_rows else None,
-        dsha=_digest(found, has_rows=rules.stores_rows),
-        seconds=None,
-        loaded=holding.computed if rules.is_partitioned else (),
-    )
+def _loaded(services: Services, binding: Binding, nodes: Sequence[Node]) -> Iterator[Built]:
+    """What is loaded of some models, without how long computing it took."""
+    keys = [binding.key(node.name) for node in nodes]
+    sums, holdings = services.state.sums(keys), services.state.holdings(keys)
+    for node, key in zip(nodes, keys, strict=True):
+        kind, found = node.model.kind, sums.get(key)
+        digest = None if found is None else found.dsha if kind.stores_rows else found.last.digest
+        loaded = holdings.get(key, NOTHING).computed if kind.is_partitioned else ()
+        yield Built(
+            model=str(node.name),
+            kind=kind.keyword,
+            version=key.version,
+            intervals=(found.entries if found else 0) if kind.is_partitioned else None,
+            rows=(found.rows if found else 0) if kind.stores_rows else None,
+            dsha=digest,
+            seconds=None,
+            loaded=loaded,
+        )
 
 
 def _of_run(loaded: Built, units: Sequence[Evaluated]) -> Built:
     cells = {entry.interval for unit in units for entry in unit.entries}
-    return Built(
-        model=loaded.model,
-        kind=loaded.kind,
-        version=loaded.version,
+    return replace(
+        loaded,
         intervals=None if loaded.intervals is None else len(cells),
         rows=None if loaded.rows is None else sum(unit.rows for unit in units),
-        dsha=loaded.dsha,
         seconds=round(sum(unit.seconds for unit in units), 3),
-        loaded=loaded.loaded,
         kept=sum(unit.saved.intervals for unit in units if unit.saved is not None),
     )
-
-
-def _digest(found: LedgerSum | None, *, has_rows: bool) -> str | None:
-    if found is None:
-        return None
-    return found.dsha if has_rows else found.last.digest
 
 
 def _seconds(services: Services, entries: Iterable[LedgerEntry]) -> float | None:

@@ -53,7 +53,7 @@ def ci_command() -> None:
     """
 
 
-@ci_command.command("plan", short_help="Test, build the request's environment, save its promotion.")
+@options.command("plan", ci_command, "Test, build the request's environment, save its promotion.")
 @_REQUEST
 @click.option(
     "--target",
@@ -67,7 +67,6 @@ def ci_command() -> None:
 )
 @options.bound("end", "Compute no interval after this instant: a date means the whole day.")
 @_FILES
-@options.shared
 def plan(
     call: Call,
     *,
@@ -111,10 +110,9 @@ def plan(
     _show(call, request, promotion)
 
 
-@ci_command.command("comment", short_help="Print the request's summary, in Markdown.")
+@options.command("comment", ci_command, "Print the request's summary, in Markdown.")
 @_REQUEST
 @_FILES
-@options.shared
 def comment(call: Call, *, environment: str, kept: Path | None) -> None:
     """Print what the request changes, computes and has built, as a comment for its reviewers."""
     from vde_dagster.app.apply.saved_plans import load_plan
@@ -126,10 +124,9 @@ def comment(call: Call, *, environment: str, kept: Path | None) -> None:
     _show(call, request, promotion)
 
 
-@ci_command.command("apply", short_help="Promote the request as it was approved.")
+@options.command("apply", ci_command, "Promote the request as it was approved.")
 @_REQUEST
 @_FILES
-@options.shared
 def apply(call: Call, *, environment: str, kept: Path | None) -> None:
     """Apply the plan that `vde ci plan` saved: it promotes what the reviewers have seen.
 
@@ -161,10 +158,9 @@ def apply(call: Call, *, environment: str, kept: Path | None) -> None:
     )
 
 
-@ci_command.command("clean", short_help="Remove the request's environment.")
+@options.command("clean", ci_command, "Remove the request's environment.")
 @_REQUEST
 @_FILES
-@options.shared
 def clean(call: Call, *, environment: str, kept: Path | None) -> None:
     """Remove the environment of the request and its files, when the request is closed.
 

@@ -24,9 +24,8 @@ if TYPE_CHECKING:
     from vde_dagster.ports.physical_layer import StoredFiles
 
 
-@click.command("invalidate")
+@options.command("invalidate")
 @click.argument("environment", type=options.environment, metavar="ENV")
-@options.shared
 def invalidate_command(call: Call, *, environment: str) -> None:
     """Remove an environment: its views go, and nothing refers to its versions any more.
 
@@ -40,9 +39,8 @@ def invalidate_command(call: Call, *, environment: str) -> None:
     call.answer({"removed": environment}, [f"{environment} is removed. {goes}"])
 
 
-@click.command("janitor")
+@options.command("janitor")
 @click.option("--dry-run", is_flag=True, help="Only list what would be done, and why.")
-@options.shared
 def janitor_command(call: Call, *, dry_run: bool) -> None:
     """Remove environments whose time is over, and drop versions to which nothing refers.
 
@@ -113,10 +111,9 @@ def _version(key: VersionKey, files: StoredFiles | None = None) -> dict[str, obj
     return {**fields_of(key), **sizes}
 
 
-@click.command("maintain")
+@options.command("maintain")
 @click.argument("models", nargs=-1, metavar="[MODEL ...]")
 @click.option("--dry-run", is_flag=True, help="Only list what would be done, and why.")
-@options.shared
 def maintain_command(call: Call, *, models: tuple[str, ...], dry_run: bool) -> None:
     """Maintain the tables and views of this project's state.
 
@@ -203,9 +200,8 @@ def _work(lines: Iterable[Line], summary: str) -> Iterator[Printed]:
     """
     listed = list(lines)
     if listed:
-        rows = table("", "what", "why", "size", right=("size",), whole=("", "size"), folds=True)
-        for line in listed:
-            rows.add_row(line.what, line.name, line.why, line.size)
-        yield rows
+        rows = ((line.what, line.name, line.why, line.size) for line in listed)
+        columns = ("", "what", "why", "size")
+        yield table(*columns, right=("size",), whole=("", "size"), folds=True, rows=rows)
         yield from named_commands(line.why for line in listed)
     yield summary

@@ -62,6 +62,8 @@ _MODULES: Final = {
     "history": "environments",
     "savings": "environments",
     "diff": "compare",
+    "table-diff": "compare",
+    "init": "examples",
     "evaluate": "render",
     "test": "unit_tests",
     "create-test": "unit_tests",

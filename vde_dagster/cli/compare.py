@@ -1,9 +1,9 @@
-"""`vde compare` and `vde diff`: what differs between two revisions, and two environments."""
+"""`vde compare`, `vde diff` and `vde table-diff`: what differs in two of them."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -14,7 +14,8 @@ from vde_dagster.cli import options
 from vde_dagster.cli.call import Call
 from vde_dagster.cli.facts import fields_of
 from vde_dagster.cli.plan_view import MARKS, head
-from vde_dagster.cli.printing import Printed
+from vde_dagster.cli.printing import Note, Printed
+from vde_dagster.cli.query import Answer, answer_on_views, as_table
 from vde_dagster.core.listing import plural, some
 from vde_dagster.core.planning.changes.difference import Change
 from vde_dagster.core.planning.changes.reason_values import sentence
@@ -22,12 +23,16 @@ from vde_dagster.core.planning.plan_text import bound_text, counted_ranges, vers
 
 if TYPE_CHECKING:
     from rich.text import Text
+    from sqlglot import exp
 
     from vde_dagster.app.inspect.compare import ComparedModel, Comparison
     from vde_dagster.app.inspect.environment_diff import EnvironmentDiff, ModelDiff
+    from vde_dagster.app.inspect.table_diff import RowDiff, TableDiff
+    from vde_dagster.cli.query import Engine
+    from vde_dagster.core.names import ModelName, TableName
 
 
-@click.command("compare")
+@options.command("compare")
 @click.argument("before")
 @click.argument("after", required=False)
 @click.option(
@@ -36,7 +41,6 @@ if TYPE_CHECKING:
     help="Removing or changing a column that no model reads is breaking, since others may read it "
     "(also strict_columns of AFTER's vde.yaml).",
 )
-@options.shared
 def compare_command(call: Call, *, before: str, after: str | None, strict_columns: bool) -> None:
     """Compare two revisions of a project, by their files alone.
 
@@ -164,10 +168,9 @@ def _work(outcomes: Counter[str]) -> str:
     return f"What a plan would make of them: {', '.join(filter(None, parts))}."
 
 
-@click.command("diff")
+@options.command("diff")
 @click.argument("before", type=options.environment, metavar="A")
 @click.argument("after", type=options.environment, default="prod", metavar="[B]")
-@options.shared
 def diff_command(call: Call, *, before: str, after: str) -> None:
     """Compare what environment A shows with what B shows (prod by default).
 
@@ -215,3 +218,102 @@ def _model_differences(found: EnvironmentDiff, each: ModelDiff) -> Iterator[Text
     for shown, alone in ((found.before, each.only_before), (found.after, each.only_after)):
         if alone:
             yield Text(f"only {shown.name} has {counted_ranges(each.node, alone)}")
+
+
+@options.command("table-diff")
+@click.argument("before", type=options.environment, metavar="A")
+@click.argument("after", type=options.environment, metavar="B")
+@options.MODEL
+@click.option(
+    "--on",
+    multiple=True,
+    metavar="COLUMN",
+    help="A column of the key that joins rows; may be repeated. By default the model's own key.",
+)
+@options.limit(10, "Show at most this many rows that are added, removed and changed.")
+@options.ENGINE
+def table_diff_command(
+    call: Call,
+    *,
+    before: str,
+    after: str,
+    model: ModelName,
+    on: tuple[str, ...],
+    limit: int,
+    engine: Engine,
+) -> None:
+    """Compare the columns and rows of MODEL in the environments A and B.
+
+    What has one recorded D-SHA in both is equal, and is not read. All other rows are joined by
+    --on, the grain of the model or the unique key of its kind; without one each row counts as a
+    whole.
+    """
+    from vde_dagster.app.inspect.table_diff import diff_table
+
+    name, engines = model.within(call.catalog), set[str]()
+
+    def ask(
+        query: exp.Query, views: Mapping[ModelName, TableName], most: int
+    ) -> Sequence[tuple[object, ...]]:
+        answer = answer_on_views(
+            call.project, query.sql("spark"), read=[*views], views=views, limit=most, engine=engine
+        )
+        engines.add(answer.engine)
+        return answer.rows
+
+    found = diff_table(call.services, ask, before, after, name, on=on, limit=limit)
+    texts = [*_table_differences(found)]
+    if engines:
+        names = {"duckdb": "DuckDB", "spark": "Spark"}
+        texts.append(Note(f"Read by {' and '.join(names[each] for each in sorted(engines))}."))
+    call.answer({"diff": found, "is_equal": found.is_equal, "engines": sorted(engines)}, texts)
+
+
+def _table_differences(found: TableDiff) -> Iterator[Printed]:
+    before, after = found.before.name, found.after.name
+    yield f"{found.node.name}: {before} (A) -> {after} (B)"
+    for each in found.columns:
+        yield f"  column {each.name}: {each.old or 'none'} -> {each.new or 'none'}"
+    if found.rows is None:
+        columns = "" if found.columns else " and columns"
+        yield f"Equal rows{columns}: {found.why}. Nothing was read."
+        return
+    yield from _row_differences(found, found.rows)
+    for title, sample in _samples(found.rows):
+        yield as_table(sample, title=title)
+
+
+def _row_differences(found: TableDiff, rows: RowDiff) -> Iterator[str]:
+    from vde_dagster.core.planning.plan_text import counted_ranges
+
+    if found.read is not None:
+        yield f"Compared: {counted_ranges(found.node, found.read)}; all else has equal D-SHAs."
+    for name, repeated in zip(("A", "B"), rows.repeated, strict=True):
+        if repeated:
+            keys = "; ".join(
+                f"({', '.join(map(str, each[:-1]))}) {each[-1]} times" for each in repeated[:3]
+            )
+            asked = ", ".join(rows.asked_keys)
+            yield f"Rows of {name} share a key ({asked}), such as {keys}: so rows are not joined."
+    if rows.not_compared:
+        yield f"Not compared (types without equality): {', '.join(rows.not_compared)}"
+    by = f"joined by {', '.join(rows.keys)}" if rows.keys else "each row as a whole"
+    yield f"Rows: {rows.before:,} in A, {rows.after:,} in B ({by})"
+    changed = f", {rows.changed:,} changed" if rows.keys else ""
+    yield f"{rows.added:,} only in B, {rows.removed:,} only in A{changed}"
+    for name, count in rows.by_column.items():
+        yield f"  {name}: {count:,} changed"
+
+
+def _samples(rows: RowDiff) -> Iterator[tuple[str, Answer]]:
+    for title, sample in (("Only in B", rows.added_rows), ("Only in A", rows.removed_rows)):
+        if sample:
+            yield title, Answer(columns=rows.columns, rows=sample, more=False)
+    if rows.changed_rows:
+        lines = [
+            (*each.key, name, old, new)
+            for each in rows.changed_rows
+            for name, (old, new) in each.values.items()
+        ]
+        columns = (*rows.keys, "column", "A", "B")
+        yield "Changed", Answer(columns=columns, rows=lines, more=False)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -127,14 +127,6 @@ def _deciding(chosen: PlanOptions, name: ModelName, category: Category) -> PlanO
     return replace(chosen, decisions={**chosen.decisions, name: category})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Choice:
-    """A category that can be chosen, and the plan that follows."""
-
-    category: Category
-    plan: Plan
-
-
 def _ask(
     plan_with: Callable[[PlanOptions], Plan], chosen: PlanOptions, change: ModelChange, count: str
 ) -> tuple[Category, Plan]:
@@ -144,27 +136,24 @@ def _ask(
     click.echo(f"\n{click.style(str(change.name), bold=True)} ({count}): {why}")
     for reason in sentences(change.reasons):
         click.echo(f"  {reason}")
-    choices: dict[str, _Choice] = {}
+    choices: dict[str, tuple[Category, Plan]] = {}
     for each in DECIDABLE:
         follows = plan_with(_deciding(chosen, change.name, each))
-        choices[each.value] = _Choice(category=each, plan=follows)
+        choices[each.value] = each, follows
         click.echo(f"    {each.value:<13} {_effect(follows, change.name)}")
+
+    def choice(text: str) -> tuple[Category, Plan]:
+        wanted = text.strip().lower().replace("-", "_")
+        found = [each for name, each in choices.items() if wanted and name.startswith(wanted)]
+        if len(found) != 1:
+            raise click.UsageError(f"{text!r} is none of {', '.join(choices)}")
+        return found[0]
+
     offered = change.category.value if change.category is not None else None
-    answer: _Choice = click.prompt(
-        f"  {', '.join(choices)}",
-        default=offered,
-        value_proc=lambda text: _choice(text, choices),
+    answer: tuple[Category, Plan] = click.prompt(
+        f"  {', '.join(choices)}", default=offered, value_proc=choice
     )
-    return answer.category, answer.plan
-
-
-def _choice(text: str, choices: Mapping[str, _Choice]) -> _Choice:
-    """The choice whose name begins with a text."""
-    wanted = text.strip().lower().replace("-", "_")
-    found = [each for name, each in choices.items() if wanted and name.startswith(wanted)]
-    if len(found) != 1:
-        raise click.UsageError(f"{text!r} is none of {', '.join(choices)}")
-    return found[0]
+    return answer
 
 
 def _effect(plan: Plan, name: ModelName) -> str:

@@ -29,13 +29,12 @@ _SECOND: Final = 18
 _INDENT: Final = " " * (_FIRST + _SECOND)
 
 
-@click.command("doctor")
+@options.command("doctor")
 @click.option(
     "--no-spark",
     is_flag=True,
     help="Start no Spark, and download no jars; what needs it is not tried.",
 )
-@options.shared
 def doctor_command(call: Call, *, no_spark: bool) -> None:
     """Try Java, Spark, its jars, the catalog, views, the state, clocks and Dagster, one by one.
 

@@ -12,6 +12,13 @@ from typing import TYPE_CHECKING, Final
 from vde_dagster.app.doctor.checking import Check
 from vde_dagster.cli.spelling import vde
 from vde_dagster.core.doctor.clocks import ClockReading, judge_clocks
+from vde_dagster.core.doctor.dagster_instance import (
+    judge_daemons,
+    judge_instigators,
+    judge_monitoring,
+    judge_storage,
+    judge_workspace,
+)
 from vde_dagster.core.doctor.file_systems import is_shared
 from vde_dagster.core.doctor.results import CheckResult, broken, left_out, not_tried, ok, warning
 
@@ -44,6 +51,14 @@ CLEAN_UP: Final = "clean-up"
 
 _CATALOG_ADVICE: Final = "See `catalog.properties` in vde.yaml, and docs/configuration.md."
 _SPARK_ADVICE: Final = "See `spark.conf` in vde.yaml; --debug shows where it happened."
+_WORKERS_ADVICE: Final = (
+    "Set PYSPARK_PYTHON to this release of Python, with the packages that models import, wherever "
+    "Spark's workers run."
+)
+_SPARK_CATALOG_ADVICE: Final = (
+    "Give Spark the same catalog under `spark.conf` in vde.yaml, as `spark.sql.catalog.<name>...`."
+)
+_WORKSPACE_ADVICE: Final = "See workspace.yaml; --debug shows where it happened."
 _DAGSTER_ADVICE: Final = "See dagster.yaml in DAGSTER_HOME; --debug shows where it happened."
 
 
@@ -60,74 +75,57 @@ class Doctor:
     def __init__(self, folder: Path, *, spark: bool, token: str, stack: ExitStack) -> None:
         self._folder, self._spark, self._token, self._stack = folder, spark, token, stack
         self._project: VdeProject | None = None
+        self._opened: VdeProject
         self._has_java = False
         self._trial: Trial | None = None
-        self._session: SparkSession | None = None
+        self._session: SparkSession
         self._instance: dg.DagsterInstance | None = None
-        self._facts: InstanceFacts | None = None
+        self._facts: InstanceFacts
         self._locations: tuple[LocationFacts, ...] = ()
         self._readings: list[ClockReading] = []
 
     def checks(self) -> tuple[Check, ...]:
         """All checks, in the order in which they are to be run; the last one cleans up."""
-        return (
-            Check(name=PROJECT, look=self._project_look, advice="See vde.yaml."),
-            Check(name=JAVA, look=self._java, advice="See JAVA_HOME and the PATH."),
-            Check(name=JARS, look=self._jars, needs=(PROJECT,), advice="See VDE_JARS_CACHE."),
-            Check(name=STATE, look=self._state, needs=(PROJECT,), advice="See `state.url`."),
-            Check(name=CATALOG, look=self._catalog, needs=(PROJECT,), advice=_CATALOG_ADVICE),
-            Check(name=VIEWS, look=self._views, needs=(CATALOG,), advice=_CATALOG_ADVICE),
-            Check(name=TABLES, look=self._tables, needs=(STATE, VIEWS), advice=_CATALOG_ADVICE),
-            Check(
-                name=SPARK,
-                look=self._spark_look,
-                needs=(PROJECT, JAVA, JARS) if self._spark else (),
-                advice=_SPARK_ADVICE,
+        rows: tuple[tuple[str, Callable[[], CheckResult], tuple[str, ...], str], ...] = (
+            (PROJECT, self._project_look, (), "See vde.yaml."),
+            (JAVA, self._java, (), "See JAVA_HOME and the PATH."),
+            (JARS, self._jars, (PROJECT,), "See VDE_JARS_CACHE."),
+            (STATE, self._state, (PROJECT,), "See `state.url`."),
+            (CATALOG, self._catalog, (PROJECT,), _CATALOG_ADVICE),
+            (VIEWS, self._views, (CATALOG,), _CATALOG_ADVICE),
+            (TABLES, self._tables, (STATE, VIEWS), _CATALOG_ADVICE),
+            (SPARK, self._spark_look, (PROJECT, JAVA, JARS) if self._spark else (), _SPARK_ADVICE),
+            (WORKERS, self._workers, (SPARK,), _WORKERS_ADVICE),
+            (SPARK_CATALOG, self._spark_catalog, (SPARK, CATALOG), _SPARK_CATALOG_ADVICE),
+            (CLOCK, lambda: judge_clocks(CLOCK, self._readings), (PROJECT,), _CATALOG_ADVICE),
+            (INSTANCE, self._dagster, (PROJECT,), _DAGSTER_ADVICE),
+            (HISTORY, lambda: judge_storage(HISTORY, self._facts), (INSTANCE,), _DAGSTER_ADVICE),
+            (
+                MONITORING,
+                lambda: judge_monitoring(MONITORING, self._facts),
+                (INSTANCE,),
+                _DAGSTER_ADVICE,
             ),
-            Check(
-                name=WORKERS,
-                look=self._workers,
-                needs=(SPARK,),
-                advice="Set PYSPARK_PYTHON to this release of Python, with the packages that "
-                "models import, wherever Spark's workers run.",
+            (WORKSPACE, self._workspace, (PROJECT,), _WORKSPACE_ADVICE),
+            (
+                AUTOMATION,
+                lambda: judge_instigators(AUTOMATION, self._locations),
+                (INSTANCE, WORKSPACE),
+                _DAGSTER_ADVICE,
             ),
-            Check(
-                name=SPARK_CATALOG,
-                look=self._spark_catalog,
-                needs=(SPARK, CATALOG),
-                advice="Give Spark the same catalog under `spark.conf` in vde.yaml, as "
-                "`spark.sql.catalog.<name>...`.",
-            ),
-            Check(name=CLOCK, look=self._clock, needs=(PROJECT,), advice=_CATALOG_ADVICE),
-            *self._of_dagster(),
-            Check(name=CLEAN_UP, look=self._clean_up, advice=_CATALOG_ADVICE),
+            (DAEMON, self._daemon, (INSTANCE,), _DAGSTER_ADVICE),
+            (CLEAN_UP, self._clean_up, (), _CATALOG_ADVICE),
         )
-
-    def _of_dagster(self) -> tuple[Check, ...]:
-        return (
-            Check(name=INSTANCE, look=self._dagster, needs=(PROJECT,), advice=_DAGSTER_ADVICE),
-            Check(name=HISTORY, look=self._history, needs=(INSTANCE,), advice=_DAGSTER_ADVICE),
-            Check(name=MONITORING, look=self._monitor, needs=(INSTANCE,), advice=_DAGSTER_ADVICE),
-            Check(
-                name=WORKSPACE,
-                look=self._workspace,
-                needs=(PROJECT,),
-                advice="See workspace.yaml; --debug shows where it happened.",
-            ),
-            Check(
-                name=AUTOMATION,
-                look=self._automation,
-                needs=(INSTANCE, WORKSPACE),
-                advice=_DAGSTER_ADVICE,
-            ),
-            Check(name=DAEMON, look=self._daemon, needs=(INSTANCE,), advice=_DAGSTER_ADVICE),
+        return tuple(
+            Check(name=name, look=look, needs=needs, advice=advice)
+            for name, look, needs, advice in rows
         )
 
     def _project_look(self) -> CheckResult:
         from vde_dagster.composition import VdeProject
 
-        self._project = VdeProject.load(self._folder)
-        configuration = self._project.configuration
+        self._project = self._opened = VdeProject.load(self._folder)
+        configuration = self._opened.configuration
         return ok(PROJECT, f"{configuration.name} in {configuration.folder}")
 
     def _java(self) -> CheckResult:
@@ -235,17 +233,12 @@ class Doctor:
     def _workers(self) -> CheckResult:
         from vde_dagster.lakehouse.trial import python_of_workers
 
-        assert self._session is not None, "Spark was tried"
         return ok(WORKERS, f"functions run in Python {python_of_workers(self._session)}")
 
     def _spark_catalog(self) -> CheckResult:
-        assert self._session is not None, "Spark was tried"
         assert self._trial is not None, "the catalog was tried"
         self._trial.try_spark(self._session)
         return ok(SPARK_CATALOG, "Spark read and wrote the same table")
-
-    def _clock(self) -> CheckResult:
-        return judge_clocks(CLOCK, self._readings)
 
     def _read_clock(self, clock: str, read: Callable[[], datetime]) -> None:
         before = datetime.now(UTC)
@@ -270,20 +263,7 @@ class Doctor:
         self._instance = instance
         return ok(INSTANCE, f"{home} is in use, and its history can be read")
 
-    def _history(self) -> CheckResult:
-        from vde_dagster.core.doctor.dagster_instance import judge_storage
-
-        assert self._facts is not None, "the instance was tried"
-        return judge_storage(HISTORY, self._facts)
-
-    def _monitor(self) -> CheckResult:
-        from vde_dagster.core.doctor.dagster_instance import judge_monitoring
-
-        assert self._facts is not None, "the instance was tried"
-        return judge_monitoring(MONITORING, self._facts)
-
     def _workspace(self) -> CheckResult:
-        from vde_dagster.core.doctor.dagster_instance import judge_workspace
         from vde_dagster.core.errors import Refused
         from vde_dagster.orchestration.instance_look import location_facts
 
@@ -296,13 +276,7 @@ class Doctor:
         self._locations = location_facts(self._instance, folder)
         return judge_workspace(WORKSPACE, self._locations)
 
-    def _automation(self) -> CheckResult:
-        from vde_dagster.core.doctor.dagster_instance import judge_instigators
-
-        return judge_instigators(AUTOMATION, self._locations)
-
     def _daemon(self) -> CheckResult:
-        from vde_dagster.core.doctor.dagster_instance import judge_daemons
         from vde_dagster.orchestration.instance_look import daemon_facts
 
         assert self._instance is not None, "the instance was tried"
@@ -321,11 +295,6 @@ class Doctor:
         """Remove what was made, where the last check was not reached: somebody stopped it."""
         if self._trial is not None and self._trial.may_be_there:
             self._trial.remove()
-
-    @property
-    def _opened(self) -> VdeProject:
-        assert self._project is not None, "the project was read"
-        return self._project
 
     @property
     def _is_remote(self) -> bool:

@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from vde_dagster.ports.state import Environment
 
 
-@click.command("environments")
-@options.shared
+@options.command("environments")
 def environments_command(call: Call) -> None:
     """List the environments of a project, with the versions that each shows."""
     from vde_dagster.core.clean_up.sweeping import expires_at
@@ -70,12 +69,11 @@ def _environments(environments: list[Environment], ends: Mapping[str, datetime |
 _NAMED: Final = 4
 
 
-@click.command("history")
+@options.command("history")
 @click.argument("environment", type=options.environment, default="prod", metavar="[ENV]")
 @click.option(
     "--limit", type=click.IntRange(min=1), default=20, metavar="N", help="How many, newest first."
 )
-@options.shared
 def history_command(call: Call, *, environment: str, limit: int) -> None:
     """List the promotions of an environment (prod by default): who, when, by which plan, and what.
 
@@ -100,17 +98,17 @@ def history_command(call: Call, *, environment: str, limit: int) -> None:
 
 def _revisions(found: Sequence[Promoted]) -> Table:
     whole = ("revision", "promoted at (UTC)", "by", "plan")
-    rows = table(*whole, "what changed", right=("revision",), whole=whole)
-    for each in found:
-        shown = each.shown
-        rows.add_row(
-            str(shown.revision),
-            f"{shown.promoted_at:%Y-%m-%d %H:%M:%S}",
-            shown.author or "not known",
-            shown.plan_id[:8],
+    rows = (
+        (
+            str(each.shown.revision),
+            f"{each.shown.promoted_at:%Y-%m-%d %H:%M:%S}",
+            each.shown.author or "not known",
+            each.shown.plan_id[:8],
             "; ".join(_changes(each)) or "nothing",
         )
-    return rows
+        for each in found
+    )
+    return table(*whole, "what changed", right=("revision",), whole=whole, rows=rows)
 
 
 def _changes(each: Promoted) -> Iterator[str]:
@@ -136,12 +134,11 @@ def _changes(each: Promoted) -> Iterator[str]:
             yield f"{what} {some(names, _NAMED)}"
 
 
-@click.command("savings")
+@options.command("savings")
 @click.argument(
     "environment", type=options.environment, required=False, default=None, metavar="[ENV]"
 )
 @options.SINCE
-@options.shared
 def savings_command(call: Call, *, environment: str | None, since: datetime | timedelta) -> None:
     """Show what ENV, or each environment, shows and did not have to compute, by model.
 
@@ -178,7 +175,5 @@ def _sum(saved: Saved) -> dict[str, object]:
 
 def _savings(rows: list[dict[str, object]], title: str) -> Table:
     numbers = ("intervals", "hours", "rows", "seconds")
-    shown = table(*rows[0], title=title, right=numbers, whole=[*rows[0]])
-    for row in rows:
-        shown.add_row(*map(as_text, row.values()))
-    return shown
+    cells = ([*map(as_text, row.values())] for row in rows)
+    return table(*rows[0], title=title, right=numbers, whole=[*rows[0]], rows=cells)

@@ -23,10 +23,9 @@ _SHOWN: Final = 160
 """How much of a part is shown to a person."""
 
 
-@click.command("fingerprint")
+@options.command("fingerprint")
 @click.argument("models", nargs=-1, type=options.model, metavar="[MODEL...]")
 @click.option("--parts", is_flag=True, help="Show what is hashed, by name.")
-@options.shared
 def fingerprint_command(call: Call, *, models: tuple[ModelName, ...], parts: bool) -> None:
     """Show the fingerprint of each MODEL of the files, by default of all models and sources.
 

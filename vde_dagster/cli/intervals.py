@@ -31,12 +31,11 @@ _FIRST: Final = datetime.min.replace(tzinfo=UTC)
 _LAST: Final = datetime.max.replace(tzinfo=UTC)
 
 
-@click.command("intervals")
+@options.command("intervals")
 @click.argument("models", type=options.model, nargs=-1, metavar="[MODEL...]")
 @options.SHOWN_BY
 @options.START
 @options.END
-@options.shared
 def intervals_command(
     call: Call,
     *,

@@ -9,9 +9,8 @@ import click
 
 from vde_dagster.cli import options
 from vde_dagster.cli.call import Call
-from vde_dagster.cli.catch_up import moved_text
+from vde_dagster.cli.catch_up import explain, late_models_of, moved_text
 from vde_dagster.cli.facts import fields_of
-from vde_dagster.cli.late_explain import explain, late_models_of
 from vde_dagster.cli.printing import Note, Printed, instant
 from vde_dagster.cli.spelling import vde
 from vde_dagster.core.errors import Refused
@@ -33,12 +32,11 @@ def late_command() -> None:
 late_command.add_command(explain)
 
 
-@late_command.command(
-    "status", short_help="Show marks, what is pending, and what a session would do."
+@options.command(
+    "status", late_command, "Show marks, what is pending, and what a session would do."
 )
 @click.argument("model", type=options.model, required=False, metavar="[MODEL]")
 @options.ENVIRONMENT
-@options.shared
 def status(call: Call, *, model: ModelName | None, environment: str) -> None:
     """Show the late data of MODEL, or of every model that loads it by sessions.
 
@@ -55,11 +53,10 @@ def status(call: Call, *, model: ModelName | None, environment: str) -> None:
     call.answer({"environment": environment, "models": models}, lines or none)
 
 
-@late_command.command("sessions", short_help="Show past sessions of a model, newest first.")
-@click.argument("model", type=options.model, metavar="MODEL")
+@options.command("sessions", late_command, "Show past sessions of a model, newest first.")
+@options.MODEL
 @options.limit(10, "Show at most this many.")
 @options.ENVIRONMENT
-@options.shared
 def sessions(call: Call, *, model: ModelName, limit: int, environment: str) -> None:
     """Show what the latest sessions of MODEL found, did and left pending."""
     from vde_dagster.app.inspect.late_report import past_sessions
@@ -130,9 +127,8 @@ def _written(work: UnitOfWork) -> Sequence[object]:
     return merge(each.interval for each in changes)
 
 
-@late_command.command("init", short_help="Propose a late_data property for a model.")
-@click.argument("model", type=options.model, metavar="MODEL")
-@options.shared
+@options.command("init", late_command, "Propose a late_data property for a model.")
+@options.MODEL
 def init(call: Call, *, model: ModelName) -> None:
     """Propose a late_data property for MODEL, from its query and its sources' metadata.
 

@@ -24,9 +24,8 @@ if TYPE_CHECKING:
     from vde_dagster.project.loading import ProjectFiles
 
 
-@click.command("lineage")
+@options.command("lineage")
 @click.argument("of", required=False, metavar="[MODEL | MODEL.COLUMN]")
-@options.shared
 def lineage_command(call: Call, *, of: str | None) -> None:
     """Show what MODEL reads and what reads it, through all models in between.
 
@@ -113,11 +112,15 @@ def _types(files: ProjectFiles, found: Lineage) -> Mapping[Point, str]:
 
 
 def _models(graph: Graph) -> Table:
-    rows = table("model", "kind", "reads", whole=("model",))
-    for node in graph:
-        reads = ", ".join(str(parent) for parent in node.model.parents)
-        rows.add_row(Text(str(node.name), style="bold"), node.model.kind.keyword, Text(reads))
-    return rows
+    rows = (
+        (
+            Text(str(node.name), style="bold"),
+            node.model.kind.keyword,
+            ", ".join(map(str, node.model.parents)),
+        )
+        for node in graph
+    )
+    return table("model", "kind", "reads", whole=("model",), rows=rows)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

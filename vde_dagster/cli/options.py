@@ -1,4 +1,4 @@
-"""Options that several commands share, and the types of their values.
+"""Options that several commands share, the types of their values, and how a command is made.
 
 A date as an end means the whole day.
 """
@@ -6,24 +6,28 @@ A date as an end means the whole day.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, assert_never
 
 import click
 
 from vde_dagster.cli.call import Call
 from vde_dagster.core.model.room import MOST_MODELS
+from vde_dagster.core.names import InvalidName, ModelName, environment_name
 from vde_dagster.core.planning.option_table import FAIL_FAST as FAIL_FAST_HELP
+from vde_dagster.core.planning.option_table import PLAN_OPTIONS, Sort
+from vde_dagster.core.planning.option_table import SKIP_TESTS as SKIP_TESTS_HELP
 from vde_dagster.lakehouse.spark_log import show_errors
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from vde_dagster.core.model.model import Model
-    from vde_dagster.core.names import ModelName
+    from vde_dagster.core.planning.options import PlanOptions
     from vde_dagster.core.time.intervals import Interval
 
 
@@ -36,34 +40,41 @@ FOLDER: Final = "vde.folder"
 DEBUG: Final = "vde.debug"
 
 
+@contextmanager
+def _usage() -> Iterator[None]:
+    """A text that is no such value is wrong usage."""
+    try:
+        yield
+    except (ValueError, InvalidName) as error:
+        raise click.BadParameter(str(error)) from error
+
+
 def environment(text: str) -> str:
     """An environment in its canonical form; wrong usage where the text is no name."""
-    from vde_dagster.core.names import InvalidName, environment_name
-
-    try:
+    with _usage():
         return environment_name(text)
-    except InvalidName as error:
-        raise click.BadParameter(str(error)) from error
 
 
 def model(text: str) -> ModelName:
     """A model's name; wrong usage where the text is none."""
-    from vde_dagster.core.names import InvalidName, ModelName
-
-    try:
+    with _usage():
         return ModelName.parse(text)
-    except InvalidName as error:
-        raise click.BadParameter(str(error)) from error
 
 
 def moment(text: str) -> datetime:
     """An ISO-8601 date or time, UTC where it names no zone; wrong usage where it is neither."""
     from vde_dagster.core.time.written import written_instant
 
-    try:
+    with _usage():
         return written_instant(text)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from error
+
+
+def end_moment(text: str) -> datetime:
+    """The exclusive end that a text names: the end of a date, or the time itself."""
+    from vde_dagster.core.time.written import written_end
+
+    with _usage():
+        return written_end(text)
 
 
 def _remember_folder(ctx: click.Context, param: click.Parameter, value: Path) -> Path:
@@ -77,6 +88,7 @@ def _remember_debug(ctx: click.Context, param: click.Parameter, value: bool) -> 
     return value
 
 
+MODEL: Final = click.argument("model", type=model)
 PROJECT: Final = click.option(
     "--project",
     "folder",
@@ -159,27 +171,37 @@ def limit(most: int, said: str) -> Callable[[Command], Command]:
     )
 
 
-def shared(command: Callable[..., object]) -> Callable[..., object]:
-    """Give a command that prints facts the options that all of these have, as its ``call``."""
+def command(
+    name: str, of: click.Group | None = None, said: str | None = None
+) -> Callable[[Callable[..., object]], click.Command]:
+    """Make a command that prints facts, of a group or of its own.
 
-    @wraps(command)
-    def called(*, folder: Path, output: str, **given: object) -> object:
-        return command(call=Call(folder=folder, output=output), **given)
+    ``said`` is what the help of its group says of it. It has the options that all of these have,
+    and gets them as its ``call``.
+    """
 
-    return FORMAT(PROJECT(WITH_DEBUG(called)))
+    def made(function: Callable[..., object]) -> click.Command:
+        @wraps(function)
+        def called(*, folder: Path, output: str, **given: object) -> object:
+            return function(call=Call(folder=folder, output=output), **given)
+
+        own = getattr(function, "__click_params__", [])
+        shared: list[click.Parameter] = []
+        called.__dict__["__click_params__"] = shared
+        FORMAT(PROJECT(WITH_DEBUG(called)))
+        shared += own  # click lists them the other way round
+        return (of or click).command(name, short_help=said)(called)
+
+    return made
 
 
 _DAY: Final = timedelta(days=1)
 
 
-def end_moment(text: str) -> datetime:
-    """The exclusive end that a text names: the end of a date, or the time itself."""
-    from vde_dagster.core.time.written import written_end
+_FIRST: Final = datetime.min.replace(tzinfo=UTC)
 
-    try:
-        return written_end(text)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from error
+
+_LAST: Final = datetime.max.replace(tzinfo=UTC)
 
 
 def past_moment(text: str) -> datetime | timedelta:
@@ -196,8 +218,7 @@ def past_moment(text: str) -> datetime | timedelta:
 
 def before(now: datetime, length: timedelta) -> datetime:
     """The instant this long before now; the first of all where there is none."""
-    first = datetime.min.replace(tzinfo=UTC)
-    return now - length if length < now - first else first
+    return now - length if length < now - _FIRST else _FIRST
 
 
 def bound(side: Literal["start", "end"], said: str) -> Callable[[Command], Command]:
@@ -260,9 +281,7 @@ def any_range(start: datetime | None, end: datetime | None) -> Interval:
     Raises:
         click.UsageError: The end is not after the start.
     """
-    first = datetime.min.replace(tzinfo=UTC)
-    last = datetime.max.replace(tzinfo=UTC)
-    return _interval(start or first, end or last)
+    return _interval(start or _FIRST, end or _LAST)
 
 
 def _interval(start: datetime, end: datetime) -> Interval:
@@ -271,3 +290,74 @@ def _interval(start: datetime, end: datetime) -> Interval:
     if end <= start:
         raise click.UsageError("--end is not after --start.")
     return Interval(start, end)
+
+
+def plan_option(name: str) -> Callable[[Command], Command]:
+    """Give a command one of the options of a plan."""
+    row = PLAN_OPTIONS[name]
+    match row.sort:
+        case Sort.INSTANT:
+            return click.option(row.flag, type=moment, metavar="INSTANT", help=row.help)
+        case Sort.END:
+            return click.option(row.flag, type=end_moment, metavar="INSTANT", help=row.help)
+        case Sort.SELECTORS:
+            said = f"{row.help} Repeatable."
+            return click.option(row.flag, row.field, multiple=True, metavar="SELECTOR", help=said)
+        case Sort.FLAG:
+            return click.option(row.flag, is_flag=True, help=row.help)
+        case Sort.SWITCH:
+            both = f"{row.flag}/--no-{row.flag.removeprefix('--')}"
+            return click.option(both, default=True, help=row.help)
+        case unreachable:
+            assert_never(unreachable)
+
+
+SKIP_TESTS = click.option("--skip-tests", is_flag=True, help=SKIP_TESTS_HELP)
+
+
+_APPLYING = (
+    click.option("--auto-apply", is_flag=True, help="Apply the plan without asking."),
+    click.option("--no-apply", is_flag=True, help="Only show the plan; do not ask."),
+    click.option(
+        "--explain",
+        is_flag=True,
+        help="Show what applying would do, step by step, and apply nothing.",
+    ),
+    click.option(
+        "--save",
+        type=click.Path(path_type=Path),
+        default=None,
+        metavar="FILE",
+        help="Write the plan to FILE, for `vde apply FILE`, and apply nothing now.",
+    ),
+)
+
+
+def applying_flags(command: Command) -> Command:
+    """Give a command the options that say what is done with a plan."""
+    for option in reversed(_APPLYING):
+        command = option(command)
+    return command
+
+
+def plan_flags(command: Command) -> Command:
+    """Give a command the options of a plan, in the order in which its help lists them."""
+    for name in reversed(PLAN_OPTIONS):
+        command = plan_option(name)(command)
+    return command
+
+
+def asked_options(environment: str, flags: Mapping[str, Any]) -> PlanOptions:
+    """The options of a plan, checked before anything of the project is read.
+
+    Raises:
+        click.UsageError: The options make no sense together, or not for this environment.
+    """
+    from vde_dagster.core.planning.options import OptionsRefused, PlanOptions, refuse_senseless
+
+    asked = PlanOptions(**flags)
+    try:
+        refuse_senseless(asked, environment)
+    except OptionsRefused as error:
+        raise click.UsageError(str(error)) from error
+    return asked

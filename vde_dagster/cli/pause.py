@@ -10,11 +10,10 @@ from vde_dagster.cli.printing import Note
 from vde_dagster.core.names import ModelName
 
 
-@click.command("pause")
+@options.command("pause")
 @click.argument("models", type=options.model, nargs=-1, required=True, metavar="MODEL...")
 @click.option("--reason", metavar="TEXT", default="", help="Why, for whoever asks later.")
 @options.ENVIRONMENT
-@options.shared
 def pause_command(
     call: Call, *, models: tuple[ModelName, ...], reason: str, environment: str
 ) -> None:
@@ -30,10 +29,9 @@ def pause_command(
     call.answer({"environment": environment, "paused": pauses}, lines)
 
 
-@click.command("resume")
+@options.command("resume")
 @click.argument("models", type=options.model, nargs=-1, metavar="[MODEL...]")
 @options.ENVIRONMENT
-@options.shared
 def resume_command(call: Call, *, models: tuple[ModelName, ...], environment: str) -> None:
     """Resume each paused MODEL of an environment, by default all of them.
 

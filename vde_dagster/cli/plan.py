@@ -12,7 +12,7 @@ import click
 
 from vde_dagster.cli import deciding, options
 from vde_dagster.cli.call import Call
-from vde_dagster.cli.plan_flags import (
+from vde_dagster.cli.options import (
     SKIP_TESTS,
     applying_flags,
     asked_options,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from vde_dagster.core.planning.plan import ModelChange, Plan
 
 
-@click.command("plan")
+@options.command("plan")
 @click.argument("environment", type=options.environment, required=False, metavar="[ENV]")
 @applying_flags
 @plan_flags
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 @deciding.DECIDE
 @options.CONCURRENCY
 @options.FAIL_FAST
-@options.shared
 def plan_command(
     call: Call,
     *,

@@ -6,7 +6,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -16,6 +16,7 @@ import click
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.table import Table
+    from rich.text import Text
 
 Printed: TypeAlias = "str | Note | RenderableType"
 """What an answer for people is made of."""
@@ -48,8 +49,9 @@ def table(
     right: Collection[str] = (),
     whole: Collection[str] = (),
     folds: bool = False,
+    rows: Iterable[Sequence[str | Text]] = (),
 ) -> Table:
-    """A table for people without rows.
+    """A table for people.
 
     Args:
         columns: Its columns.
@@ -57,6 +59,7 @@ def table(
         right: The columns whose cells stand at their right.
         whole: The columns whose cells have one line.
         folds: Whether long words of the other columns go on in the next line.
+        rows: The cells of each row.
     """
     from rich import box
     from rich.table import Table
@@ -69,6 +72,8 @@ def table(
             no_wrap=name in whole,
             overflow="fold" if folds else "ellipsis",
         )
+    for row in rows:
+        made.add_row(*row)
     return made
 
 

@@ -19,13 +19,12 @@ if TYPE_CHECKING:
     from vde_dagster.project.sources.external_entries import ColumnChange
 
 
-@click.command("format")
+@options.command("format")
 @click.argument(
     "files", type=click.Path(exists=True, path_type=Path), nargs=-1, metavar="[FILES...]"
 )
 @click.option("--check", is_flag=True, help="Write nothing; exit code 1 if a file would change.")
 @click.option("--diff", is_flag=True, help="Write nothing; print what would change.")
-@options.shared
 def format_command(call: Call, *, files: tuple[Path, ...], check: bool, diff: bool) -> None:
     """Format the SQL models in FILES (files or folders; all of the project by default).
 
@@ -69,9 +68,8 @@ def _format_facts(each: Formatted, *, diff: bool) -> dict[str, object]:
     return facts | ({"diff": each.diff()} if diff else {})
 
 
-@click.command("create-external-models")
+@options.command("create-external-models")
 @click.option("--check", is_flag=True, help="Write nothing; exit code 1 if the file would change.")
-@options.shared
 def create_external_models_command(call: Call, *, check: bool) -> None:
     """Write the columns and types of every source that models read to external_models.yaml.
 

@@ -21,9 +21,7 @@ from vde_dagster.core.names import ModelName, TableName
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from vde_dagster.app.inspect.local_answers import LocalAnswer
     from vde_dagster.composition import VdeProject
-    from vde_dagster.core.sql.duckdb.translating import LeftToSpark
     from vde_dagster.ports.catalog import ViewDefinition
     from vde_dagster.ports.state import Environment
 
@@ -165,16 +163,32 @@ def answer_on_views(
         Refused: DuckDB has to answer what is left to Spark.
         EvaluationFailed: The query failed.
     """
-    from vde_dagster.app.inspect.local_answers import LocalAnswer
+    from vde_dagster.app.inspect.local_answers import LocalAnswer, answer_locally, read_as
+    from vde_dagster.core.sql.duckdb.translating import LeftToSpark
     from vde_dagster.core.sql.places import placed
 
     catalog, why = project.configuration.catalog.name, ""
     if whole is None:
         whole = project.services.catalog.views([views[each] for each in read if each in views])
     if engine != "spark":
-        found = _answer_locally(project, sql, views=views, limit=limit + 1, whole=whole)
+        found = (
+            LeftToSpark(reason=f"vde.yaml sets {', '.join(against)}")
+            if (against := project.settings_against_duckdb)
+            else answer_locally(
+                project.services,
+                project.local_queries,
+                sql,
+                catalog=catalog,
+                views=views,
+                limit=limit + 1,
+                whole=whole,
+            )
+        )
         if isinstance(found, LocalAnswer):
-            return _cut(found.columns, found.rows, limit, engine="duckdb")
+            more = len(found.rows) > limit
+            return Answer(
+                columns=found.columns, rows=found.rows[:limit], more=more, engine="duckdb"
+            )
         why = found.reason
         if engine == "duckdb":
             raise Refused(
@@ -183,62 +197,14 @@ def answer_on_views(
             )
     if any(view.catalog for view in views.values()):
         project.open_spark(reading=views.values())  # the session that the engine finds, too
-    tables = _pinned(project, read, views, whole)
-    bound = placed(sql, catalog=catalog).with_tables(tables.get).text
-    columns, rows = project.services.engine.fetch(bound, limit=limit + 1)
-    return _cut(columns, rows, limit, engine="spark", why=why)
-
-
-def _answer_locally(
-    project: VdeProject,
-    sql: str,
-    *,
-    views: Mapping[ModelName, TableName],
-    limit: int,
-    whole: Mapping[TableName, ViewDefinition],
-) -> LocalAnswer | LeftToSpark:
-    from vde_dagster.app.inspect.local_answers import answer_locally
-    from vde_dagster.core.sql.duckdb.translating import LeftToSpark
-
-    if against := project.settings_against_duckdb:
-        return LeftToSpark(reason=f"vde.yaml sets {', '.join(against)}")
-    return answer_locally(
-        project.services,
-        project.local_queries,
-        sql,
-        catalog=project.configuration.catalog.name,
-        views=views,
-        limit=limit,
-        whole=whole,
-    )
-
-
-def _pinned(
-    project: VdeProject,
-    read: Sequence[ModelName],
-    views: Mapping[ModelName, TableName],
-    whole: Mapping[TableName, ViewDefinition],
-) -> Mapping[ModelName, TableName]:
-    """What an engine reads for each name, so that all are of one revision."""
-    from vde_dagster.app.inspect.local_answers import read_as
-
-    return {
+    tables = {  # all of one revision
         name: read_as(project.services, whole[view]) if view in whole else view
         for name, view in views.items()
         if name in read
     }
-
-
-def _cut(
-    columns: tuple[str, ...],
-    rows: Sequence[tuple[object, ...]],
-    limit: int,
-    *,
-    engine: Literal["duckdb", "spark"],
-    why: str = "",
-) -> Answer:
-    more = len(rows) > limit
-    return Answer(columns=columns, rows=rows[:limit], more=more, engine=engine, why=why)
+    bound = placed(sql, catalog=catalog).with_tables(tables.get).text
+    columns, rows = project.services.engine.fetch(bound, limit=limit + 1)
+    return Answer(columns=columns, rows=rows[:limit], more=len(rows) > limit, why=why)
 
 
 def as_table(answer: Answer, *, title: str | None = None) -> Table:

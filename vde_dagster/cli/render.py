@@ -30,8 +30,8 @@ def dialect_name(text: str) -> str:
     return text
 
 
-@click.command("render")
-@click.argument("model", type=options.model)
+@options.command("render")
+@options.MODEL
 @options.SHOWN_BY
 @options.START
 @options.END
@@ -49,7 +49,6 @@ def dialect_name(text: str) -> str:
     metavar="NAME",
     help="Print a translation into this dialect; what runs is Spark SQL.",
 )
-@options.shared
 def render_command(
     call: Call,
     *,
@@ -211,13 +210,12 @@ def _facts(binding: Binding, node: Node, interval: Interval, *, dialect: str) ->
     }
 
 
-@click.command("evaluate")
-@click.argument("model", type=options.model)
+@options.command("evaluate")
+@options.MODEL
 @options.SHOWN_BY
 @options.START
 @options.END
 @options.limit(50, "Print at most this many rows.")
-@options.shared
 def evaluate_command(
     call: Call,
     *,

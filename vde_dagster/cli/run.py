@@ -10,8 +10,8 @@ import click
 
 from vde_dagster.cli import options
 from vde_dagster.cli.call import Call
+from vde_dagster.cli.options import plan_option
 from vde_dagster.cli.plan import apply, built
-from vde_dagster.cli.plan_flags import plan_option
 from vde_dagster.cli.printing import console, print_json
 from vde_dagster.core.names import PRODUCTION
 
@@ -27,7 +27,7 @@ BUSY: Final = 3
 """The exit code if somebody else changes the environment, or just has: nothing was done."""
 
 
-@click.command("run")
+@options.command("run")
 @click.argument("environment", type=options.environment, default="prod", metavar="[ENV]")
 @click.option("--no-stale", is_flag=True, help="Compute only what is due.")
 @click.option("--only-stale", is_flag=True, help="Compute only what is late or changed upstream.")
@@ -40,7 +40,6 @@ BUSY: Final = 3
 @click.option("--explain", is_flag=True, help="Only show what would be computed, and why.")
 @options.CONCURRENCY
 @options.FAIL_FAST
-@options.shared
 def run_command(
     call: Call,
     *,

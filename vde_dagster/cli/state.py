@@ -33,10 +33,7 @@ def state_command() -> None:
     """
 
 
-@state_command.command(
-    "check", short_help="Read every row of the state, and compare what they say."
-)
-@options.shared
+@options.command("check", state_command, "Read every row of the state, and compare what they say.")
 def check(call: Call) -> None:
     """Read every row of the state, and compare what rows say of each other. Nothing is written.
 
@@ -55,8 +52,7 @@ def check(call: Call) -> None:
         call.end()
 
 
-@state_command.command("migrate", short_help="Move the state of an earlier release forward.")
-@options.shared
+@options.command("migrate", state_command, "Move the state of an earlier release forward.")
 def migrate(call: Call) -> None:
     """Move the state of an earlier release forward to this one's version, in one transaction.
 
@@ -74,9 +70,8 @@ def migrate(call: Call) -> None:
     call.answer(document, [f"The state {stored.place} {said}."])
 
 
-@state_command.command("export", short_help="Write all of the state but leases to FILE.")
+@options.command("export", state_command, "Write all of the state but leases to FILE.")
 @_FILE
-@options.shared
 def export(call: Call, *, file: Path) -> None:
     """Write all of the state but leases to FILE, as of one moment; only you may read it.
 
@@ -85,9 +80,8 @@ def export(call: Call, *, file: Path) -> None:
     _report(call, call.project.stored_state().export(file), file, "exported to")
 
 
-@state_command.command("import", short_help="Put an exported state into an empty one.")
+@options.command("import", state_command, "Put an exported state into an empty one.")
 @_FILE
-@options.shared
 def import_(call: Call, *, file: Path) -> None:
     """Put what `vde state export` wrote to FILE into the state, which must be empty.
 

@@ -66,10 +66,9 @@ class Looked:
         return self.command(*found.words) if found is not None else self.run()
 
 
-@click.command("status")
+@options.command("status")
 @click.argument("environment", type=options.environment, default="prod", metavar="[ENV]")
 @click.option("--check", is_flag=True, help="Exit code 1 if anything is begun, due, stale or gone.")
-@options.shared
 def status_command(call: Call, *, environment: str, check: bool) -> None:
     """Show what is behind or went wrong in ENV (prod by default), why, and what to do next.
 

@@ -12,16 +12,15 @@ from vde_dagster.cli.call import Call
 if TYPE_CHECKING:
     from vde_dagster.core.planning.plan import Plan
 from vde_dagster.cli import options
+from vde_dagster.cli.options import applying_flags, plan_option
 from vde_dagster.cli.plan import Asked, apply, built, carry_out, print_built, show
-from vde_dagster.cli.plan_flags import applying_flags, plan_option
 from vde_dagster.cli.printing import print_json
 
 
-@click.command("apply")
+@options.command("apply")
 @click.argument("file", type=click.Path(path_type=Path))
 @options.CONCURRENCY
 @options.FAIL_FAST
-@options.shared
 def apply_command(call: Call, *, file: Path, models: int | None, fail_fast: bool) -> None:
     """Apply the plan that `vde plan ENV --save FILE` wrote, without asking.
 
@@ -46,13 +45,12 @@ def apply_command(call: Call, *, file: Path, models: int | None, fail_fast: bool
     )
 
 
-@click.command("promote")
+@options.command("promote")
 @click.argument("source", type=options.environment, metavar="FROM")
 @click.argument("target", type=options.environment, default="prod", metavar="[TO]")
 @applying_flags
 @plan_option("accept_loss")
 @plan_option("allow_empty")
-@options.shared
 def promote_command(
     call: Call, *, source: str, target: str, accept_loss: bool, allow_empty: bool, **flags: object
 ) -> None:
@@ -69,7 +67,7 @@ def promote_command(
     carry_out(asked, plan_promotion(call.services, source, target, chosen))
 
 
-@click.command("rollback")
+@options.command("rollback")
 @click.argument("environment", type=options.environment, metavar="ENV")
 @click.option(
     "--to",
@@ -88,7 +86,6 @@ def promote_command(
 @applying_flags
 @plan_option("accept_loss")
 @plan_option("allow_empty")
-@options.shared
 def rollback_command(
     call: Call,
     *,

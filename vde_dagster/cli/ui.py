@@ -60,8 +60,7 @@ def ui_command(*, port: int, folder: Path) -> None:
     os.execv(sys.executable, [sys.executable, *serve])  # noqa: S606 - no shell: our own Python
 
 
-@click.command("jars")
-@options.shared
+@options.command("jars")
 def jars_command(call: Call) -> None:
     """Download the jars that Spark needs in addition to its own, and print their paths.
 

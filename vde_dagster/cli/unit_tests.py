@@ -29,7 +29,7 @@ NO_TEST_RAN: Final = 5
 """The exit code of pytest for this, too: a pipeline that tests nothing is not taken as passed."""
 
 
-@click.command("test")
+@options.command("test")
 @click.argument("wanted", metavar="[TEST]...", nargs=-1)
 @click.option(
     "--engine",
@@ -38,7 +38,6 @@ NO_TEST_RAN: Final = 5
     show_default=True,
     help="auto: DuckDB for plain queries, Spark for all others. With duckdb these are not run.",
 )
-@options.shared
 def test_command(call: Call, *, wanted: tuple[str, ...], engine: str) -> None:
     """Run the tests in the project's folder tests: all of them, or those that are named.
 
@@ -126,8 +125,8 @@ def run_before_plan(
 _NAME: Final = re.compile(r"[A-Za-z0-9_]+")
 
 
-@click.command("create-test")
-@click.argument("model", type=options.model)
+@options.command("create-test")
+@options.MODEL
 @click.option(
     "--query",
     "queries",
@@ -143,7 +142,6 @@ _NAME: Final = re.compile(r"[A-Za-z0-9_]+")
 )
 @click.option("--overwrite", is_flag=True, help="Replace a file that is there.")
 @options.ENVIRONMENT
-@options.shared
 def create_test_command(
     call: Call,
     *,

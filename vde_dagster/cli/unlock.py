@@ -19,14 +19,13 @@ if TYPE_CHECKING:
     from vde_dagster.ports.records import HeldLease
 
 
-@click.command("unlock")
+@options.command("unlock")
 @click.argument("resource", required=False)
 @click.option(
     "--gone",
     metavar="PID@HOST",
     help="The process that holds it, as the list shows it: you say that it runs no more.",
 )
-@options.shared
 def unlock_command(call: Call, *, resource: str | None, gone: str | None) -> None:
     """List the environments and versions that processes hold to write them, or free one.
 

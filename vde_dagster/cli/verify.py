@@ -24,10 +24,9 @@ if TYPE_CHECKING:
     from vde_dagster.core.names import ModelName
 
 
-@click.command("verify")
+@options.command("verify")
 @click.argument("models", nargs=-1, metavar="[MODEL ...]")
 @options.ENVIRONMENT
-@options.shared
 def verify_command(call: Call, *, models: tuple[str, ...], environment: str) -> None:
     """Compute the D-SHAs of an environment's tables from storage again, and compare them.
 
@@ -82,11 +81,10 @@ def _verified(found: Verified, advice: str, folder: Path) -> Iterator[Printed]:
         yield Text(f"  {whole(found.foreign_write, folder)}", style="red")
 
 
-@click.command("repair")
-@click.argument("model", type=options.model)
+@options.command("repair")
+@options.MODEL
 @options.ENVIRONMENT
 @click.option("--dry-run", is_flag=True, help="Only say what is wrong and what repairs it.")
-@options.shared
 def repair_command(call: Call, *, model: ModelName, environment: str, dry_run: bool) -> None:
     """Find what is wrong with the table and view of MODEL, and repair it without losing rows.
 
