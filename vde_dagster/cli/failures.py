@@ -15,7 +15,7 @@ import click
 
 from vde_dagster.cli.options import DEBUG, FOLDER
 from vde_dagster.core.errors import Problem, ProjectInvalid, VdeError, with_advice
-from vde_dagster.core.faults import FoundFault, fault_of
+from vde_dagster.core.faults import fault_of
 from vde_dagster.core.listing import plural
 from vde_dagster.project.problems import WARNINGS
 from vde_dagster.runtime.secrets import without_secrets
@@ -52,19 +52,21 @@ def warnings_reported(ctx: click.Context) -> Iterator[None]:
 
 
 def report(ctx: click.Context, error: Exception) -> None:
-    """Print a failure on standard error."""
-    match error:
-        case ProjectInvalid():
-            folder = ctx.meta.get(FOLDER, Path())
-            click.echo(without_secrets("\n".join(_problems(error, folder))), err=True)
-        case VdeError():
-            click.echo(f"vde: {error}", err=True)
-        case _:
-            found = fault_of(error)
-            if found is not None:
-                _fault(ctx, found, error)
-            else:
-                _bug(ctx, error)
+    """Print a failure on standard error; what is not ours with its traceback, if that is wanted."""
+    traced = bool(ctx.meta.get(DEBUG)) and not isinstance(error, VdeError)
+    lines = ["".join(traceback.format_exception(error)).rstrip()] if traced else []
+    if isinstance(error, ProjectInvalid):
+        lines += _problems(error, ctx.meta.get(FOLDER, Path()))
+    elif isinstance(error, VdeError):
+        lines.append(f"vde: {error}")
+    elif found := fault_of(error):  # expected to happen to machines and services
+        lines.append(f"vde: {with_advice(found.message, found.advice)}")
+    else:
+        first = without_secrets(str(error)).strip().split("\n", maxsplit=1)[0]
+        lines.append(f"vde: unexpected {type(error).__name__}: {first}")
+        if not traced:
+            lines.append("This is a bug. VDE_DEBUG=1 or --debug shows where it happened.")
+    click.echo(without_secrets("\n".join(lines)), err=True)
 
 
 def _problems(error: ProjectInvalid, folder: Path) -> Iterator[str]:
@@ -75,29 +77,8 @@ def _problems(error: ProjectInvalid, folder: Path) -> Iterator[str]:
 
 
 def _lines(problem: Problem, folder: Path, what: str = "") -> Iterator[str]:
-    yield f"{_path(problem, folder)}:{problem.place.line}: {what}{problem.message}"
+    inside = folder / problem.place.path  # as seen from here, so that a terminal can open it
+    path = inside if inside.exists() else problem.place.path
+    yield f"{path}:{problem.place.line}: {what}{problem.message}"
     if problem.advice:
         yield f"    {problem.advice}"
-
-
-def _path(problem: Problem, folder: Path) -> Path:
-    """A place in the project as seen from here, so that a terminal can open it."""
-    inside = folder / problem.place.path
-    return inside if inside.exists() else problem.place.path
-
-
-def _fault(ctx: click.Context, found: FoundFault, error: Exception) -> None:
-    """Print what is expected to happen to machines and services: a message, and what to do."""
-    if ctx.meta.get(DEBUG):
-        click.echo(without_secrets("".join(traceback.format_exception(error))), err=True)
-    said = without_secrets(with_advice(found.message, found.advice))
-    click.echo(f"vde: {said}", err=True)
-
-
-def _bug(ctx: click.Context, error: Exception) -> None:
-    if ctx.meta.get(DEBUG):
-        click.echo(without_secrets("".join(traceback.format_exception(error))), err=True)
-    first = without_secrets(str(error)).strip().split("\n", maxsplit=1)[0]
-    click.echo(f"vde: unexpected {type(error).__name__}: {first}", err=True)
-    if not ctx.meta.get(DEBUG):
-        click.echo("This is a bug. VDE_DEBUG=1 or --debug shows where it happened.", err=True)

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 import dagster as dg
@@ -37,6 +38,8 @@ from dagster._core.launcher.base import CheckRunHealthResult, WorkerStatus
 from dagster._core.scheduler.instigation import InstigatorStatus, InstigatorType, TickStatus
 from dagster._core.storage.tags import GRPC_INFO_TAG, RUN_KEY_TAG
 from dagster.components.utils.translation import TranslationFn, TranslationFnResolver
+
+from vde_dagster.core.doctor.dagster_instance import DaemonFacts
 
 if TYPE_CHECKING:
     from dagster._core.definitions.declarative_automation.operators import (
@@ -183,23 +186,15 @@ def keeps_files(ref: InstanceRef) -> bool:
     return chosen is None or "Sqlite" in chosen.class_name
 
 
-def daemon_statuses(
-    instance: dg.DagsterInstance,
-) -> Iterator[tuple[str, bool, float | None, str]]:
-    """The daemons that an instance needs.
-
-    Yields:
-        Name, whether it is alive, when it said so last (seconds since 1970; None for never), and
-        its last error (empty for none).
-    """
+def daemon_statuses(instance: dg.DagsterInstance) -> Iterator[DaemonFacts]:
+    """The daemons that an instance needs, by their last heartbeats."""
     for name, status in instance.get_daemon_statuses().items():
         beat = status.last_heartbeat
-        errors = beat.errors if beat is not None and beat.errors else ()
-        yield (
-            name,
-            bool(status.healthy),
-            None if beat is None else beat.timestamp,
-            errors[0].message if errors else "",
+        yield DaemonFacts(
+            name=name,
+            alive=bool(status.healthy),
+            last_heartbeat=None if beat is None else datetime.fromtimestamp(beat.timestamp, UTC),
+            error=beat.errors[0].message if beat is not None and beat.errors else "",
         )
 
 

@@ -216,16 +216,11 @@ def _tell(
     listed = [*lines]
     more = len(listed) - _MOST_LINES
     rest = [f"and {more:,} more"] if more > 0 else []
-    context.log.info("\n".join([*map(_line_text, listed[:_MOST_LINES]), *rest, summary]))
-    rows = [
-        f"| {line.what} | `{line.name}` | {escaped(line.why)} | {line.size} |"
-        for line in listed[:_MOST_LINES]
-    ]
+    told, rows = [], []
+    for line in listed[:_MOST_LINES]:
+        size = f" ({line.size})" if line.size else ""
+        told.append(f"{line.what} {line.name}: {line.why}{size}")
+        rows.append(f"| {line.what} | `{line.name}` | {escaped(line.why)} | {line.size} |")
+    context.log.info("\n".join([*told, *rest, summary]))
     table = ["| | what | why | size |", "| --- | --- | --- | --- |", *rows, ""] if rows else []
-    text = "\n".join([*table, *rest, summary])
-    shown["vde/cleaned"] = dg.MetadataValue.md(text)
-
-
-def _line_text(line: Line) -> str:
-    size = f" ({line.size})" if line.size else ""
-    return f"{line.what} {line.name}: {line.why}{size}"
+    shown["vde/cleaned"] = dg.MetadataValue.md("\n".join([*table, *rest, summary]))

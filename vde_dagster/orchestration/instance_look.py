@@ -8,7 +8,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -61,15 +61,8 @@ def instance_facts(instance: dg.DagsterInstance, home: Path) -> InstanceFacts:
 
 def daemon_facts(instance: dg.DagsterInstance) -> tuple[DaemonFacts, ...]:
     """The daemons that an instance needs, by their last heartbeats."""
-    return tuple(
-        DaemonFacts(
-            name=name,
-            alive=alive,
-            last_heartbeat=None if beat is None else datetime.fromtimestamp(beat, UTC),
-            error=_first_lines(error, 1),
-        )
-        for name, alive, beat, error in daemon_statuses(instance)
-    )
+    found = daemon_statuses(instance)
+    return tuple(replace(each, error=_first_lines(each.error, 1)) for each in found)
 
 
 def location_facts(

@@ -147,37 +147,45 @@ def _loaded(node: Node, entries: Sequence[LedgerEntry]) -> Metadata:
 
 def work_metadata(done: Sequence[Evaluated]) -> Metadata:
     """The metadata of units of work themselves: time, what was kept, why, warnings, late rows."""
-    metadata: Metadata = {
+    saved = [each.saved for each in done if each.saved is not None]
+    metadata = {
         "vde/seconds": round(sum(each.seconds for each in done), 3),
         "vde/rows_written": sum(each.rows for each in done),
         "vde/reused": bool(done) and all(each.reused for each in done),
+        **_known(
+            {
+                "vde/reason": "; ".join(dict.fromkeys(e.reason for e in done if e.reason)),
+                "vde/warnings": "\n".join(warning for each in done for warning in each.warnings),
+            }
+        ),
+        **(savings_metadata(total_saved(saved)) if saved else {}),
     }
-    if reasons := "; ".join(dict.fromkeys(each.reason for each in done if each.reason)):
-        metadata["vde/reason"] = reasons
-    if warnings := "\n".join(warning for each in done for warning in each.warnings):
-        metadata["vde/warnings"] = warnings
-    saved = [each.saved for each in done if each.saved is not None]
-    if saved:
-        metadata |= savings_metadata(total_saved(saved))
     for each in done:
         if each.session is not None:
             metadata |= session_metadata(each.session)
     return metadata
 
 
+def _known(metadata: Mapping[str, object]) -> Metadata:
+    """What there is of it: no empty texts, and nothing that is not known."""
+    return {key: value for key, value in metadata.items() if value not in (None, "")}
+
+
 def savings_metadata(saved: Saved) -> Metadata:
     """What was kept: hours only for a model by interval, seconds only if they are known."""
-    return {
-        "vde/saved_intervals": saved.intervals,
-        **({"vde/saved_hours": round(saved.hours, 3)} if saved.hours is not None else {}),
-        "vde/saved_rows": saved.rows,
-        **({"vde/saved_seconds": round(saved.seconds, 3)} if saved.seconds is not None else {}),
-    }
+    return _known(
+        {
+            "vde/saved_intervals": saved.intervals,
+            "vde/saved_hours": None if saved.hours is None else round(saved.hours, 3),
+            "vde/saved_rows": saved.rows,
+            "vde/saved_seconds": None if saved.seconds is None else round(saved.seconds, 3),
+        }
+    )
 
 
 def stale_metadata(stale_inputs: Sequence[str]) -> Metadata:
     """The inputs of an evaluation that were stale themselves; empty if none was."""
-    return {"vde/stale_inputs": "; ".join(stale_inputs)} if stale_inputs else {}
+    return _known({"vde/stale_inputs": "; ".join(stale_inputs)})
 
 
 def session_metadata(session: Load) -> Metadata:
@@ -189,8 +197,12 @@ def session_metadata(session: Load) -> Metadata:
         ),
         "vde/mark_before": _marks(each.before for each in session.sources),
         "vde/mark_after": _marks(session.marks),
-        **({"vde/source_rewrite": session.rewrite} if session.rewrite else {}),
-        **({"vde/pending": pending_text(session.pending)} if session.pending else {}),
+        **_known(
+            {
+                "vde/source_rewrite": session.rewrite,
+                "vde/pending": pending_text(session.pending),
+            }
+        ),
     }
 
 

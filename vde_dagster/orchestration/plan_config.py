@@ -135,7 +135,7 @@ class PlanConfig(AtOnceConfig):
         options = PlanOptions(
             **given,
             strict_columns=configuration.strict_columns,
-            decisions=dict(self._decisions(configuration.catalog.name, problems)),
+            decisions=self._decisions(configuration.catalog.name, problems),
         )
         problems += self._other_problems()
         try:
@@ -150,7 +150,7 @@ class PlanConfig(AtOnceConfig):
         """When a person is asked: as was said here, or else as ``vde.yaml`` does."""
         return Mode(self.categorize) if self.categorize else configuration.mode(environment)
 
-    def _decisions(self, catalog: str, problems: list[str]) -> Iterator[tuple[ModelName, Category]]:
+    def _decisions(self, catalog: str, problems: list[str]) -> dict[ModelName, Category]:
         taken: dict[ModelName, Category] = {}
         for text, category in self.decide.items():
             name = _read(problems, "decide", text, ModelName.parse)
@@ -158,11 +158,11 @@ class PlanConfig(AtOnceConfig):
             if name is None or chosen is None:
                 continue
             name = name.within(catalog)
-            if taken.setdefault(name, chosen) is not chosen:
+            if (known := taken.setdefault(name, chosen)) is not chosen:
                 problems.append(
-                    f"{name} is decided to be {taken[name].value} and {chosen.value}: choose one."
+                    f"{name} is decided to be {known.value} and {chosen.value}: choose one."
                 )
-            yield name, chosen
+        return taken
 
     def _other_problems(self) -> Iterator[str]:
         yield from self.wrong_concurrency()
