@@ -110,7 +110,7 @@ def test_where_a_unit_test_fails_nothing_is_applied_or_saved(
     said = failure(result)
     assert said.startswith("1 unit test: 1 failed (1 on DuckDB). Nothing was written.")
     assert "FAILED  tests/totals.yaml::amounts_are_added_up  (mart.totals)" in said
-    assert said.endswith("Correct the models or the tests; skip_tests plans all the same.")
+    assert said.endswith("Correct the models or the tests; --skip-tests plans all the same.")
     assert "- 1 changed, 3 unchanged; 1 source." in shown(result)["vde/plan"]
     assert shown(result)["vde/unit_tests"] == "1 unit test: 1 failed (1 on DuckDB)."
     assert tested.world.rows("mart.totals") == [(2, 11)]
@@ -156,9 +156,11 @@ def test_wrong_values_are_refused_all_at_once_and_nothing_is_written(shop: Launc
         "apply and save exclude each other.",
         "categorize: 'sometimes' is none of automatic, ask, always.",
     ]
-    assert lines[6].startswith("skip_backfill leaves missing intervals missing and empty_backfill")
-    assert lines[7].startswith("empty_backfill records intervals that have no rows")
-    assert lines[8].startswith("include_unmodified: false leaves out what is as in prod")
+    assert lines[6].startswith(
+        "--skip-backfill leaves missing intervals missing and --empty-backfill"
+    )
+    assert lines[7].startswith("--empty-backfill records intervals that have no rows")
+    assert lines[8].startswith("--no-include-unmodified leaves out what is as in prod")
     assert len(lines) == 9
     assert not (shop.folder / "plan.json").exists()
     assert shop.world.rows("mart.totals") == [(2, 11)]

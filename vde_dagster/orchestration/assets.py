@@ -107,7 +107,9 @@ def _body(location: Location, name: ModelName) -> Callable[..., Iterator[object]
             audits = AuditWatch.begin(services, decided.binding, name)
             try:
                 with logged_progress(context.log, services.engine.progress):
-                    result = manager.write(replace(decided, asked_at=_asked_at(context)))
+                    record = context.instance.get_run_record_by_id(context.run.run_id)
+                    asked_at = record.create_timestamp if record is not None else None
+                    result = manager.write(replace(decided, asked_at=asked_at))
             except dg.Failure:  # nothing was published, but for earlier batches
                 yield from check_results(location, name, audits.checked())
                 raise
@@ -119,12 +121,6 @@ def _body(location: Location, name: ModelName) -> Callable[..., Iterator[object]
                     raise result.waits
 
     return evaluate
-
-
-def _asked_at(context: dg.AssetExecutionContext) -> datetime | None:
-    """When the run was asked for; None where Dagster does not know it."""
-    record = context.instance.get_run_record_by_id(context.run.run_id)
-    return record.create_timestamp if record is not None else None
 
 
 def _tried_at(context: dg.AssetExecutionContext) -> datetime | None:

@@ -271,14 +271,10 @@ def _shown_jobs(location: Location) -> Iterator[UnresolvedAssetJob]:
 
 def _plan_of_run(location: Location, context: dg.OpExecutionContext, wanted: Wanted) -> Plan:
     """The plan of a run; one that a person launched or repeats retries failed models, too."""
-    if _is_repeated(context) or WORK not in context.run.tags:
+    repeats = context.run.parent_run_id or context.run.tags.get(PARENT_RUN)  # and has its tags
+    if repeats or WORK not in context.run.tags:
         return plan_run(location.project.services, location.environment, wanted)
     return _due(location, _runs(context.instance, location), wanted).plan
-
-
-def _is_repeated(context: dg.OpExecutionContext) -> bool:
-    """Whether a run repeats another one, whose tags it has then."""
-    return bool(context.run.parent_run_id or context.run.tags.get(PARENT_RUN))
 
 
 def _due(location: Location, runs: Sequence[dg.RunRecord], wanted: Wanted) -> Due:

@@ -6,7 +6,7 @@ nor in those of its causes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -19,16 +19,11 @@ from vde_dagster.runtime.secrets import without_secrets
 
 
 @contextmanager
-def failures(
-    metadata: Mapping[str, Any] | None = None, *, words: Callable[[str], str] = str
-) -> Iterator[None]:
+def failures(metadata: Mapping[str, Any] | None = None) -> Iterator[None]:
     """Turn our errors, and faults of machines and services, into `dg.Failure`.
 
-    It may be retried unless something was refused.
-
-    Args:
-        metadata: What the failed step shows, as it is when it fails.
-        words: Says an error's text in the words of whoever asked.
+    It may be retried unless something was refused. ``metadata`` is what the failed step shows, as
+    it is when it fails.
     """
     try:
         with secrets_hidden():
@@ -38,12 +33,12 @@ def failures(
         raise dg.Failure(text, metadata, allow_retries=True) from error
     except VdeError as error:
         again = not isinstance(error, Refused | AuditFailed)
-        raise dg.Failure(words(str(error)), metadata, allow_retries=again) from error
+        raise dg.Failure(str(error), metadata, allow_retries=again) from error
     except Exception as error:
         found = error.fault if isinstance(error, HiddenError) else fault_of(error)
         if found is None:
             raise
-        raise dg.Failure(words(_sentence(found)), metadata, allow_retries=True) from error
+        raise dg.Failure(_sentence(found), metadata, allow_retries=True) from error
 
 
 def _sentence(found: FoundFault) -> str:

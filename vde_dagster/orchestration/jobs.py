@@ -80,7 +80,9 @@ def run_plan(
         run = _PlanRun.of(walk, events)
         tags = {**run_tags(project.configuration.name, plan.environment), PLAN: plan.plan_id}
         _execute(project, run.job(), run.errors, tags)
-        run.errors.raise_unexpected()
+        for error in run.errors.raised:  # what no op was expected to raise
+            if not isinstance(error, VdeError):
+                raise error
         events.done.extend(walk.end())  # views that are missing are made, also if ops failed
     with _instance(project) as instance:  # what the moved views show and no stage computed
         report_views(instance, project.services, plan, names.keys)
@@ -119,7 +121,13 @@ def run_catch_up(
         with errors.kept():
             audits = events.watched(binding, [name])
             yield from events.of(context, lambda: binding, loaded(), audits)
-            yield dg.Output(None, metadata=_outcome_metadata(outcomes[-1]))
+            outcome = outcomes[-1]
+            if isinstance(outcome, NothingToLoad):
+                found: Metadata = {"vde/reason": outcome.reason}
+            else:
+                session = session_metadata(outcome.session) if outcome.session else {}
+                found = {"vde/rows_written": outcome.rows, **session}
+            yield dg.Output(None, metadata=found)
 
     @dg.job(name="vde_catch_up", executor_def=dg.in_process_executor)
     def catch_up_job() -> None:
@@ -130,14 +138,6 @@ def run_catch_up(
     if errors.raised:
         raise errors.raised[0]
     return outcomes[-1]
-
-
-def _outcome_metadata(outcome: Evaluated | NothingToLoad) -> Metadata:
-    """What a session found, for the step that ran it."""
-    if isinstance(outcome, NothingToLoad):
-        return {"vde/reason": outcome.reason}
-    session = session_metadata(outcome.session) if outcome.session is not None else {}
-    return {"vde/rows_written": outcome.rows, **session}
 
 
 def _execute(
@@ -216,16 +216,6 @@ class _Errors:
             self.raised.append(error)
             raise
 
-    def raise_unexpected(self) -> None:
-        """Raise the errors of ops that are not expected ones of this package.
-
-        Raises:
-            BaseException: One of them raised something else than ours, or the user stopped it.
-        """
-        for error in self.raised:
-            if not isinstance(error, VdeError):
-                raise error
-
 
 @dataclass(kw_only=True)
 class _PlanRun:
@@ -279,12 +269,16 @@ class _PlanRun:
                 )
             yield dg.Output(None)
 
-        name, description = _op_of(stage, self.walk.plan)
+        plan = self.walk.plan
+        name, said = _PROMOTE_OP, f"Let the views of {plan.environment} show the plan's versions."
+        if isinstance(stage, WorkStage):
+            model = stage.model
+            name, said = f"{model.schema}__{model.name}", plan.graph[model].model.description
         return dg.op(
             name=name,
             ins={} if first else {"after": dg.In(dg.Nothing)},
             out=dg.Out(dg.Nothing),
-            description=description,
+            description=said or None,
             tags={_PRIORITY: str(-at)},
         )(run)
 
@@ -294,11 +288,3 @@ class _PlanRun:
             return []
         known = self.audits.get(stage.model)
         return self.events.watched(self.walk.binding, [stage.model]) if known is None else [known]
-
-
-def _op_of(stage: WorkStage | Closing, plan: Plan) -> tuple[str, str | None]:
-    """The name and the description of a stage's op."""
-    if isinstance(stage, WorkStage):
-        name = stage.model
-        return f"{name.schema}__{name.name}", plan.graph[name].model.description or None
-    return _PROMOTE_OP, f"Let the views of {plan.environment} show the plan's versions."

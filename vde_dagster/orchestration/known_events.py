@@ -147,7 +147,11 @@ def observations(events: Iterable[dg.AssetMaterialization]) -> list[dg.AssetObse
             partition=each.partition,
             description=each.description,
             metadata=each.metadata,
-            tags=_without_inputs(each.tags or {}),
+            tags={
+                key: value
+                for key, value in (each.tags or {}).items()
+                if not key.startswith(PROVENANCE)
+            },
         )
         for each in events
     ]
@@ -216,7 +220,3 @@ def _is_same(known: dg.AssetMaterialization | None, event: dg.AssetMaterializati
         return False
     tags, own = known.tags or {}, event.tags or {}
     return all(tags.get(each) == own.get(each) for each in (DATA_VERSION, CODE_VERSION))
-
-
-def _without_inputs(tags: Mapping[str, str]) -> dict[str, str]:
-    return {key: value for key, value in tags.items() if not key.startswith(PROVENANCE)}

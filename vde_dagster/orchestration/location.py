@@ -137,7 +137,10 @@ def open_location(
         environment=environment,
         binding=binding,
         plan=plan,
-        partitions_end=_partitions_end(project, binding),
+        partitions_end=services.project_now()
+        or min((node.model.start for node in binding.graph), default=None)
+        if services.clock_sources
+        else None,
         specs=specs,
         checks={
             name: translated_checks(chosen, each, specs[name].key) for name, each in data.items()
@@ -176,11 +179,3 @@ def _changed(plan: Plan | None) -> dict[ModelName, str]:
         for each in changes
         if each.change is not Change.NONE
     }
-
-
-def _partitions_end(project: VdeProject, binding: Binding) -> datetime | None:
-    services = project.services
-    if not services.clock_sources:
-        return None
-    first = min((node.model.start for node in binding.graph), default=None)
-    return services.project_now() or first

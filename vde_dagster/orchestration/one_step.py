@@ -20,7 +20,6 @@ def one_step_job(
     step: str,
     description: str,
     tags: Mapping[str, str],
-    words: Callable[[str], str] = str,
 ) -> dg.JobDefinition:
     """A job whose only step does something, and shows metadata, also where it fails.
 
@@ -31,12 +30,11 @@ def one_step_job(
         step: The step's name.
         description: What it does, for people.
         tags: The job's.
-        words: Says an error's text in the launchpad's words.
     """
 
     def run(context: dg.OpExecutionContext, config: dg.Config) -> Iterator[object]:
         shown: Metadata = {}
-        with failures(shown, words=words):
+        with failures(shown):
             yield from do(context, config, shown) or ()  # type: ignore[arg-type]
         yield dg.Output(None, metadata=shown)
 

@@ -1,9 +1,8 @@
-"""The launchpad's configuration of plans: the options of `vde plan` in the same words."""
+"""The launchpad's configuration of plans: the options of `vde plan`, with `_` for `-`."""
 
 # No `from __future__ import annotations`: Dagster reads the fields of a configuration as objects.
-import re
 from collections.abc import Callable, Iterator
-from typing import Any, Final, TypeVar, assert_never, cast
+from typing import Any, TypeVar, assert_never, cast
 
 import dagster as dg
 from pydantic import Field
@@ -28,10 +27,6 @@ from vde_dagster.core.time.written import written_end, written_instant
 from vde_dagster.project.configuration import Configuration
 
 _Read = TypeVar("_Read")
-_DECIDE: Final = re.compile(r"--decide ([^\s=`]+)=([a-z_|]+)")
-_COMMAND: Final = "`vde "
-_COMMANDS: Final = re.compile(rf"({_COMMAND}[^`]*`)")
-_OPTION: Final = re.compile(r"--([a-z][a-z-]*[a-z])")
 
 
 class AtOnceConfig(dg.Config):
@@ -60,27 +55,8 @@ class AtOnceConfig(dg.Config):
             yield f"concurrency: {self.concurrency} is not in the range 1<=x<={MOST_MODELS}."
 
 
-def launchpad_words(text: str) -> str:
-    """A text about options of the command line, about those of the launchpad.
-
-    Example: ``--skip-backfill`` is ``skip_backfill``. Whole commands, as `vde plan dev --save FILE`
-    is one, stay as they are: a terminal is where they are given.
-    """
-    return "".join(
-        each if each.startswith(_COMMAND) else _launchpad_options(each)
-        for each in _COMMANDS.split(text)
-    )
-
-
-def _launchpad_options(text: str) -> str:
-    text = text.replace("--no-include-unmodified", "include_unmodified: false")
-    text = text.replace("--categorize automatic", "categorize: automatic")
-    text = _DECIDE.sub(r"decide: {\1: \2}", text)
-    return _OPTION.sub(lambda found: found[1].replace("-", "_"), text)
-
-
 def _of_plan(name: str, default: object) -> Any:  # noqa: ANN401 - as pydantic's own `Field`
-    return Field(default=default, description=launchpad_words(PLAN_OPTIONS[name].help))
+    return Field(default=default, description=PLAN_OPTIONS[name].help)
 
 
 class PlanConfig(AtOnceConfig):

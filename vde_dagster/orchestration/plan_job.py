@@ -31,7 +31,7 @@ from vde_dagster.core.planning.scheduling import Concurrency
 from vde_dagster.orchestration.location import Location
 from vde_dagster.orchestration.metadata import PLAN, Metadata
 from vde_dagster.orchestration.one_step import one_step_job
-from vde_dagster.orchestration.plan_config import AtOnceConfig, PlanConfig, launchpad_words
+from vde_dagster.orchestration.plan_config import AtOnceConfig, PlanConfig
 from vde_dagster.orchestration.plan_events import done_metadata, plan_events
 from vde_dagster.orchestration.reporting import report_views
 from vde_dagster.project.loading import load_files
@@ -61,7 +61,6 @@ def build_plan_job(location: Location) -> dg.JobDefinition:
         step=PLAN_OP,
         description=f"Show what would change in {environment}, and apply it with `apply: true`.",
         tags=location.run_tags,
-        words=launchpad_words,
     )
 
 
@@ -74,7 +73,6 @@ def build_apply_job(location: Location) -> dg.JobDefinition:
         step=_APPLY_OP,
         description=f"Apply a plan of {location.environment} that was saved and reviewed.",
         tags=location.run_tags,
-        words=launchpad_words,
     )
 
 
@@ -115,7 +113,7 @@ def _refuse_hopeless(
     if questions and config.acts:
         raise Refused(f"{undecided_text(questions)}\nNothing was written.")
     if questions:
-        context.log.warning(launchpad_words(undecided_text(questions)))
+        context.log.warning(undecided_text(questions))
     waits_for = sources_without_time(services, plan)
     if waits_for and config.acts and not plan.is_empty:
         raise Refused(f"nothing was written: {no_time_text(waits_for)}")
