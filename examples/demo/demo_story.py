@@ -167,7 +167,8 @@ class _Story:
 
     def late_flights(self) -> Sequence[Built]:
         from vde_dagster.app.apply.running import plan_run
-        from vde_dagster.cli.run import print_computed, show_run
+        from vde_dagster.cli.plan import show
+        from vde_dagster.cli.run import print_computed
 
         self._say(
             "Three more hours land, and with them flights of the day before that were late. "
@@ -178,7 +179,7 @@ class _Story:
         land(project, self._folder, self._until + LATER)
         plan = plan_run(project.services, PRODUCTION)
         if self._is_text:
-            show_run(plan)
+            show(plan, of_run=True)
         if plan.is_empty:
             return ()
         done = self._done(project, plan)

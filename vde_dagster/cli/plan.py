@@ -274,20 +274,22 @@ def apply(
         return run_plan(project, plan, report, concurrency=concurrency)
 
 
-def show(plan: Plan, waiting: Sequence[Waiting] = ()) -> None:
-    """Print a plan for people, and what models wait for that it does not evaluate."""
+def show(plan: Plan, waiting: Sequence[Waiting] = (), *, of_run: bool = False) -> None:
+    """Print a plan or run for people, and what models wait for that it does not evaluate."""
     from vde_dagster.app.inspect.interval_report import waiting_lines
-    from vde_dagster.cli.plan_view import print_plan
-    from vde_dagster.core.planning.plan_text import nothing_to_plan, remarks
+    from vde_dagster.cli.plan_view import print_plan, print_work
+    from vde_dagster.core.planning.plan_text import nothing_to_plan, nothing_to_run, remarks
 
+    lines = waiting_lines(waiting)
     if plan.is_empty:
-        click.echo(nothing_to_plan(plan, waits=bool(waiting)))
-        for line in remarks(plan):
-            click.echo(line)
+        waits = bool(waiting)
+        nothing = f"{nothing_to_run(plan, waits=waits)}."
+        lines = [nothing if of_run else nothing_to_plan(plan, waits=waits), *remarks(plan), *lines]
+    elif of_run:
+        print_work(plan, console())
     else:
         print_plan(plan, console())
-    for line in waiting_lines(waiting):
-        click.echo(line)
+    print_all(lines)
 
 
 def _wanted(plan: Plan, asked: Asked) -> bool:

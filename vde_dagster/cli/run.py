@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
@@ -11,14 +10,13 @@ import click
 from vde_dagster.cli import options
 from vde_dagster.cli.call import Call
 from vde_dagster.cli.options import plan_option
-from vde_dagster.cli.plan import apply, built
+from vde_dagster.cli.plan import apply, built, show
 from vde_dagster.cli.printing import console, print_json
 from vde_dagster.core.names import PRODUCTION
 
 if TYPE_CHECKING:
     from vde_dagster.app.apply.running import Wanted
     from vde_dagster.app.evaluate.evaluated import Evaluated
-    from vde_dagster.app.inspect.interval_report import Waiting
     from vde_dagster.composition import VdeProject
     from vde_dagster.core.planning.options import PlanOptions
     from vde_dagster.core.planning.plan import Plan
@@ -78,7 +76,7 @@ def run_command(
     plan = plan_run(project.services, environment, wanted, asked)
     waiting = waiting_models(project.services, plan)
     if not call.is_json:
-        show_run(plan, waiting)
+        show(plan, waiting, of_run=True)
     done: tuple[Evaluated, ...] = ()
     busy = ""
     if not (plan.is_empty or explain):
@@ -124,22 +122,6 @@ def _wanted(environment: str, asked: PlanOptions, *, no_stale: bool, only_stale:
             "Elsewhere they bound a plan: `vde plan ENV`."
         )
     return Wanted.DUE if no_stale else Wanted.STALE if only_stale else Wanted.DUE_AND_STALE
-
-
-def show_run(plan: Plan, waiting: Sequence[Waiting] = ()) -> None:
-    """Print what a run computes, and what waits."""
-    from vde_dagster.app.inspect.interval_report import waiting_lines
-    from vde_dagster.cli.plan_view import print_work
-    from vde_dagster.core.planning.plan_text import nothing_to_run, remarks
-
-    if plan.is_empty:
-        click.echo(f"{nothing_to_run(plan, waits=bool(waiting))}.")
-        for line in remarks(plan):
-            click.echo(line)
-    else:
-        print_work(plan, console())
-    for line in waiting_lines(waiting):
-        click.echo(line)
 
 
 def print_computed(project: VdeProject, plan: Plan, done: tuple[Evaluated, ...]) -> None:
