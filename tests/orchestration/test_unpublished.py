@@ -282,8 +282,10 @@ def test_the_process_of_a_run_and_the_server_that_started_it_are_known() -> None
 def test_the_storage_and_the_daemons_of_an_instance_are_known(tmp_path: Path) -> None:
     with dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
         assert unpublished.keeps_files(instance.get_ref())
-        daemons = {name: rest for name, *rest in unpublished.daemon_statuses(instance)}
-    assert daemons["SENSOR"] == [False, None, ""], "none ever said that it is alive"
+        daemons = {each.name: each for each in unpublished.daemon_statuses(instance)}
+    sensor = daemons["SENSOR"]
+    assert not sensor.alive, "none ever said that it is alive"
+    assert (sensor.last_heartbeat, sensor.error) == (None, "")
 
 
 @pytest.mark.full
