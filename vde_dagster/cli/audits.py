@@ -11,7 +11,7 @@ from rich.text import Text
 
 from vde_dagster.cli import options
 from vde_dagster.cli.call import Call
-from vde_dagster.cli.printing import Note, Printed, table
+from vde_dagster.cli.printing import Printed, table
 from vde_dagster.cli.query import answer_on_views
 from vde_dagster.cli.spelling import vde
 from vde_dagster.core.ledger.unit_of_work import UnitOfWorkState
@@ -42,9 +42,11 @@ def audits_command(call: Call, *, model: str, limit: int, environment: str) -> N
     works = _audited(call, name, environment, limit)
     gone = _no_longer_refused(works)
     found = [_document(each, gone) for each in works]
-    none: list[Printed] = [Note(f"No audit of {name} was run yet in {environment}.")]
-    texts = [line for each in works for line in _work_lines(each, gone)]
-    call.answer({"model": str(name), "environment": environment, "work": found}, texts or none)
+    call.answer(
+        {"model": str(name), "environment": environment, "work": found},
+        (line for each in works for line in _work_lines(each, gone)),
+        otherwise=f"No audit of {name} was run yet in {environment}.",
+    )
 
 
 def _no_longer_refused(works: Sequence[UnitOfWork]) -> dict[str, UnitOfWork]:
@@ -173,9 +175,8 @@ def audit_command(
         "passed": not found.stops,
         "audits": found.results,
     }
-    none: list[Printed] = [Note(f"{node.name} has no audits.")]
-    texts = [line for each in found.results for line in _result_lines(each)]
-    call.answer(document, texts or none)
+    texts = (line for each in found.results for line in _result_lines(each))
+    call.answer(document, texts, otherwise=f"{node.name} has no audits.")
     if found.stops:
         call.end()
 

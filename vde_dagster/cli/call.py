@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 import click
 
-from vde_dagster.cli.printing import Printed, print_all, print_json
+from vde_dagster.cli.printing import Note, Printed, print_all, print_json
 from vde_dagster.cli.spelling import there, vde
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.listing import some
@@ -57,12 +57,18 @@ class Call:
         self,
         document: Mapping[str, object] | Callable[[], Mapping[str, object]],
         texts: Iterable[Printed] = (),
+        *,
+        otherwise: str = "",
     ) -> None:
-        """Print what was found: the document for programs, or else the texts for people."""
+        """Print what was found: the document for programs, or else the texts for people.
+
+        ``otherwise`` is said on standard error where there is no text.
+        """
         if self.is_json:
             print_json(document() if callable(document) else document)
         else:
-            print_all(texts)
+            found = [*texts]
+            print_all(found or ([Note(otherwise)] if otherwise else []))
 
     def model(self, graph: Graph, name: ModelName, where: str = "this project") -> Node:
         """The model of a name that somebody wrote; ``where`` is what it is to be a model of.

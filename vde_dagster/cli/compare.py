@@ -68,8 +68,6 @@ _SECTIONS: Final = {
     Change.ADDED: "New",
     Change.REMOVED: "Removed",
 }
-
-
 _MOST: Final = 30
 """How many models of each section but the first are shown, and how many columns of a model."""
 
@@ -124,14 +122,8 @@ def _details(compared: ComparedModel) -> Iterator[Text]:
 
 
 _BUILT: Final = "built"
-
-
 _REBUILT: Final = "rebuilt"
-
-
 _VIEW_REBUILT: Final = "view rebuilt"
-
-
 _KEPT: Final = "kept"
 
 

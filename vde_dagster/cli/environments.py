@@ -12,7 +12,6 @@ from vde_dagster.cli import options
 from vde_dagster.cli.call import Call
 from vde_dagster.cli.facts import fields_of
 from vde_dagster.cli.printing import (
-    Note,
     as_text,
     instant,
     table,
@@ -40,10 +39,10 @@ def environments_command(call: Call) -> None:
     shown = [each for name in state.environments() if (each := state.environment(name))]
     used = state.used() if shown else {}
     ends = {each.name: expires_at(each.name, used, times) for each in shown}
-    none = Note(f"There is no environment yet. `{vde('plan', 'prod')}` makes the first.")
     call.answer(
         {"environments": [_document(each, ends[each.name]) for each in shown]},
-        [_environments(shown, ends) if shown else none],
+        [_environments(shown, ends)] if shown else [],
+        otherwise=f"There is no environment yet. `{vde('plan', 'prod')}` makes the first.",
     )
 
 
@@ -158,10 +157,11 @@ def savings_command(call: Call, *, environment: str | None, since: datetime | ti
         }
         for saving in savings(call.services, environment, since=since)
     ]
-    none = Note(f"Nothing was kept since {instant(since)}, or is shared.")
-    shown = _savings(rows, f"Not computed since {instant(since)}") if rows else none
-    document = {"environment": environment, "since": instant(since), "savings": rows}
-    call.answer(document, [shown])
+    call.answer(
+        {"environment": environment, "since": instant(since), "savings": rows},
+        [_savings(rows, f"Not computed since {instant(since)}")] if rows else [],
+        otherwise=f"Nothing was kept since {instant(since)}, or is shared.",
+    )
 
 
 def _sum(saved: Saved) -> dict[str, object]:

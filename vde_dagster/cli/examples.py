@@ -36,8 +36,6 @@ def copied_example(example: str, folder: Path) -> Copied:
 
 
 _NAME: Final = "name: my_project"
-
-
 _QUERY: Final = "SELECT * FROM mart.revenue"
 
 

@@ -11,7 +11,7 @@ from vde_dagster.cli import options
 from vde_dagster.cli.call import Call
 from vde_dagster.cli.catch_up import explain, late_models_of, moved_text
 from vde_dagster.cli.facts import fields_of
-from vde_dagster.cli.printing import Note, Printed, instant
+from vde_dagster.cli.printing import Note, instant
 from vde_dagster.cli.spelling import vde
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.ledger.late.decision import Load, NothingToLoad, Stop
@@ -47,10 +47,12 @@ def status(call: Call, *, model: ModelName | None, environment: str) -> None:
 
     binding, names = late_models_of(call, environment, model)
     found = late_reports(call.services, binding, names)
-    none: list[Printed] = [Note(f"No model of {environment} has late data.")]
-    lines = [line for each in found for line in _status_lines(each, environment)]
     models = [{**fields_of(each), "commands": _commands(each, environment)} for each in found]
-    call.answer({"environment": environment, "models": models}, lines or none)
+    call.answer(
+        {"environment": environment, "models": models},
+        (line for each in found for line in _status_lines(each, environment)),
+        otherwise=f"No model of {environment} has late data.",
+    )
 
 
 @options.command("sessions", late_command, "Show past sessions of a model, newest first.")
@@ -63,10 +65,12 @@ def sessions(call: Call, *, model: ModelName, limit: int, environment: str) -> N
 
     binding, (name,) = late_models_of(call, environment, model)
     found = past_sessions(call.services, binding, name, limit=limit)
-    none: list[Printed] = [Note(f"No session of {name} has run yet.")]
-    lines = [line for each in found for line in _session_lines(each)]
     facts = [{"session": each, "written": _written(each)} for each in found]
-    call.answer({"model": name, "environment": environment, "sessions": facts}, lines or none)
+    call.answer(
+        {"model": name, "environment": environment, "sessions": facts},
+        (line for each in found for line in _session_lines(each)),
+        otherwise=f"No session of {name} has run yet.",
+    )
 
 
 def _commands(found: LateReport, environment: str) -> list[str | None]:

@@ -32,11 +32,7 @@ if TYPE_CHECKING:
 
 
 Command = TypeVar("Command", bound=Callable[..., object])
-
-
 FOLDER: Final = "vde.folder"
-
-
 DEBUG: Final = "vde.debug"
 
 
@@ -98,8 +94,6 @@ PROJECT: Final = click.option(
     callback=_remember_folder,
     help="The project's folder; the current one by default.",
 )
-
-
 FORMAT: Final = click.option(
     "--format",
     "output",
@@ -107,8 +101,6 @@ FORMAT: Final = click.option(
     default="text",
     help="text for people (default), json for programs: docs/cli.md describes it.",
 )
-
-
 ENVIRONMENT: Final = click.option(
     "--env",
     "environment",
@@ -117,8 +109,6 @@ ENVIRONMENT: Final = click.option(
     metavar="ENV",
     help="The environment; prod by default.",
 )
-
-
 CONCURRENCY: Final = click.option(
     "--concurrency",
     "models",
@@ -126,15 +116,11 @@ CONCURRENCY: Final = click.option(
     metavar="N",
     help="Evaluate up to N models at once; as vde.yaml says by default, and one if it does not.",
 )
-
-
 FAIL_FAST: Final = click.option(
     "--fail-fast",
     is_flag=True,
     help=FAIL_FAST_HELP,
 )
-
-
 WITH_DEBUG: Final = click.option(
     "--debug",
     is_flag=True,
@@ -142,8 +128,6 @@ WITH_DEBUG: Final = click.option(
     callback=_remember_debug,
     help="Show the traceback of an unexpected error, and what Spark's JVM logs (also VDE_DEBUG=1).",
 )
-
-
 ENGINE: Final = click.option(
     "--engine",
     type=click.Choice(["auto", "duckdb", "spark"]),
@@ -151,8 +135,6 @@ ENGINE: Final = click.option(
     show_default=True,
     help="Who reads rows, as for `vde query`.",
 )
-
-
 SHOWN_BY: Final = click.option(
     "--env",
     "--environment",
@@ -196,11 +178,7 @@ def command(
 
 
 _DAY: Final = timedelta(days=1)
-
-
 _FIRST: Final = datetime.min.replace(tzinfo=UTC)
-
-
 _LAST: Final = datetime.max.replace(tzinfo=UTC)
 
 
@@ -228,13 +206,9 @@ def bound(side: Literal["start", "end"], said: str) -> Callable[[Command], Comma
 
 
 START: Final = bound("start", "The first instant, in UTC: 2013-01-04.")
-
-
 END: Final = bound(
     "end", "The end, in UTC: a date means the whole day, a time is the exclusive end."
 )
-
-
 SINCE: Final = click.option(
     "--since",
     type=past_moment,
@@ -313,8 +287,6 @@ def plan_option(name: str) -> Callable[[Command], Command]:
 
 
 SKIP_TESTS = click.option("--skip-tests", is_flag=True, help=SKIP_TESTS_HELP)
-
-
 _APPLYING = (
     click.option("--auto-apply", is_flag=True, help="Apply the plan without asking."),
     click.option("--no-apply", is_flag=True, help="Only show the plan; do not ask."),

@@ -6,7 +6,6 @@ import click
 
 from vde_dagster.cli import options
 from vde_dagster.cli.call import Call
-from vde_dagster.cli.printing import Note
 from vde_dagster.core.names import ModelName
 
 
@@ -42,5 +41,5 @@ def resume_command(call: Call, *, models: tuple[ModelName, ...], environment: st
     names = [each.within(call.catalog) for each in models]
     pauses = resume_models(call.services, environment, names)
     lines = [f"{each.model} is resumed. It was {each}" for each in pauses]
-    none = Note(f"No model is paused in {environment}.")
-    call.answer({"environment": environment, "resumed": pauses}, lines or [none])
+    document = {"environment": environment, "resumed": pauses}
+    call.answer(document, lines, otherwise=f"No model is paused in {environment}.")

@@ -45,12 +45,8 @@ _STYLES: Final = {
     Change.METADATA: ("~", "blue"),
     Change.NONE: (" ", ""),
 }
-
-
 MARKS: Final = {each: (*style, CHANGE_WORDS[each]) for each, style in _STYLES.items()}
 """Mark, style and word of each change."""
-
-
 _REASONS: Final = 5
 
 
@@ -96,26 +92,16 @@ def version_and_work(plan: Plan, change: ModelChange) -> Text:
 
 
 _FEWEST: Final = 3
-
-
 _ALL: Final = "--format json lists all"
-
-
 _NAME: Final = 40
 """Names up to this length make a column."""
-
-
 _BLANK: Final = "   "
-
-
 _SECTIONS: Final = {
     Change.ADDED: "New",
     Change.REMOVED: "Removed",
     Change.METADATA: "Only metadata",
     Change.NONE: "Unchanged, with intervals to compute",
 }
-
-
 _Line = tuple[Text | str, str, str]
 """A text, what stands before its first line, and before the others where it is too long."""
 

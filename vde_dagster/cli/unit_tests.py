@@ -11,7 +11,6 @@ import click
 
 from vde_dagster.cli import options
 from vde_dagster.cli.call import Call
-from vde_dagster.cli.printing import Note
 from vde_dagster.cli.spelling import vde
 from vde_dagster.core.errors import Refused
 
@@ -53,8 +52,11 @@ def test_command(call: Call, *, wanted: tuple[str, ...], engine: str) -> None:
             click.echo("\n".join(result_lines(result)))
 
     results = run(call.project, wanted, engine=engine, report=report)
-    none = Note(f"There are no unit tests. `{vde('create-test', 'MODEL')}` writes one.")
-    call.answer(unit_test_facts(results), [summary(results) if results else none])
+    call.answer(
+        unit_test_facts(results),
+        [summary(results)] if results else [],
+        otherwise=f"There are no unit tests. `{vde('create-test', 'MODEL')}` writes one.",
+    )
     if any(each.outcome in (Outcome.FAILED, Outcome.ERROR) for each in results):
         call.end()
     if all(each.outcome is Outcome.NOT_RUN for each in results):

@@ -29,8 +29,6 @@ from vde_dagster.orchestration.metadata import (
 )
 
 _NEVER_REPORTED: Final = "INITIAL"
-
-
 NO_EVENT: Final = "NULL"
 """What Dagster writes for an input without any event: others write it."""
 
@@ -68,8 +66,6 @@ def _latest(
 
 _MOST_INPUTS: Final = 50
 """How many newer events of an input are compared; with more, it counts as changed."""
-
-
 Event = dg.AssetMaterialization | dg.AssetObservation
 
 

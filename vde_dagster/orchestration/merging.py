@@ -21,8 +21,6 @@ from vde_dagster.orchestration.own_frames import TABLE, Shown, own_table
 from vde_dagster.orchestration.partitions import source_mapping
 
 _Asset = TypeVar("_Asset")
-
-
 _OwnAssets = Mapping[dg.AssetKey, dg.PartitionsDefinition | None]
 """The partitions of what a user defines, by its key."""
 _Replaced = Mapping[ModelName, dg.PartitionsDefinition | None]

@@ -43,8 +43,6 @@ from vde_dagster.orchestration.partitions import is_partitioned
 from vde_dagster.orchestration.translating import names_of
 
 WORK_ID: Final = "vde/work_id"
-
-
 Known = MutableMapping[ModelName, tuple[VersionKey, int]]
 """What was compared with Dagster: of each model its version, and the number of its last change."""
 
