@@ -79,7 +79,7 @@ def bound(text: str, *properties: str) -> str:
 @pytest.mark.full
 def test_what_nobody_promoted_to_cannot_be_run_and_the_command_that_makes_it_is_named() -> None:
     with pytest.raises(Refused, match=r"no environment prod.*`vde plan prod` makes it\.$"):
-        plan_run(MemoryWorld().services(), "prod")
+        MemoryWorld().plan_run()
 
 
 def test_a_late_row_is_computed_where_it_is_and_the_next_run_has_nothing_to_do() -> None:
@@ -114,8 +114,8 @@ def test_r14_later_rows_than_a_table_reads_do_not_make_it_stale() -> None:
     world = world_of({**PROJECT, "hourly": HOURLY, "up_to": UP_TO})
     for rows, amount in (((49.5, 5), 11), ((7.5, 2), 13)):
         world.land(rows, until=50)
-        assert ("mart.up_to" in dict(computed(run(world)))) is (amount == 13)
-        assert plan_run(world.services(), "prod").is_up_to_date
+        assert ("mart.up_to" in dict(computed(world.run()))) is (amount == 13)
+        assert world.plan_run().is_up_to_date
         assert world.rows("mart.up_to") == [(amount,)]
 
 

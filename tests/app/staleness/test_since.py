@@ -122,7 +122,7 @@ def test_of_a_model_the_ledger_says_it_however_many_iceberg_snapshots_came_since
     graph = graph_of({"events": HOURLY, "window": TWO_DAYS})
     world = MemoryWorld()
     world.land((1, 1), (25, 2), until=48)
-    build(world.services(), graph)
+    world.build(graph)
     landed(world, (1.1, 3), until=48)
     world.clock.advance(MINUTE)
     written = world.clock.now()
