@@ -19,6 +19,8 @@ from vde_dagster.lakehouse.connect import named
 from vde_dagster.lakehouse.publish import branch_name
 from vde_dagster.lakehouse.row_changes import entries_of
 from vde_dagster.lakehouse.stored_values import rows_at, rows_between
+from vde_dagster.lakehouse.table_rows import table_sql
+from vde_dagster.lakehouse.tables import quoted
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
@@ -58,17 +60,10 @@ class Branch:
         self.loaded: int | None = None
         """How many rows the branch's files have; None if their metadata does not say."""
         self._name = branch_name(staging.work_id)
+        self._quoted = quoted(self._name)
         self._load = load
-        self._table = _identifiers(catalog, staging.target.table)
-
-    @property
-    def table(self) -> str:
+        self.table = table_sql(catalog, staging.target.table)
         """The table's quoted name for Spark."""
-        return self._table.sql("spark")
-
-    @property
-    def _quoted(self) -> str:
-        return exp.to_identifier(self._name, quoted=True).sql("spark")
 
     @property
     def is_empty(self) -> bool:
@@ -78,7 +73,10 @@ class Branch:
     @property
     def target(self) -> exp.Table:
         """The branch as a table that statements may write."""
-        return _child(self._table, f"branch_{self._name}")
+        # What Iceberg finds behind a table's name: a branch, or a table of metadata.
+        *parent, own = exp.to_table(self.table, dialect="spark").parts
+        child = exp.to_identifier(f"branch_{self._name}", quoted=True)
+        return exp.Table(this=exp.Dot.build([own, child]), db=parent[1], catalog=parent[0])
 
     def open(self, found: Table) -> None:
         """Begin an attempt: put the branch at the base, whatever an earlier attempt left.
@@ -180,7 +178,7 @@ class Branch:
         changes = (
             self.spark.read.option("start-snapshot-id", str(before))
             .option("end-snapshot-id", str(self.head))
-            .table(_child(self._table, "changes").sql("spark"))
+            .table(f"{self.table}.{quoted('changes')}")
         )
         return changes.drop(*_CHANGE_COLUMNS[1:])
 
@@ -230,13 +228,3 @@ def _counted(snapshot: Snapshot, what: str) -> int | None:
     """What the summary of a commit has counted."""
     found = snapshot.summary[what] if snapshot.summary is not None else None
     return None if found is None else int(found)
-
-
-def _identifiers(catalog: str, name: TableName) -> exp.Table:
-    return exp.table_(name.name, db=name.namespace, catalog=name.catalog or catalog, quoted=True)
-
-
-def _child(table: exp.Table, name: str) -> exp.Table:
-    """What Iceberg finds behind a table's name: a branch or a table of metadata."""
-    parts = [*(part.copy() for part in table.parts), exp.to_identifier(name, quoted=True)]
-    return exp.Table(this=exp.Dot.build([parts[2], parts[3]]), db=parts[1], catalog=parts[0])

@@ -33,7 +33,7 @@ from vde_dagster.lakehouse.connect import named
 from vde_dagster.lakehouse.evaluation import bound_rows, failed, first_useful_line, qualified
 from vde_dagster.lakehouse.fitting import as_declared, check, declared_schema, new_columns
 from vde_dagster.lakehouse.stored_values import with_columns_of
-from vde_dagster.lakehouse.table_rows import check_times, input_frame, with_times
+from vde_dagster.lakehouse.table_rows import check_times, input_frame, table_sql, with_times
 from vde_dagster.lakehouse.tables import (
     columns_of,
     order_statements,
@@ -101,7 +101,7 @@ class Stage:
     def _written(self, frames: Sequence[DataFrame]) -> Staged:
         """Stage the rows of all batches, once it is known that they fit."""
         staging = self._staging
-        table = self._table(self._spark)
+        table = self._table()
         check([each.schema for each in frames], staging, table)
         schemas = [declared_schema(each.schema, staging.columns) for each in frames]
         branch = self._prepare(schemas, table)
@@ -118,7 +118,7 @@ class Stage:
         A batch that follows one whose rows came out as they were before is left out.
         """
         staging = self._staging
-        table = self._table(self._spark)
+        table = self._table()
         with self._bound(staging.parts[0], self._no_rows(returned), returned) as frame:
             check([frame.schema], staging, table)
             branch = self._prepare([declared_schema(frame.schema, staging.columns)], table)
@@ -187,7 +187,7 @@ class Stage:
     def _prepare(self, schemas: Sequence[StructType], table: StructType | None) -> Branch:
         """Create the table or bring it up to date, and open the branch on it."""
         staging = self._staging
-        name = Branch(self._spark, self._catalog, staging, self._load).table
+        name = table_sql(self._catalog, staging.target.table)
         if table is None:
             self._ensure_namespace(staging.target.table)
             self._spark.sql(table_definition(name, staging, schemas[0]))
@@ -242,7 +242,7 @@ class Stage:
         staging = self._staging
 
         def published() -> DataFrame:
-            if self._table(self._spark) is None:
+            if self._table() is None:
                 return self._no_rows(returned)
             own = AsOf(table=staging.target.table, iceberg_snapshot_id=staging.base)
             return input_frame(self._spark, self._catalog, own)
@@ -285,10 +285,11 @@ class Stage:
             name: input_frame(self._spark, self._catalog, each) for name, each in inputs.items()
         }
 
-    def _table(self, spark: SparkSession) -> StructType | None:
+    def _table(self) -> StructType | None:
         """The schema of the target as it is; None where there is none yet."""
-        name = Branch(spark, self._catalog, self._staging, self._load).table
-        return spark.table(name).schema if spark.catalog.tableExists(name) else None
+        name = table_sql(self._catalog, self._staging.target.table)
+        is_there = self._spark.catalog.tableExists(name)
+        return self._spark.table(name).schema if is_there else None
 
 
 def _write(branch: Branch, rows: DataFrame, part: PlannedWrite) -> Written:
