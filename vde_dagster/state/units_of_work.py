@@ -177,7 +177,7 @@ def record_staged(
 
 def _is_published(row: Row[Any], publication: Publication, encoded: str) -> bool:
     """Whether this is what a unit of work published that is done."""
-    if row.publication_json is None:  # it was recorded long ago: see `state.old_detail`
+    if row.publication_json is None:  # it was recorded long ago: see `state.clean_up`
         return bool(row.iceberg_snapshot_id == publication.iceberg_snapshot_id)
     return bool(row.publication_json == encoded)
 
@@ -195,7 +195,7 @@ def finalize(connection: Connection, work_id: str, *, lease: Lease) -> tuple[Led
     key = key_of(row)
     if row.state not in _WRITTEN:
         raise Refused(f"work {work_id} is {row.state}, not staged; it cannot be recorded")
-    if row.publication_json is None:  # it was recorded long ago: see `state.old_detail`
+    if row.publication_json is None:  # it was recorded long ago: see `state.clean_up`
         every = entries_within(connection, key, None)
         return tuple(each for each in every if each.work_id == work_id)
     publication = codec.decode(Publication, row.publication_json)
