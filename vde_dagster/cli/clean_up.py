@@ -12,6 +12,7 @@ from vde_dagster.cli import options
 from vde_dagster.cli.call import Call
 from vde_dagster.cli.facts import fields_of
 from vde_dagster.cli.printing import Printed, console, named_commands, note, table
+from vde_dagster.cli.progress import bar_on
 from vde_dagster.cli.spelling import vde
 
 if TYPE_CHECKING:
@@ -154,11 +155,7 @@ def _progress() -> Iterator[Report]:
     if not screen.is_terminal:
         yield _line
         return
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
-    from rich.progress import Progress as Bar
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Bar(*columns, TimeElapsedColumn(), console=screen, transient=True) as bar:
+    with bar_on(screen) as bar:
         task = bar.add_task("looking at tables", total=None)
 
         def report(turn: Progress) -> None:

@@ -14,6 +14,7 @@ from vde_dagster.core.time.intervals import ALWAYS, format_instant
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.progress import Progress
 
     from vde_dagster.app.apply.applying import Report
     from vde_dagster.app.evaluate.evaluated import Evaluated
@@ -51,11 +52,11 @@ def _in_lines() -> Iterator[_Shown]:
     yield lambda done: note("\n".join([_line(done), *done.warnings])), seen
 
 
-@contextmanager
-def _on_terminal(plan: Plan, screen: Console) -> Iterator[_Shown]:
+def bar_on(screen: Console) -> Progress:
+    """A bar on a terminal, which leaves nothing behind."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    bar = Progress(
+    return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
@@ -63,7 +64,11 @@ def _on_terminal(plan: Plan, screen: Console) -> Iterator[_Shown]:
         console=screen,
         transient=True,
     )
-    with bar:
+
+
+@contextmanager
+def _on_terminal(plan: Plan, screen: Console) -> Iterator[_Shown]:
+    with bar_on(screen) as bar:
         begins = "starting Spark" if plan.backfills else "moving views"
         task = bar.add_task(begins, total=work_units(plan))
 

@@ -80,6 +80,7 @@ class VdeTranslator:
         Keys must be different for different models, also between environments of one Dagster.
         """
         model = data.node.model
+        window = expected_within(model)
         return dg.AssetSpec(
             key=asset_key(data.table),
             group_name=data.group,
@@ -88,7 +89,9 @@ class VdeTranslator:
             owners=_owners(model.owner),
             tags=_tags(data),
             metadata=_metadata(data),
-            freshness_policy=_freshness_policy(model),
+            freshness_policy=None
+            if window is None
+            else dg.FreshnessPolicy.time_window(fail_window=window),
         )
 
     def get_asset_check_spec(
@@ -145,11 +148,6 @@ def _description(data: VdeTranslatorData) -> str | None:
     return own or None
 
 
-def _source_text(model: Model) -> dg.MarkdownMetadataValue:
-    language = "python" if isinstance(model.body, PythonFunction) else "sql"
-    return dg.MetadataValue.md(f"```{language}\n{model.source.text.strip()}\n```")
-
-
 def _kinds(data: VdeTranslatorData) -> set[str]:
     if data.is_source:
         return {"iceberg"}
@@ -194,11 +192,6 @@ def _tags(data: VdeTranslatorData) -> dict[str, str]:
     return tags
 
 
-def _freshness_policy(model: Model) -> dg.FreshnessPolicy | None:
-    window = expected_within(model)
-    return dg.FreshnessPolicy.time_window(fail_window=window) if window is not None else None
-
-
 def _metadata(data: VdeTranslatorData) -> dict[str, object]:
     node = data.node
     metadata: dict[str, object] = {
@@ -207,6 +200,7 @@ def _metadata(data: VdeTranslatorData) -> dict[str, object]:
     }
     if data.is_source:
         return metadata
+    language = "python" if isinstance(node.model.body, PythonFunction) else "sql"
     place = node.model.place
     reference = dg.LocalFileCodeReference(
         file_path=str(data.folder / place.path), line_number=place.line
@@ -220,7 +214,7 @@ def _metadata(data: VdeTranslatorData) -> dict[str, object]:
     return metadata | {
         **bound_metadata(data.snapshot),
         "dagster/code_references": dg.CodeReferencesMetadataValue(code_references=[reference]),
-        "vde/source": _source_text(node.model),
+        "vde/source": dg.MetadataValue.md(f"```{language}\n{node.model.source.text.strip()}\n```"),
         "vde/physical_table": str(data.snapshot.key.table),
         "vde/version": data.snapshot.version,
         "vde/fingerprint": data.snapshot.fingerprint.digest,
