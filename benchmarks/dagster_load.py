@@ -35,7 +35,7 @@ from benchmarks.planning import prepare
 _IMPORTED = (
     "pyiceberg.catalog.sql",
     "pyiceberg.io.pyarrow",
-    "vde_dagster.lakehouse.iceberg_catalog",
+    "vde_dagster.lakehouse.catalogs.iceberg_catalog",
     "vde_dagster.orchestration.definitions",
     "vde_dagster.project.loading",
 )

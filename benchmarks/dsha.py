@@ -139,9 +139,9 @@ def _more(steps: list[Step], base: list[Step]) -> str:
 
 @contextmanager
 def _lake(folder: Path, rows: int) -> Iterator[Lake]:
-    from vde_dagster.lakehouse.jars import resolve_jars
-    from vde_dagster.lakehouse.session import SparkSettings, open_session
-    from vde_dagster.lakehouse.spark_catalog import embedded_catalog_conf
+    from vde_dagster.lakehouse.spark.jars import resolve_jars
+    from vde_dagster.lakehouse.spark.session import SparkSettings, open_session
+    from vde_dagster.lakehouse.spark.spark_catalog import embedded_catalog_conf
 
     (folder / "warehouse").mkdir(parents=True, exist_ok=True)
     conf = embedded_catalog_conf("bench", folder / "lake.db", folder / "warehouse")

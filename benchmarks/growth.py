@@ -132,11 +132,11 @@ def _after(hours: float) -> datetime:
 
 @contextmanager
 def _adapters(folder: Path) -> Iterator[tuple[Catalog, Engine]]:
-    from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog, open_iceberg_catalog
-    from vde_dagster.lakehouse.jars import resolve_jars
-    from vde_dagster.lakehouse.session import SparkSettings, open_session
-    from vde_dagster.lakehouse.spark_catalog import embedded_catalog_conf
-    from vde_dagster.lakehouse.spark_engine import SparkEngine
+    from vde_dagster.lakehouse.catalogs.iceberg_catalog import IcebergCatalog, open_iceberg_catalog
+    from vde_dagster.lakehouse.spark.jars import resolve_jars
+    from vde_dagster.lakehouse.spark.session import SparkSettings, open_session
+    from vde_dagster.lakehouse.spark.spark_catalog import embedded_catalog_conf
+    from vde_dagster.lakehouse.staging.spark_engine import SparkEngine
 
     database, warehouse = folder / "lake.db", folder / "warehouse"
     warehouse.mkdir(parents=True, exist_ok=True)

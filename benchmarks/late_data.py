@@ -40,7 +40,7 @@ _NAME = ModelName("raw", "events")
 
 def write_source(folder: Path, snapshots: int, files: int) -> None:
     """A source with so many appends, in metadata alone: nobody reads its files."""
-    from vde_dagster.lakehouse.iceberg_catalog import open_iceberg_catalog
+    from vde_dagster.lakehouse.catalogs.iceberg_catalog import open_iceberg_catalog
 
     place = {"uri": f"sqlite:///{folder}/lake.db", "warehouse": f"file://{folder}/warehouse"}
     catalog = open_iceberg_catalog("lake", {"type": "sql", **place})
@@ -98,7 +98,7 @@ def source(root: Path, snapshots: int, files: int) -> Path:
 
 def detected(folder: Path) -> Step:
     """The CPU seconds of looking at a source since its first change, and since the last but one."""
-    from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog, open_iceberg_catalog
+    from vde_dagster.lakehouse.catalogs.iceberg_catalog import IcebergCatalog, open_iceberg_catalog
 
     place = {"uri": f"sqlite:///{folder}/lake.db", "warehouse": f"file://{folder}/warehouse"}
     pyiceberg = open_iceberg_catalog("lake", {"type": "sql", **place})

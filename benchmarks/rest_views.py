@@ -23,7 +23,7 @@ from benchmarks.measuring import Settings, Step, alternating, measured, print_ta
 
 if TYPE_CHECKING:
     from vde_dagster.core.names import TableName
-    from vde_dagster.lakehouse.rest_requests import Answer, Json
+    from vde_dagster.lakehouse.catalogs.rest_requests import Answer, Json
 
 SIZES: Final = (100, 1_000)
 """Views."""
@@ -70,8 +70,8 @@ def measure(views: int, milliseconds: int, at_once: int) -> Step:
 
     from vde_dagster.core.columns import Column
     from vde_dagster.core.names import TableName
-    from vde_dagster.lakehouse import rest_requests
-    from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog, open_iceberg_catalog
+    from vde_dagster.lakehouse.catalogs import rest_requests
+    from vde_dagster.lakehouse.catalogs.iceberg_catalog import IcebergCatalog, open_iceberg_catalog
     from vde_dagster.ports.catalog import ViewDefinition
 
     column = Column(name="id", type="bigint")
@@ -102,7 +102,7 @@ def measure(views: int, milliseconds: int, at_once: int) -> Step:
 
 def note_replacements() -> list[float]:
     """The times at which replacements of views are answered, from now on."""
-    from vde_dagster.lakehouse.rest_requests import RestRequests
+    from vde_dagster.lakehouse.catalogs.rest_requests import RestRequests
 
     answered: list[float] = []
     replace = RestRequests.replace_view

@@ -71,9 +71,9 @@ def run_theirs(project: VdeProject, start: str, at_once: int, name: str) -> Step
 def _spark(project: VdeProject) -> tuple[dict[str, str], dict[str, str]]:
     """The settings that our own JVM would have, and the environment with its Java."""
     from vde_dagster.composition import spark_conf, spark_jars
-    from vde_dagster.lakehouse.jars import jars_cache, spark_home
-    from vde_dagster.lakehouse.java import environment_for, find_java
-    from vde_dagster.lakehouse.session import SparkSettings, _start_conf
+    from vde_dagster.lakehouse.spark.jars import jars_cache, spark_home
+    from vde_dagster.lakehouse.spark.java import environment_for, find_java
+    from vde_dagster.lakehouse.spark.session import SparkSettings, _start_conf
 
     configuration, java = project.configuration, find_java()
     settings = SparkSettings(master=configuration.spark.master, conf=spark_conf(configuration))

@@ -16,10 +16,10 @@ import time
 from pathlib import Path
 from typing import Final
 
-from vde_dagster.lakehouse.jars import archive_options, jars_cache, resolve_jars, spark_home
-from vde_dagster.lakehouse.java import find_java
-from vde_dagster.lakehouse.session import SparkSettings, open_session
-from vde_dagster.lakehouse.spark_catalog import embedded_catalog_conf
+from vde_dagster.lakehouse.spark.jars import archive_options, jars_cache, resolve_jars, spark_home
+from vde_dagster.lakehouse.spark.java import find_java
+from vde_dagster.lakehouse.spark.session import SparkSettings, open_session
+from vde_dagster.lakehouse.spark.spark_catalog import embedded_catalog_conf
 
 _PATIENCE: Final = 300.0
 _STATEMENTS: Final = """

@@ -20,9 +20,9 @@ from tests.dagster_server import free_port
 from tests.depth import choose_form
 from tests.postgres_server import postgres_programs as found_programs
 from tests.postgres_server import running_server
-from vde_dagster.lakehouse.jars import resolve_jars
-from vde_dagster.lakehouse.session import SparkSettings, open_session
-from vde_dagster.lakehouse.spark_catalog import embedded_catalog_conf
+from vde_dagster.lakehouse.spark.jars import resolve_jars
+from vde_dagster.lakehouse.spark.session import SparkSettings, open_session
+from vde_dagster.lakehouse.spark.spark_catalog import embedded_catalog_conf
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog as PyIcebergCatalog
@@ -52,7 +52,7 @@ class SparkLake:
 
 @cache
 def _iceberg(lake: SparkLake) -> PyIcebergCatalog:
-    from vde_dagster.lakehouse.iceberg_catalog import open_iceberg_catalog
+    from vde_dagster.lakehouse.catalogs.iceberg_catalog import open_iceberg_catalog
 
     place = {"uri": f"sqlite:///{lake.database}", "warehouse": str(lake.warehouse)}
     return open_iceberg_catalog(lake.catalog, {"type": "sql", **place})

@@ -16,7 +16,7 @@ _FORKS.set_forkserver_preload(
         "tests.state.actor",
         "tests.app.faults.environment_driver",
         "tests.project.cache.reader",
-        "vde_dagster.lakehouse.iceberg_catalog",
+        "vde_dagster.lakehouse.catalogs.iceberg_catalog",
     ]
 )
 

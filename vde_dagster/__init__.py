@@ -13,7 +13,7 @@ from vde_dagster.version import __version__
 
 if TYPE_CHECKING:
     from vde_dagster.composition import VdeProject
-    from vde_dagster.lakehouse.evaluation import ModelContext
+    from vde_dagster.lakehouse.staging.evaluation import ModelContext
     from vde_dagster.orchestration.component import VdeProjectComponent
     from vde_dagster.orchestration.conditions import on_changed_data, when_due
     from vde_dagster.orchestration.definitions import build_definitions, personal_environment
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "MacroEvaluator": "vde_dagster.project.macros.user",
-    "ModelContext": "vde_dagster.lakehouse.evaluation",
+    "ModelContext": "vde_dagster.lakehouse.staging.evaluation",
     "VdeIcebergIOManager": "vde_dagster.orchestration.io_manager",
     "VdeProject": "vde_dagster.composition",
     "VdeProjectComponent": "vde_dagster.orchestration.component",

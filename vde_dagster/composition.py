@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog as PyIcebergCatalog
     from pyspark.sql import SparkSession
 
-    from vde_dagster.lakehouse.spark_engine import SparkEngine
+    from vde_dagster.lakehouse.staging.spark_engine import SparkEngine
     from vde_dagster.ports.catalog import Catalog
     from vde_dagster.ports.engine import Engine, LocalQueries
     from vde_dagster.ports.late_tables import LateTables
@@ -119,7 +119,7 @@ class VdeProject:
         return self.engine
 
     def _catalog(self) -> Catalog:
-        from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog
+        from vde_dagster.lakehouse.catalogs.iceberg_catalog import IcebergCatalog
 
         opened = self.iceberg_catalog()
         if self.configuration.catalog.properties:  # what Spark cannot be told is refused here
@@ -127,7 +127,7 @@ class VdeProject:
         return IcebergCatalog(opened, state=self._state_id)
 
     def _late_tables(self) -> LateTables:
-        from vde_dagster.lakehouse.late_tables import IcebergLateTables
+        from vde_dagster.lakehouse.iceberg.late_tables import IcebergLateTables
 
         listed = self.configuration.late_data
         return IcebergLateTables(self.iceberg_catalog, sessions=listed.sessions, marks=listed.marks)
@@ -142,7 +142,7 @@ class VdeProject:
     @cached_property
     def engine(self) -> SparkEngine:
         """The engine; it starts Spark when it is first used."""
-        from vde_dagster.lakehouse.spark_engine import SparkEngine
+        from vde_dagster.lakehouse.staging.spark_engine import SparkEngine
 
         return SparkEngine(
             self.open_spark,
@@ -154,7 +154,7 @@ class VdeProject:
     @cached_property
     def local_queries(self) -> LocalQueries:
         """Who answers queries in this process; DuckDB is loaded when it is first asked."""
-        from vde_dagster.lakehouse.duckdb_rows import DuckDbQueries
+        from vde_dagster.lakehouse.iceberg.duckdb_rows import DuckDbQueries
 
         return DuckDbQueries()
 
@@ -166,7 +166,7 @@ class VdeProject:
     @property
     def quick_answers(self) -> Answering | None:
         """Who answers questions over given rows without Spark, where that means the same."""
-        from vde_dagster.lakehouse.duckdb_rows import DuckAnswers
+        from vde_dagster.lakehouse.iceberg.duckdb_rows import DuckAnswers
 
         return None if self.settings_against_duckdb else DuckAnswers(self.local_queries)
 
@@ -174,7 +174,7 @@ class VdeProject:
         """The project's catalog as pyiceberg knows it, for those who write sources."""
         from sqlalchemy import make_url
 
-        from vde_dagster.lakehouse.iceberg_catalog import open_iceberg_catalog
+        from vde_dagster.lakehouse.catalogs.iceberg_catalog import open_iceberg_catalog
         from vde_dagster.state.sqlite_file import path_of, whole_at_exit
 
         settings = self.configuration.catalog
@@ -192,8 +192,8 @@ class VdeProject:
             SetupError: Java, Spark's jars, or the configured Spark is not available, or a server of
                 Spark Connect does not know the catalog.
         """
-        from vde_dagster.lakehouse.connect import require_catalog
-        from vde_dagster.lakehouse.session import SparkSettings, add_catalog, open_session
+        from vde_dagster.lakehouse.spark.connect import require_catalog
+        from vde_dagster.lakehouse.spark.session import SparkSettings, add_catalog, open_session
 
         configuration = self.configuration
         remote = configuration.spark.remote
@@ -215,7 +215,7 @@ class VdeProject:
         Raises:
             SetupError: As for `open_spark`.
         """
-        from vde_dagster.lakehouse.lanes import session_for_users
+        from vde_dagster.lakehouse.spark.lanes import session_for_users
 
         return session_for_users(self.open_spark())
 
@@ -242,7 +242,7 @@ class VdeProject:
             "type": "sql",
             "uri": f"sqlite:///{self.configuration.database}",
             "warehouse": f"file://{self.configuration.warehouse}",
-            "py-io-impl": "vde_dagster.lakehouse.local_files.LocalMetadataIO",
+            "py-io-impl": "vde_dagster.lakehouse.iceberg.local_files.LocalMetadataIO",
         }
 
 
@@ -255,7 +255,7 @@ def spark_conf(configuration: Configuration) -> dict[str, str]:
     Raises:
         SetupError: Spark cannot be told of this catalog.
     """
-    from vde_dagster.lakehouse.spark_catalog import (
+    from vde_dagster.lakehouse.spark.spark_catalog import (
         embedded_catalog_conf,
         spark_catalog_conf,
         uncached,
@@ -280,7 +280,7 @@ def spark_coordinates(configuration: Configuration) -> tuple[str, ...]:
     Raises:
         SetupError: Spark cannot be told of this catalog.
     """
-    from vde_dagster.lakehouse.spark_catalog import needed_jars
+    from vde_dagster.lakehouse.spark.spark_catalog import needed_jars
 
     return needed_jars(spark_conf(configuration))
 
@@ -291,6 +291,6 @@ def spark_jars(configuration: Configuration) -> tuple[Path, ...]:
     Raises:
         SetupError: One cannot be resolved, or Spark cannot be told of the project's catalog.
     """
-    from vde_dagster.lakehouse.jars import resolve_jars
+    from vde_dagster.lakehouse.spark.jars import resolve_jars
 
     return resolve_jars(spark_coordinates(configuration), conf=configuration.spark.conf)

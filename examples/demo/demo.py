@@ -90,13 +90,13 @@ def command(
     """
     folder = folder or Path(example)
     if example == demo_lifecycle.EXAMPLE:
-        from vde_dagster.lakehouse.java import find_java
+        from vde_dagster.lakehouse.spark.java import find_java
 
         find_java()
         demo_lifecycle.tell(folder, output)
         return
     from vde_dagster.composition import VdeProject
-    from vde_dagster.lakehouse.java import find_java
+    from vde_dagster.lakehouse.spark.java import find_java
 
     require_data()
     find_java()

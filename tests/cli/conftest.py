@@ -10,7 +10,7 @@ from typing import NoReturn, Protocol
 import pytest
 
 from tests.cli.calling import NO_JAVA, call, new_project
-from vde_dagster.lakehouse import session
+from vde_dagster.lakehouse.spark import session
 
 
 @pytest.fixture

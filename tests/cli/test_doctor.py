@@ -19,7 +19,7 @@ import pytest
 from tests.cli.calling import OURS, call, run_vde
 from tests.cli.promoted import promote
 from tests.lakehouse.test_java import OPENJDK_17, write_java
-from vde_dagster.lakehouse.jars import EMBEDDED_COORDINATES
+from vde_dagster.lakehouse.spark.jars import EMBEDDED_COORDINATES
 from vde_dagster.orchestration import instance_look
 
 ORDER: Final = (

@@ -25,7 +25,7 @@ from tests.cli.test_status import advised
 from tests.kept_folder import KeptFolder
 from vde_dagster.composition import VdeProject
 from vde_dagster.core.names import ModelName, TableName
-from vde_dagster.lakehouse.reachable import Folder
+from vde_dagster.lakehouse.upkeep.reachable import Folder
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table

@@ -24,7 +24,7 @@ from tests.depth import is_full
 from tests.state.rich import fill
 from vde_dagster.composition import VdeProject
 from vde_dagster.core.errors import SetupError
-from vde_dagster.lakehouse import session
+from vde_dagster.lakehouse.spark import session
 from vde_dagster.state.sql_state import SqlState
 from vde_dagster.state.stored_state import StoredState
 

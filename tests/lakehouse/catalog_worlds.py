@@ -24,7 +24,7 @@ from vde_dagster.core.columns import Column
 from vde_dagster.core.model.writes import TimeAxisSpec
 from vde_dagster.core.names import ModelName, TableName, physical_table
 from vde_dagster.core.time.intervals import IntervalUnit
-from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog, open_iceberg_catalog
+from vde_dagster.lakehouse.catalogs.iceberg_catalog import IcebergCatalog, open_iceberg_catalog
 from vde_dagster.ports.catalog import NUMBERS_OF_A_SWAP, ViewDefinition
 
 if TYPE_CHECKING:

@@ -44,8 +44,8 @@ if TYPE_CHECKING:
 
     from tests.conftest import SparkLake
     from tests.lakehouse.catalog_worlds import IcebergWorld, MemoryWorld, RestWorld
-    from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog
-    from vde_dagster.lakehouse.spark_engine import SparkEngine
+    from vde_dagster.lakehouse.catalogs.iceberg_catalog import IcebergCatalog
+    from vde_dagster.lakehouse.staging.spark_engine import SparkEngine
 
 NOW = datetime(2024, 1, 3, tzinfo=UTC)
 DAY = Interval(datetime(2024, 1, 1, tzinfo=UTC), datetime(2024, 1, 2, tzinfo=UTC))
@@ -190,8 +190,8 @@ def graph_of(
 
 @pytest.fixture
 def lake(spark: SparkSession, spark_lake: SparkLake) -> Lake:
-    from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog
-    from vde_dagster.lakehouse.spark_engine import SparkEngine
+    from vde_dagster.lakehouse.catalogs.iceberg_catalog import IcebergCatalog
+    from vde_dagster.lakehouse.staging.spark_engine import SparkEngine
 
     iceberg = spark_lake.iceberg()
     return Lake(

@@ -19,8 +19,8 @@ from pyspark.errors.exceptions.captured import CapturedException
 
 from tests.worlds.rest_server import Json, RestServer
 from tests.worlds.rest_views import NotDone
-from vde_dagster.lakehouse.jars import log_settings, resolve_jars, spark_home
-from vde_dagster.lakehouse.java import find_java
+from vde_dagster.lakehouse.spark.jars import log_settings, resolve_jars, spark_home
+from vde_dagster.lakehouse.spark.java import find_java
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

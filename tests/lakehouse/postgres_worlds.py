@@ -13,7 +13,7 @@ from sqlalchemy import Engine, create_engine, inspect, text
 from tests.lakehouse.catalog_worlds import IcebergWorld
 from tests.postgres_server import new_database
 from vde_dagster.core.names import TableName
-from vde_dagster.lakehouse.iceberg_catalog import open_iceberg_catalog
+from vde_dagster.lakehouse.catalogs.iceberg_catalog import open_iceberg_catalog
 
 IN_POSTGRES: Final = pytest.param("postgres", marks=[pytest.mark.postgres, pytest.mark.full])
 """A parameter of fixtures; the fixture `postgres` is the database."""

@@ -16,8 +16,8 @@ from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import IntegerType, LongType, NestedField, TimestamptzType
 
 from vde_dagster.core.names import ModelName
-from vde_dagster.lakehouse import row_changes, source_changes
-from vde_dagster.lakehouse.row_changes import appended, line
+from vde_dagster.lakehouse.iceberg import row_changes, source_changes
+from vde_dagster.lakehouse.iceberg.row_changes import appended, line
 
 NAME = ModelName("raw", "t")
 COLUMNS = Schema(

@@ -12,8 +12,8 @@ from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.model.writes import TimeAxisSpec
 from vde_dagster.core.names import TableName
 from vde_dagster.core.time.intervals import ALWAYS, Interval, IntervalUnit
-from vde_dagster.lakehouse.arrow_rows import arrow_rows
-from vde_dagster.lakehouse.iceberg_catalog import open_iceberg_catalog
+from vde_dagster.lakehouse.catalogs.iceberg_catalog import open_iceberg_catalog
+from vde_dagster.lakehouse.iceberg.arrow_rows import arrow_rows
 from vde_dagster.ports.engine import TableRows
 
 START = datetime(2013, 1, 1, tzinfo=UTC)

@@ -12,7 +12,7 @@ from requests.adapters import HTTPAdapter
 from tests.lakehouse.catalog_worlds import AT, ID, TABLE, RestWorld, fail
 from tests.worlds.rest_server import Page
 from vde_dagster.core.names import TableName
-from vde_dagster.lakehouse.asked_too_often import wait_where_asked_too_often
+from vde_dagster.lakehouse.catalogs.asked_too_often import wait_where_asked_too_often
 from vde_dagster.ports.catalog import TableText, ViewDefinition
 
 SHOWN = TableName("dev", "a")
@@ -22,7 +22,7 @@ SHOWN = TableName("dev", "a")
 def waited(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The seconds that were to be waited."""
     found = list[float]()
-    monkeypatch.setattr("vde_dagster.lakehouse.asked_too_often.sleep", found.append)
+    monkeypatch.setattr("vde_dagster.lakehouse.catalogs.asked_too_often.sleep", found.append)
     return found
 
 

@@ -72,7 +72,7 @@ def sampled(spark: SparkSession, rows: DataFrame) -> dict[str, AuditResult]:
 def run(
     spark: SparkSession, rows: DataFrame, asked: Sequence[Audit], **options: int
 ) -> tuple[AuditResult, ...]:
-    from vde_dagster.lakehouse.auditing import run_audits
+    from vde_dagster.lakehouse.staging.auditing import run_audits
 
     return run_audits(spark, rows, asked, INPUTS, **options)
 

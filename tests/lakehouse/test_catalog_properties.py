@@ -18,14 +18,14 @@ from tests.platform.processes import ROOT
 from vde_dagster.composition import spark_conf
 from vde_dagster.core.errors import Refused, SetupError
 from vde_dagster.core.names import TableName
-from vde_dagster.lakehouse.catalog_properties import (
+from vde_dagster.lakehouse.catalogs.catalog_properties import (
     _is_known,
     _setting_for,
     kind_of,
     refuse_without_views,
 )
-from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog, open_iceberg_catalog
-from vde_dagster.lakehouse.spark_catalog import spark_catalog_conf
+from vde_dagster.lakehouse.catalogs.iceberg_catalog import IcebergCatalog, open_iceberg_catalog
+from vde_dagster.lakehouse.spark.spark_catalog import spark_catalog_conf
 from vde_dagster.ports.catalog import ViewDefinition
 from vde_dagster.project.configuration import read_configuration
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from vde_dagster.lakehouse.jars import archive_options
-from vde_dagster.lakehouse.java import Java, Origin
+from vde_dagster.lakehouse.spark.jars import archive_options
+from vde_dagster.lakehouse.spark.java import Java, Origin
 
 JAVA = Java(
     executable=Path("/usr/bin/java"),

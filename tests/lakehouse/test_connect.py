@@ -23,7 +23,7 @@ from pyspark.sql.connect import session as connect_session
 from pyspark.sql.connect.client.retries import RetryPolicy
 
 from vde_dagster.core.errors import EvaluationFailed, SetupError
-from vde_dagster.lakehouse.connect import (
+from vde_dagster.lakehouse.spark.connect import (
     analysed_once,
     end,
     end_with_this_process,
@@ -34,9 +34,9 @@ from vde_dagster.lakehouse.connect import (
     require_own_frame,
     tried_once,
 )
-from vde_dagster.lakehouse.evaluation import first_useful_line
-from vde_dagster.lakehouse.jars import ICEBERG_EXTENSIONS
-from vde_dagster.lakehouse.lanes import Lane, OwnSession
+from vde_dagster.lakehouse.spark.jars import ICEBERG_EXTENSIONS
+from vde_dagster.lakehouse.spark.lanes import Lane, OwnSession
+from vde_dagster.lakehouse.staging.evaluation import first_useful_line
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -339,5 +339,5 @@ def test_the_cause_of_an_error_on_the_server_is_what_people_read() -> None:
 
 
 def test_importing_the_module_loads_no_pyspark() -> None:
-    code = "import sys, vde_dagster.lakehouse.connect; sys.exit('pyspark' in sys.modules)"
+    code = "import sys, vde_dagster.lakehouse.spark.connect; sys.exit('pyspark' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -15,7 +15,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from vde_dagster.lakehouse.declared_rows import as_arrow
+from vde_dagster.lakehouse.staging.declared_rows import as_arrow
 
 NUMBERS: Final = (
     0,

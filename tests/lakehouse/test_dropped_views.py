@@ -21,7 +21,7 @@ from tests.lakehouse.catalog_worlds import (
     World,
 )
 from vde_dagster.core.names import TableName
-from vde_dagster.lakehouse.view_metadata import MetadataFiles
+from vde_dagster.lakehouse.iceberg.view_metadata import MetadataFiles
 from vde_dagster.ports.catalog import ViewDefinition
 from vde_dagster.ports.physical_layer import STATE, StoredTable, StrayFile
 from vde_dagster.project.machine import SystemClock
@@ -258,6 +258,6 @@ def test_folders_in_which_the_catalog_names_a_file_are_not_listed(
     """Looking for what is left costs one listing for each schema, and no file of what is there."""
     show(iceberg, SHOWN, OTHER)
     read: list[Any] = []
-    monkeypatch.setattr("vde_dagster.lakehouse.stray_files._metadata_files", read.append)
+    monkeypatch.setattr("vde_dagster.lakehouse.upkeep.stray_files._metadata_files", read.append)
     assert left(iceberg) == []
     assert read == []

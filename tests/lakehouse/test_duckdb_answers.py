@@ -28,8 +28,8 @@ from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.duckdb.constructs import _CONSTRUCTS
 from vde_dagster.core.sql.duckdb.translating import DuckQuery, LeftToSpark, in_duckdb
 from vde_dagster.core.sql.spark.reading import read_spark
-from vde_dagster.lakehouse.duckdb_rows import DuckDbQueries
-from vde_dagster.lakehouse.session import settle
+from vde_dagster.lakehouse.iceberg.duckdb_rows import DuckDbQueries
+from vde_dagster.lakehouse.spark.session import settle
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

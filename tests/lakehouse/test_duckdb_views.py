@@ -8,7 +8,7 @@ from tests.lakehouse.conftest import Lake
 from vde_dagster.app.inspect.local_answers import LocalAnswer, answer_locally
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.sql.duckdb.translating import LeftToSpark
-from vde_dagster.lakehouse.duckdb_rows import DuckDbQueries
+from vde_dagster.lakehouse.iceberg.duckdb_rows import DuckDbQueries
 from vde_dagster.ports.catalog import ViewDefinition
 
 

@@ -152,7 +152,7 @@ def test_rows_that_somebody_else_computed_are_staged_like_those_of_a_query(world
 def test_a_dataframe_of_a_users_session_is_staged_in_that_session(
     spark_world: World, spark: SparkSession
 ) -> None:
-    from vde_dagster.lakehouse.lanes import session_for_users
+    from vde_dagster.lakehouse.spark.lanes import session_for_users
 
     users = session_for_users(spark)
     users.sql(sql_of((1, 0), (2, 1.5))).createOrReplaceTempView("of_a_user")

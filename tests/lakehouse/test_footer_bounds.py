@@ -16,7 +16,7 @@ from pyiceberg.io.pyarrow import PyArrowFileIO
 from pyiceberg.manifest import FileFormat
 
 from vde_dagster.core.time.intervals import Interval
-from vde_dagster.lakehouse.row_changes import earliest, footer_bounds, latest, row_changes
+from vde_dagster.lakehouse.iceberg.row_changes import earliest, footer_bounds, latest, row_changes
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table

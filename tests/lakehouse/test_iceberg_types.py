@@ -10,7 +10,7 @@ from pyiceberg import types
 
 from vde_dagster.core.columns import Column
 from vde_dagster.core.names import ModelName
-from vde_dagster.lakehouse.iceberg_types import iceberg_type, spark_type
+from vde_dagster.lakehouse.iceberg.iceberg_types import iceberg_type, spark_type
 from vde_dagster.project.properties.table_properties import column_type
 from vde_dagster.project.sources.external_entries import SourceTable, canonical_type
 from vde_dagster.project.sources.external_models import refresh

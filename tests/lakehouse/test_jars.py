@@ -14,7 +14,7 @@ from threading import Barrier
 import pytest
 
 from vde_dagster.core.errors import SetupError
-from vde_dagster.lakehouse.jars import EMBEDDED_COORDINATES, jars_cache, resolve_jars
+from vde_dagster.lakehouse.spark.jars import EMBEDDED_COORDINATES, jars_cache, resolve_jars
 
 QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """For a Java that lives for a second: the optimizing compiler would cost more than it saves."""
@@ -131,7 +131,7 @@ def together(monkeypatch: pytest.MonkeyPatch) -> None:
         jar.write_bytes(b"PK\x05\x06" + bytes(18))
         both.wait(60)
 
-    monkeypatch.setattr("vde_dagster.lakehouse.jars._run_ivy", resolved)
+    monkeypatch.setattr("vde_dagster.lakehouse.spark.jars._run_ivy", resolved)
 
 
 def test_two_that_resolve_at_once_end_with_the_same_whole_jar(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from vde_dagster.core.errors import SetupError
-from vde_dagster.lakehouse.java import Java, Origin, choose_java, find_java
+from vde_dagster.lakehouse.spark.java import Java, Origin, choose_java, find_java
 
 OPENJDK_17 = 'openjdk version "17.0.15" 2025-04-15'
 OPENJDK_21 = 'openjdk version "21.0.8" 2025-07-15 LTS'

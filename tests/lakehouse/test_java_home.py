@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import not_run
-from vde_dagster.lakehouse.java import Java, Origin, environment_for
+from vde_dagster.lakehouse.spark.java import Java, Origin, environment_for
 
 ROOT = Path(__file__).parents[2]
 ABSENT = "--add-modules=jdk.incubator.vector"
@@ -104,10 +104,10 @@ def test_only_a_packaged_java_gets_a_home_of_its_own(
 QUERY = """
 from pathlib import Path
 from pyspark.sql.functions import udf
-from vde_dagster.lakehouse.java import find_java
-from vde_dagster.lakehouse.jars import resolve_jars
-from vde_dagster.lakehouse.session import SparkSettings, open_session
-from vde_dagster.lakehouse.spark_catalog import embedded_catalog_conf
+from vde_dagster.lakehouse.spark.java import find_java
+from vde_dagster.lakehouse.spark.jars import resolve_jars
+from vde_dagster.lakehouse.spark.session import SparkSettings, open_session
+from vde_dagster.lakehouse.spark.spark_catalog import embedded_catalog_conf
 folder = Path.cwd()
 conf = embedded_catalog_conf("lake", folder / "lake.db", folder / "warehouse")
 session = open_session(SparkSettings(conf=conf), resolve_jars())

@@ -22,8 +22,8 @@ PATIENCE: Final = 120.0
 CODE: Final = """
 import sys, threading
 from vde_dagster.runtime.secrets import remember
-from vde_dagster.lakehouse.jars import resolve_jars
-from vde_dagster.lakehouse.session import SparkSettings, open_session
+from vde_dagster.lakehouse.spark.jars import resolve_jars
+from vde_dagster.lakehouse.spark.session import SparkSettings, open_session
 conf = {
     "spark.hadoop.fs.s3a.secret.key": "canary-key",
     "spark.sql.catalog.lake.token": "canary-token",

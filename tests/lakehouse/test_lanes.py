@@ -15,7 +15,7 @@ from vde_dagster.core.ledger.dsha import total
 from vde_dagster.core.ledger.unit_of_work import PythonRows, RowSource
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName
-from vde_dagster.lakehouse.spark_engine import SparkEngine
+from vde_dagster.lakehouse.staging.spark_engine import SparkEngine
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog as PyIcebergCatalog

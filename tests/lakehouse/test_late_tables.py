@@ -23,9 +23,9 @@ from vde_dagster.core.ledger.late.listed import (
 )
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName, TableName
-from vde_dagster.lakehouse import late_tables
-from vde_dagster.lakehouse.iceberg_catalog import open_iceberg_catalog
-from vde_dagster.lakehouse.late_tables import IcebergLateTables
+from vde_dagster.lakehouse.catalogs.iceberg_catalog import open_iceberg_catalog
+from vde_dagster.lakehouse.iceberg import late_tables
+from vde_dagster.lakehouse.iceberg.late_tables import IcebergLateTables
 
 SESSIONS, MARKS = TableName("vde_meta", "late_sessions"), TableName("vde_meta", "high_watermarks")
 KEY = VersionKey(ModelName("life", "cancels"), "a" * 32)

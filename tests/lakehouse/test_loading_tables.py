@@ -12,7 +12,7 @@ from tests.lakehouse.catalog_worlds import TABLE, IcebergWorld, RestWorld, fail,
 from tests.worlds.rest_server import Page
 from vde_dagster.core.faults import Fault, fault_of
 from vde_dagster.core.names import TableName
-from vde_dagster.lakehouse.publish import load
+from vde_dagster.lakehouse.iceberg.publish import load
 
 
 @pytest.fixture(params=["iceberg", "rest"])

@@ -17,7 +17,7 @@ from vde_dagster.core.ledger.unit_of_work import SqlRows
 from vde_dagster.core.unit_tests.comparison import Answer
 from vde_dagster.core.unit_tests.definition import GivenRows
 from vde_dagster.core.unit_tests.question import QueryOverRows
-from vde_dagster.lakehouse.duckdb_rows import DuckAnswers, DuckDbQueries
+from vde_dagster.lakehouse.iceberg.duckdb_rows import DuckAnswers, DuckDbQueries
 
 AT = datetime(2024, 1, 1, 10, 30, tzinfo=UTC)
 KINDS = {

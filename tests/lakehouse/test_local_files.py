@@ -8,7 +8,7 @@ import pytest
 from pyiceberg.io import FileIO
 from pyiceberg.io.pyarrow import PyArrowFile, PyArrowFileIO
 
-from vde_dagster.lakehouse.local_files import LocalMetadataIO
+from vde_dagster.lakehouse.iceberg.local_files import LocalMetadataIO
 
 WAYS = (LocalMetadataIO, PyArrowFileIO)
 NAMES = ("0-a.metadata.json", "0-a.gz.metadata.json", "snap-1.avro", "a b%20c.avro", "0.parquet")

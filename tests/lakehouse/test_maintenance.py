@@ -24,8 +24,8 @@ from vde_dagster.core.clean_up.compaction import DataFile
 from vde_dagster.core.clean_up.expiry import TableHistory
 from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.names import TableName
-from vde_dagster.lakehouse import maintenance as expiring
-from vde_dagster.lakehouse.reachable import Folder
+from vde_dagster.lakehouse.upkeep import maintenance as expiring
+from vde_dagster.lakehouse.upkeep.reachable import Folder
 from vde_dagster.ports.catalog import Catalog, ViewDefinition
 from vde_dagster.ports.physical_layer import StoredTable
 

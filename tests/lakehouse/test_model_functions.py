@@ -13,7 +13,7 @@ from pyspark import cloudpickle
 
 from tests.lakehouse.conftest import python_rows
 from vde_dagster.core.ledger.unit_of_work import PythonRows
-from vde_dagster.lakehouse.model_functions import model_function
+from vde_dagster.lakehouse.spark.model_functions import model_function
 
 if TYPE_CHECKING:
     from tests.lakehouse.conftest import Lake

@@ -9,7 +9,7 @@ import pytest
 
 from tests.lakehouse.conftest import python_rows
 from vde_dagster.core.errors import EvaluationFailed
-from vde_dagster.lakehouse.lanes import OwnSession, session_for_users
+from vde_dagster.lakehouse.spark.lanes import OwnSession, session_for_users
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -27,8 +27,8 @@ from tests.worlds.rest_server import Page
 from tests.worlds.rest_views import NotDone
 from vde_dagster.core.errors import OutcomeUnknown, Refused
 from vde_dagster.core.names import ModelName, TableName, physical_table
-from vde_dagster.lakehouse.physical_layer import SqlPhysicalLayer
-from vde_dagster.lakehouse.reachable import Folder
+from vde_dagster.lakehouse.upkeep.physical_layer import SqlPhysicalLayer
+from vde_dagster.lakehouse.upkeep.reachable import Folder
 from vde_dagster.ports.catalog import Catalog, ViewDefinition
 from vde_dagster.ports.physical_layer import STATE, StoredTable
 

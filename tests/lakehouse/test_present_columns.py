@@ -15,7 +15,7 @@ from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.running import Wanted, plan_run
 from vde_dagster.core.ledger.unit_of_work import AddedBetween, AsOf
 from vde_dagster.core.names import TableName
-from vde_dagster.lakehouse.table_rows import input_frame
+from vde_dagster.lakehouse.staging.table_rows import input_frame
 
 if TYPE_CHECKING:
     from pyiceberg.table.update.schema import UpdateSchema

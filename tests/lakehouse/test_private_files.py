@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vde_dagster.lakehouse.jvm import private_files, properties_text
+from vde_dagster.lakehouse.spark.jvm import private_files, properties_text
 
 TEXT = "first=1\nsecond=é\n"
 

@@ -19,8 +19,8 @@ from tests.lakehouse.postgres_worlds import IN_POSTGRES, emptied
 from tests.worlds.rest_server import LoseAnswer, LoseRequest, Page, RestServer, rest_server
 from vde_dagster.core.errors import Conflict, OutcomeUnknown
 from vde_dagster.core.names import TableName
-from vde_dagster.lakehouse import publish as publish_module
-from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog, open_iceberg_catalog
+from vde_dagster.lakehouse.catalogs.iceberg_catalog import IcebergCatalog, open_iceberg_catalog
+from vde_dagster.lakehouse.iceberg import publish as publish_module
 from vde_dagster.ports.catalog import TableMoved, TableText
 
 if TYPE_CHECKING:

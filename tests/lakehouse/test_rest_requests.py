@@ -21,9 +21,9 @@ from vde_dagster.core.ledger.damage import (
     TableHead,
 )
 from vde_dagster.core.names import TableName
-from vde_dagster.lakehouse import rest_requests
-from vde_dagster.lakehouse.rest_requests import RestRequests, at_once
-from vde_dagster.lakehouse.table_heads import rest_table_heads
+from vde_dagster.lakehouse.catalogs import rest_requests
+from vde_dagster.lakehouse.catalogs.rest_requests import RestRequests, at_once
+from vde_dagster.lakehouse.iceberg.table_heads import rest_table_heads
 
 NAME = TableName("dev", "a")
 UNKNOWN_ALWAYS = (408, 500, 502, 503, 504, 507)

@@ -22,7 +22,7 @@ from vde_dagster.app.inspect.local_answers import read_as, whole_revision, whole
 from vde_dagster.app.promote.taking import plan_promotion, plan_rollback
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.plan import Plan
-from vde_dagster.lakehouse.spark_catalog import spark_catalog_conf
+from vde_dagster.lakehouse.spark.spark_catalog import spark_catalog_conf
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,8 +41,8 @@ TOTAL = "MODEL (name {s}.total, kind FULL, start '2024-01-01');\nSELECT SUM(id) 
 @pytest.fixture
 def lake(spark: SparkSession, tmp_path: Path) -> Iterator[Lake]:
     from tests.lakehouse.java_rest_server import JavaRestServer, jvm_of
-    from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog, open_iceberg_catalog
-    from vde_dagster.lakehouse.spark_engine import SparkEngine
+    from vde_dagster.lakehouse.catalogs.iceberg_catalog import IcebergCatalog, open_iceberg_catalog
+    from vde_dagster.lakehouse.staging.spark_engine import SparkEngine
 
     name = f"rest{uuid.uuid4().hex[:10]}"
     with serving(JavaRestServer(tmp_path, jvm_of(spark))) as server:

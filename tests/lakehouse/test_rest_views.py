@@ -22,9 +22,9 @@ from tests.worlds.rest_views import NotDone
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Conflict, OutcomeUnknown, Refused, SetupError
 from vde_dagster.core.names import TableName
-from vde_dagster.lakehouse import asked_too_often, rest_views
-from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog, open_iceberg_catalog
-from vde_dagster.lakehouse.view_requests import counted_replacement
+from vde_dagster.lakehouse.catalogs import asked_too_often, rest_views
+from vde_dagster.lakehouse.catalogs.iceberg_catalog import IcebergCatalog, open_iceberg_catalog
+from vde_dagster.lakehouse.catalogs.view_requests import counted_replacement
 from vde_dagster.ports.catalog import SwapOvertaken, ViewDefinition
 from vde_dagster.ports.physical_layer import STATE
 

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from vde_dagster.core.model.session_settings import HARMLESS
-from vde_dagster.lakehouse.session import (
+from vde_dagster.lakehouse.spark.session import (
     SparkSettings,
     _session_conf,
     open_session,
     settings_of,
 )
-from vde_dagster.lakehouse.spark_catalog import embedded_catalog_conf
+from vde_dagster.lakehouse.spark.spark_catalog import embedded_catalog_conf
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -54,7 +54,7 @@ def test_what_is_set_in_a_session_is_what_pyspark_says(spark: SparkSession, valu
 
 
 def test_importing_the_module_loads_no_pyspark() -> None:
-    code = "import sys, vde_dagster.lakehouse.session; sys.exit('pyspark' in sys.modules)"
+    code = "import sys, vde_dagster.lakehouse.spark.session; sys.exit('pyspark' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
@@ -123,7 +123,7 @@ def test_a_users_settings_win_and_lists_are_joined() -> None:
 @pytest.mark.full
 def test_a_jvm_that_ends_at_once_says_why_in_a_sentence(tmp_path: Path) -> None:
     code = (
-        "from vde_dagster.lakehouse.session import SparkSettings, open_session\n"
+        "from vde_dagster.lakehouse.spark.session import SparkSettings, open_session\n"
         "from vde_dagster.core.errors import SetupError\n"
         "try:\n"
         "    open_session(SparkSettings(conf={'spark.driver.memory': '10'}), ())\n"

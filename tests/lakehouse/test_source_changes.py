@@ -10,7 +10,7 @@ import pytest
 from vde_dagster.core.ledger.late.history import SourceOperation, SourceStatus
 from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.names import ModelName, TableName
-from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog
+from vde_dagster.lakehouse.catalogs.iceberg_catalog import IcebergCatalog
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -14,8 +14,8 @@ import pytest
 
 from vde_dagster.composition import spark_conf
 from vde_dagster.core.errors import SetupError
-from vde_dagster.lakehouse.jars import ICEBERG_AWS_BUNDLE, POSTGRESQL_JDBC, SQLITE_JDBC
-from vde_dagster.lakehouse.spark_catalog import (
+from vde_dagster.lakehouse.spark.jars import ICEBERG_AWS_BUNDLE, POSTGRESQL_JDBC, SQLITE_JDBC
+from vde_dagster.lakehouse.spark.spark_catalog import (
     embedded_catalog_conf,
     needed_jars,
     spark_catalog_conf,
@@ -213,7 +213,7 @@ def test_settings_of_the_embedded_catalog_import_no_sqlalchemy() -> None:
     """A thread that starts Spark would meet another one that imports it."""
     code = (
         "import sys; from pathlib import Path\n"
-        "from vde_dagster.lakehouse.spark_catalog import embedded_catalog_conf, needed_jars\n"
+        "from vde_dagster.lakehouse.spark.spark_catalog import embedded_catalog_conf, needed_jars\n"
         "needed_jars(embedded_catalog_conf('lake', Path('/a.db'), Path('/w')))\n"
         "sys.exit('sqlalchemy' in sys.modules)"
     )

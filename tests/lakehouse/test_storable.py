@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from pyspark.sql.types import DataType, IntegerType, StructField, StructType
 
-from vde_dagster.lakehouse.storable import loses_values, unstorable
+from vde_dagster.lakehouse.staging.storable import loses_values, unstorable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

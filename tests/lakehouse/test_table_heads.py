@@ -10,8 +10,8 @@ from pyiceberg.schema import Schema
 
 from vde_dagster.core.ledger.damage import TableHead
 from vde_dagster.core.names import TableName
-from vde_dagster.lakehouse.table_heads import table_head
-from vde_dagster.lakehouse.view_metadata import MetadataFiles, NewestFiles
+from vde_dagster.lakehouse.iceberg.table_heads import table_head
+from vde_dagster.lakehouse.iceberg.view_metadata import MetadataFiles, NewestFiles
 
 NAME = TableName("raw", "events")
 

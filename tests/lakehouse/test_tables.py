@@ -215,7 +215,7 @@ def test_what_may_be_stored_as_what_is_as_spark_has_it(lake: Lake) -> None:
     from pyspark.errors import AnalysisException
     from pyspark.sql.types import DataType
 
-    from vde_dagster.lakehouse.storable import can_store
+    from vde_dagster.lakehouse.staging.storable import can_store
 
     pairs = [
         (found, wanted)

@@ -16,8 +16,8 @@ from pyiceberg.schema import Schema
 
 from tests.worlds.rest_server import rest_server
 from vde_dagster.core.errors import Conflict, Refused
-from vde_dagster.lakehouse.iceberg_catalog import open_iceberg_catalog
-from vde_dagster.lakehouse.trial import Trial, answer_of, clock_of, python_of_workers
+from vde_dagster.lakehouse.catalogs.iceberg_catalog import open_iceberg_catalog
+from vde_dagster.lakehouse.catalogs.trial import Trial, answer_of, clock_of, python_of_workers
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

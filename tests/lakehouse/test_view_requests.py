@@ -9,13 +9,13 @@ import pytest
 
 from vde_dagster.core.columns import Column
 from vde_dagster.core.names import TableName
-from vde_dagster.lakehouse.view_metadata import TARGET, Selected, new_metadata
-from vde_dagster.lakehouse.view_requests import (
+from vde_dagster.lakehouse.catalogs.view_requests import (
     highest_number,
     is_made_by,
     shown_by,
     shows_the_same,
 )
+from vde_dagster.lakehouse.iceberg.view_metadata import TARGET, Selected, new_metadata
 from vde_dagster.ports.catalog import ViewDefinition
 
 ID = {"id": 1, "name": "id", "required": False, "type": "long"}

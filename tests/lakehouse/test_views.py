@@ -23,8 +23,8 @@ from tests.depth import examples
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Conflict, OutcomeUnknown, Refused, SetupError
 from vde_dagster.core.names import TableName
-from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog, open_iceberg_catalog
-from vde_dagster.lakehouse.session import add_catalog
+from vde_dagster.lakehouse.catalogs.iceberg_catalog import IcebergCatalog, open_iceberg_catalog
+from vde_dagster.lakehouse.spark.session import add_catalog
 from vde_dagster.ports.catalog import ViewDefinition
 
 if TYPE_CHECKING:
@@ -290,7 +290,7 @@ def test_a_locked_database_is_an_unknown_outcome_and_safe_to_repeat(tmp_path: Pa
 @pytest.mark.full
 def test_several_threads_and_processes_may_open_a_new_catalog_at_once(tmp_path: Path) -> None:
     code = (
-        "from vde_dagster.lakehouse.iceberg_catalog import *\n"
+        "from vde_dagster.lakehouse.catalogs.iceberg_catalog import *\n"
         f"open_iceberg_catalog('lake', {properties(tmp_path)!r}).list_namespaces()"
     )
     processes = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(2)]

@@ -59,7 +59,7 @@ def test_the_wheel_holds_the_package_and_the_examples(wheel: Path) -> None:
     assert examples
     assert examples | tracked("vde_dagster") <= names
     assert "vde_dagster/py.typed" in names
-    assert "vde_dagster/lakehouse/log4j2.properties" in names
+    assert "vde_dagster/lakehouse/spark/log4j2.properties" in names
 
 
 def test_nothing_else_is_packed(wheel: Path) -> None:

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from vde_dagster.composition import VdeProject
 from vde_dagster.core.errors import SetupError
-from vde_dagster.lakehouse.connect import require_catalog
+from vde_dagster.lakehouse.spark.connect import require_catalog
 
 
 def published(project: VdeProject) -> None:

@@ -16,8 +16,13 @@ from typing import Final
 
 from tests.dagster_server import free_port
 from tests.platform.programs import LOOPBACK, Program, running
-from vde_dagster.lakehouse.jars import ICEBERG_EXTENSIONS, jars_cache, resolve_jars, spark_home
-from vde_dagster.lakehouse.java import environment_for, find_java
+from vde_dagster.lakehouse.spark.jars import (
+    ICEBERG_EXTENSIONS,
+    jars_cache,
+    resolve_jars,
+    spark_home,
+)
+from vde_dagster.lakehouse.spark.java import environment_for, find_java
 
 WORKERS: Final = ("127.0.0.2", "127.0.0.3")
 

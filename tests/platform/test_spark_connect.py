@@ -17,7 +17,7 @@ from tests.conftest import SPARK_REMOTE
 from tests.platform.processes import ROOT, environment_for_stories, tell
 from tests.platform.programs import required
 from tests.platform.spark_servers import connect_server
-from vde_dagster.lakehouse.spark_catalog import embedded_catalog_conf
+from vde_dagster.lakehouse.spark.spark_catalog import embedded_catalog_conf
 
 pytestmark = [pytest.mark.full, pytest.mark.story, pytest.mark.timeout(3000)]
 

@@ -94,7 +94,7 @@ def _lost(_: Trouble, port: str, method: str) -> None:
 
 
 def _full(_: Trouble, port: str, method: str) -> None:
-    """As `state/database.py`, `lakehouse/publish.py` and the files of views have it."""
+    """As `state/database.py`, `lakehouse/iceberg/publish.py` and the files of views have it."""
     if port == "state":
         raise Refused("the state cannot be used, since the disk is full. Nothing was written")
     if port == "engine":

@@ -372,7 +372,7 @@ def _over_frames(sql: str) -> tuple[str, Mapping[str, TableName]]:
 
 
 def _judge(staging: Staging, *, missing: list[str], extra: list[str]) -> None:
-    """Refuse columns that the model's rules refuse; see `vde_dagster.lakehouse.fitting`."""
+    """Refuse columns that the model's rules refuse; see `vde_dagster.lakehouse.staging.fitting`."""
     judged = judged_columns(
         staging.column_rules,
         model=str(staging.target.model),

@@ -29,7 +29,7 @@ from pyiceberg.table import CommitTableRequest, Table
 from pyiceberg.table.sorting import UNSORTED_SORT_ORDER
 
 from tests.worlds.rest_views import NotDone, StoredView, created, replaced
-from vde_dagster.lakehouse.iceberg_catalog import open_iceberg_catalog
+from vde_dagster.lakehouse.catalogs.iceberg_catalog import open_iceberg_catalog
 
 Json = dict[str, Any]
 _OF: Final = "/v1/{prefix}/namespaces/{namespace}"

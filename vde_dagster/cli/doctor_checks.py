@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from vde_dagster.composition import VdeProject
     from vde_dagster.core.doctor.dagster_instance import InstanceFacts, LocationFacts
-    from vde_dagster.lakehouse.trial import Trial
+    from vde_dagster.lakehouse.catalogs.trial import Trial
 
 PROJECT: Final = "project"
 JAVA: Final = "Java"
@@ -132,7 +132,7 @@ class Doctor:
         if self._is_remote:
             self._has_java = True
             return ok(JAVA, "not needed here: spark.remote names a Spark Connect server")
-        from vde_dagster.lakehouse.java import find_java
+        from vde_dagster.lakehouse.spark.java import find_java
 
         java = find_java()
         self._has_java = True
@@ -143,7 +143,7 @@ class Doctor:
             return ok(JARS, "not needed here: the Spark Connect server has its own")
         from vde_dagster.composition import spark_coordinates, spark_jars
         from vde_dagster.core.errors import Refused
-        from vde_dagster.lakehouse.jars import damaged_jars, missing_jars
+        from vde_dagster.lakehouse.spark.jars import damaged_jars, missing_jars
 
         configuration = self._opened.configuration
         wanted = spark_coordinates(configuration)
@@ -185,7 +185,7 @@ class Doctor:
         return ok(STATE, f"{stored.place} has schema version {version} and can be written")
 
     def _catalog(self) -> CheckResult:
-        from vde_dagster.lakehouse.trial import Trial
+        from vde_dagster.lakehouse.catalogs.trial import Trial
 
         catalog = self._opened.iceberg_catalog()
         self._trial = Trial(catalog, self._token)
@@ -218,7 +218,7 @@ class Doctor:
     def _spark_look(self) -> CheckResult:
         if not self._spark:
             return left_out(SPARK, "left out by --no-spark")
-        from vde_dagster.lakehouse.trial import answer_of, clock_of
+        from vde_dagster.lakehouse.catalogs.trial import answer_of, clock_of
 
         began = time.monotonic()
         session = self._opened.open_spark()
@@ -231,7 +231,7 @@ class Doctor:
         return ok(SPARK, f"{session.version} on {where} answered after {seconds:.0f} s")
 
     def _workers(self) -> CheckResult:
-        from vde_dagster.lakehouse.trial import python_of_workers
+        from vde_dagster.lakehouse.catalogs.trial import python_of_workers
 
         return ok(WORKERS, f"functions run in Python {python_of_workers(self._session)}")
 

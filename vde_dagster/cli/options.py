@@ -21,7 +21,7 @@ from vde_dagster.core.names import InvalidName, ModelName, environment_name
 from vde_dagster.core.planning.option_table import FAIL_FAST as FAIL_FAST_HELP
 from vde_dagster.core.planning.option_table import PLAN_OPTIONS, Sort
 from vde_dagster.core.planning.option_table import SKIP_TESTS as SKIP_TESTS_HELP
-from vde_dagster.lakehouse.spark_log import show_errors
+from vde_dagster.lakehouse.spark.spark_log import show_errors
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -69,7 +69,7 @@ def jars_command(call: Call) -> None:
     `spark.conf.spark.jars.*` apply.
     """
     from vde_dagster.composition import spark_jars
-    from vde_dagster.lakehouse.jars import resolve_jars
+    from vde_dagster.lakehouse.spark.jars import resolve_jars
     from vde_dagster.project.configuration import read_configuration
     from vde_dagster.project.project_file import FILE_NAME
 

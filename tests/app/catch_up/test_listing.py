@@ -18,8 +18,8 @@ from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import OutcomeUnknown
 from vde_dagster.core.names import ModelName, TableName
-from vde_dagster.lakehouse.iceberg_catalog import open_iceberg_catalog
-from vde_dagster.lakehouse.late_tables import IcebergLateTables
+from vde_dagster.lakehouse.catalogs.iceberg_catalog import open_iceberg_catalog
+from vde_dagster.lakehouse.iceberg.late_tables import IcebergLateTables
 
 SESSIONS, MARKS = TableName("vde_meta", "late_sessions"), TableName("vde_meta", "high_watermarks")
 

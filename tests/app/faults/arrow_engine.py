@@ -22,8 +22,8 @@ from vde_dagster.core.ledger.unit_of_work import AsOf, Input, SqlRows, Staged, S
 from vde_dagster.core.model.writes import ReplaceTable
 from vde_dagster.core.names import TableName
 from vde_dagster.core.sql.spark.reading import read_spark
-from vde_dagster.lakehouse.iceberg_types import columns_of
-from vde_dagster.lakehouse.publish import branch_name
+from vde_dagster.lakehouse.iceberg.iceberg_types import columns_of
+from vde_dagster.lakehouse.iceberg.publish import branch_name
 from vde_dagster.ports.engine import Compacted
 from vde_dagster.ports.physical_layer import STATE
 

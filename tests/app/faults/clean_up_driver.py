@@ -29,8 +29,8 @@ from vde_dagster.app.services import Services
 from vde_dagster.composition import VdeProject
 from vde_dagster.core.errors import VdeError
 from vde_dagster.core.planning.options import PlanOptions
-from vde_dagster.lakehouse import maintenance as expiring
-from vde_dagster.lakehouse.reachable import Folder
+from vde_dagster.lakehouse.upkeep import maintenance as expiring
+from vde_dagster.lakehouse.upkeep.reachable import Folder
 
 Point = tuple[str, str, bool]
 """A port or a place in the catalog's adapter, its method, and whether it lies after the call."""

@@ -25,8 +25,8 @@ from vde_dagster.composition import VdeProject
 from vde_dagster.core.errors import VdeError
 from vde_dagster.core.names import TableName, environment_view
 from vde_dagster.core.planning.plan import Plan
-from vde_dagster.lakehouse.view_metadata import MetadataFiles
-from vde_dagster.lakehouse.views import SqlViews
+from vde_dagster.lakehouse.catalogs.views import SqlViews
+from vde_dagster.lakehouse.iceberg.view_metadata import MetadataFiles
 
 POINTS: Final[dict[str, tuple[type, str, bool]]] = {
     "in the middle of the files of the views": (MetadataFiles, "write", True),

@@ -12,7 +12,7 @@ from vde_dagster.app.inspect.local_answers import LocalAnswer, answer_locally
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.time.intervals import Interval
-from vde_dagster.lakehouse.duckdb_rows import DuckDbQueries
+from vde_dagster.lakehouse.iceberg.duckdb_rows import DuckDbQueries
 
 NAME = ModelName("mart", "kept")
 TEXT = """

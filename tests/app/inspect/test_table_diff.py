@@ -17,7 +17,7 @@ from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.sql.places import placed
-from vde_dagster.lakehouse.duckdb_rows import DuckDbQueries
+from vde_dagster.lakehouse.iceberg.duckdb_rows import DuckDbQueries
 
 
 class Asking:

@@ -10,7 +10,7 @@ from pyiceberg.catalog import Catalog
 
 from tests.worlds.catalog import MemoryCatalog
 from vde_dagster.core.names import TableName
-from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog
+from vde_dagster.lakehouse.catalogs.iceberg_catalog import IcebergCatalog
 from vde_dagster.ports.catalog import ViewDefinition
 
 _TYPES: Final = {

@@ -22,8 +22,8 @@ from vde_dagster.app.services import Services
 from vde_dagster.core.errors import VdeError
 from vde_dagster.core.names import TableName
 from vde_dagster.core.planning.plan import Plan
-from vde_dagster.lakehouse import rest_views
-from vde_dagster.lakehouse.iceberg_catalog import open_iceberg_catalog
+from vde_dagster.lakehouse.catalogs import rest_views
+from vde_dagster.lakehouse.catalogs.iceberg_catalog import open_iceberg_catalog
 
 AGAIN: Final = {**SHOP, "sales": SALES.replace("SUM(amount)", "SUM(amount * 100)")}
 VIEWS: Final = tuple(TableName("mart", name) for name in SHOP)

@@ -28,7 +28,7 @@ from vde_dagster.app.promote.taking import plan_rollback
 from vde_dagster.app.publish.shown_views import show
 from vde_dagster.core.errors import Conflict, OutcomeUnknown
 from vde_dagster.core.names import TableName
-from vde_dagster.lakehouse.duckdb_rows import DuckDbQueries
+from vde_dagster.lakehouse.iceberg.duckdb_rows import DuckDbQueries
 from vde_dagster.ports.state import LeaseLost
 
 EVER = 10_000

@@ -33,7 +33,7 @@ from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.names import ModelName, SuffixTarget, TableName, ViewNaming, environment_view
 from vde_dagster.core.time.intervals import Interval
-from vde_dagster.lakehouse.iceberg_catalog import open_iceberg_catalog
+from vde_dagster.lakehouse.catalogs.iceberg_catalog import open_iceberg_catalog
 
 GRAPH = graph_of(PROJECT)
 MODELS = [node.name for node in GRAPH if node.name != SOURCE]

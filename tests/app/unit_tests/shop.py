@@ -8,7 +8,7 @@ from tests.worlds.catalog import MemoryCatalog
 from tests.worlds.engine import MemoryEngine
 from vde_dagster.app.unit_tests.column_types import ColumnTypes
 from vde_dagster.app.unit_tests.running import Engines, UnitTestResult, run_tests
-from vde_dagster.lakehouse.duckdb_rows import DuckAnswers, DuckDbQueries
+from vde_dagster.lakehouse.iceberg.duckdb_rows import DuckAnswers, DuckDbQueries
 from vde_dagster.project.loading import ProjectFiles, load_project
 from vde_dagster.project.unit_tests.loading import load_unit_tests
 

@@ -22,7 +22,7 @@ from vde_dagster.core.sql.row_comparison import (
     whole_counts,
     whole_sample,
 )
-from vde_dagster.lakehouse.duckdb_rows import DuckDbQueries
+from vde_dagster.lakehouse.iceberg.duckdb_rows import DuckDbQueries
 
 COLUMNS = (
     Column(name="Id", type="int"),

@@ -27,11 +27,11 @@ from vde_dagster.core.model.storage import PartitionField, Storage
 from vde_dagster.core.model.writes import ReplaceTable
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import EPOCH, Interval
-from vde_dagster.lakehouse.iceberg_catalog import open_iceberg_catalog
-from vde_dagster.lakehouse.jars import resolve_jars
-from vde_dagster.lakehouse.session import SparkSettings, open_session
-from vde_dagster.lakehouse.spark_catalog import embedded_catalog_conf
-from vde_dagster.lakehouse.spark_engine import SparkEngine
+from vde_dagster.lakehouse.catalogs.iceberg_catalog import open_iceberg_catalog
+from vde_dagster.lakehouse.spark.jars import resolve_jars
+from vde_dagster.lakehouse.spark.session import SparkSettings, open_session
+from vde_dagster.lakehouse.spark.spark_catalog import embedded_catalog_conf
+from vde_dagster.lakehouse.staging.spark_engine import SparkEngine
 from vde_dagster.ports.engine import Sought
 
 if TYPE_CHECKING:

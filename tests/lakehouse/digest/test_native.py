@@ -16,7 +16,7 @@ from tests.lakehouse.digest import reference
 from tests.lakehouse.digest.rows import LONG
 from vde_dagster.core.ledger.dsha import MODULUS, XXHASH64X2, RowSum, dsha, total
 from vde_dagster.lakehouse.digest import native, row_sums
-from vde_dagster.lakehouse.tables import columns_of, quoted
+from vde_dagster.lakehouse.iceberg.tables import columns_of, quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn

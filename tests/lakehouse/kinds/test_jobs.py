@@ -42,7 +42,7 @@ from vde_dagster.core.model.writes import (
 )
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.time.intervals import ALWAYS, IntervalUnit
-from vde_dagster.lakehouse.spark_engine import SparkEngine
+from vde_dagster.lakehouse.staging.spark_engine import SparkEngine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

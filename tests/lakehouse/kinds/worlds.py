@@ -265,8 +265,8 @@ def worlds_in_memory() -> Worlds:
 
 def worlds_on_spark(spark: SparkSession, lake: SparkLake) -> Worlds:
     """The adapters of Spark and Iceberg."""
-    from vde_dagster.lakehouse.iceberg_catalog import IcebergCatalog
-    from vde_dagster.lakehouse.spark_engine import SparkEngine
+    from vde_dagster.lakehouse.catalogs.iceberg_catalog import IcebergCatalog
+    from vde_dagster.lakehouse.staging.spark_engine import SparkEngine
 
     catalog = lake.iceberg()
     engine = SparkEngine(lambda: spark, lake.catalog, lambda: catalog)

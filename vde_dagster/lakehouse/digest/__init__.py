@@ -19,8 +19,8 @@ from pyspark.sql import Observation
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documentation uses
 
 from vde_dagster.core.ledger.dsha import ALGORITHMS, MODULUS, MURMUR3_128, RowSum
-from vde_dagster.lakehouse.connect import is_remote
 from vde_dagster.lakehouse.digest import native
+from vde_dagster.lakehouse.spark.connect import is_remote
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

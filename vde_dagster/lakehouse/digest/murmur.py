@@ -19,8 +19,8 @@ from pyspark.sql import types as t
 
 from vde_dagster.core.ledger.dsha import RowSum
 from vde_dagster.lakehouse.digest import murmur_batches, murmur_rows
-from vde_dagster.lakehouse.stored_values import contains
-from vde_dagster.lakehouse.tables import quoted
+from vde_dagster.lakehouse.iceberg.tables import quoted
+from vde_dagster.lakehouse.staging.stored_values import contains
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documentation uses
 from pyspark.sql.types import ArrayType, MapType, StringType, StructType, VariantType
 
-from vde_dagster.lakehouse.tables import quoted
+from vde_dagster.lakehouse.iceberg.tables import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from vde_dagster.core.columns import Column
     from vde_dagster.core.model.history import History
-    from vde_dagster.lakehouse.branch import Branch
+    from vde_dagster.lakehouse.staging.branch import Branch
     from vde_dagster.lakehouse.writes.intervals import Written
 
 

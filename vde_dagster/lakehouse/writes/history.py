@@ -25,8 +25,8 @@ from vde_dagster.core.model.history import (
     written_rows,
 )
 from vde_dagster.core.model.writes import AppendRows, KeepHistory
-from vde_dagster.lakehouse.evaluation import first_useful_line
-from vde_dagster.lakehouse.stored_values import contains, with_columns_of
+from vde_dagster.lakehouse.staging.evaluation import first_useful_line
+from vde_dagster.lakehouse.staging.stored_values import contains, with_columns_of
 from vde_dagster.lakehouse.writes.intervals import (
     Written,
     append_rows,
@@ -39,7 +39,7 @@ from vde_dagster.lakehouse.writes.intervals import (
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from vde_dagster.lakehouse.branch import Branch
+    from vde_dagster.lakehouse.staging.branch import Branch
 
 _NAMED: Final = 5
 """How many duplicate keys a message names at most."""

@@ -26,9 +26,9 @@ from vde_dagster.core.model.writes import (
     ReplaceTable,
 )
 from vde_dagster.core.time.intervals import Interval
-from vde_dagster.lakehouse.branch import CHANGE_TYPE, INSERTED, Branch
 from vde_dagster.lakehouse.digest import observed, row_sums
-from vde_dagster.lakehouse.table_rows import inside, rows_inside, spark_column, unit_sums
+from vde_dagster.lakehouse.staging.branch import CHANGE_TYPE, INSERTED, Branch
+from vde_dagster.lakehouse.staging.table_rows import inside, rows_inside, spark_column, unit_sums
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameWriterV2

@@ -27,7 +27,7 @@ from vde_dagster.lakehouse.writes.intervals import (
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-    from vde_dagster.lakehouse.branch import Branch
+    from vde_dagster.lakehouse.staging.branch import Branch
 
 _COUNT: Final = "_vde_rows_of_key"
 

@@ -1,0 +1,1 @@
+"""Catalogs on pyiceberg, of SQL and over REST, and their views."""

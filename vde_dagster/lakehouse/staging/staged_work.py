@@ -1,0 +1,314 @@
+"""One unit of work on Spark: checked as a whole, then written to a branch batch by batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import replace
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from pyspark.errors import PySparkException
+from pyspark.sql.types import StructType
+
+from vde_dagster.core.audits.values import AuditResult
+from vde_dagster.core.columns import Column
+from vde_dagster.core.errors import EvaluationFailed
+from vde_dagster.core.ledger.dsha import RowSum, total
+from vde_dagster.core.ledger.unit_of_work import (
+    AsOf,
+    FrameRows,
+    Input,
+    PlannedWrite,
+    PythonRows,
+    Staged,
+    Staging,
+)
+from vde_dagster.core.model.writes import AppendToIntervals, OverwriteIntervals
+from vde_dagster.core.names import TableName
+from vde_dagster.core.time.intervals import Interval
+from vde_dagster.lakehouse.iceberg.tables import (
+    columns_of,
+    order_statements,
+    partitions_of,
+    quoted,
+    simple_name,
+    table_definition,
+)
+from vde_dagster.lakehouse.spark.connect import named
+from vde_dagster.lakehouse.staging.auditing import run_audits
+from vde_dagster.lakehouse.staging.branch import Branch
+from vde_dagster.lakehouse.staging.evaluation import (
+    bound_rows,
+    failed,
+    first_useful_line,
+    qualified,
+)
+from vde_dagster.lakehouse.staging.fitting import as_declared, check, declared_schema, new_columns
+from vde_dagster.lakehouse.staging.stored_values import with_columns_of
+from vde_dagster.lakehouse.staging.table_rows import check_times, input_frame, table_sql, with_times
+from vde_dagster.lakehouse.writes import completed, returned_columns, write_rows, written_columns
+from vde_dagster.lakehouse.writes.history import ends_history
+from vde_dagster.lakehouse.writes.intervals import Written, rows_within
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Table
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class Stage:
+    """One call of the engine's `stage`.
+
+    Args:
+        spark: The session in which the unit of work runs.
+        catalog: The catalog's name in it.
+        staging: The unit of work.
+        ensure_namespace: Makes a table's namespace where it is missing.
+        load: Reads a table's metadata as it is now.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        catalog: str,
+        staging: Staging,
+        ensure_namespace: Callable[[TableName], None],
+        load: Callable[[TableName], Table],
+    ) -> None:
+        self._spark = spark
+        self._catalog = catalog
+        self._staging = staging
+        self._ensure_namespace = ensure_namespace
+        self._load = load
+
+    def run(self) -> Staged:
+        """Check all batches, then stage them in order.
+
+        Raises:
+            EvaluationFailed: See the port.
+        """
+        staging = self._staging
+        if not staging.parts:
+            raise EvaluationFailed("a unit of work without parts has nothing to stage")
+        returned = returned_columns(staging)
+        self._staging = replace(staging, columns=written_columns(staging))
+        with ExitStack() as bound:
+            bound.enter_context(named(self._spark, self._frames(staging.statement_inputs)))
+            self._run_before(returned)
+            if self._staging.is_in_order:
+                return self._written_in_order(returned)
+            frames = [
+                completed(bound.enter_context(self._rows(part, returned)), part.write)
+                for part in staging.parts
+            ]
+            return self._written(frames)
+
+    def _written(self, frames: Sequence[DataFrame]) -> Staged:
+        """Stage the rows of all batches, once it is known that they fit."""
+        staging = self._staging
+        table = self._table()
+        check([each.schema for each in frames], staging, table)
+        schemas = [declared_schema(each.schema, staging.columns) for each in frames]
+        branch = self._prepare(schemas, table)
+        schema = self._spark.table(branch.table).schema
+        written = [
+            _write(branch, self._fitted(frame, part, schema), part)
+            for frame, part in zip(frames, staging.parts, strict=True)
+        ]
+        return self._ended(branch, schema, written, [each.sums for each in written])
+
+    def _written_in_order(self, returned: tuple[Column, ...]) -> Staged:
+        """Stage batches one after the other, each of which reads what those before it wrote.
+
+        A batch that follows one whose rows came out as they were before is left out.
+        """
+        staging = self._staging
+        table = self._table()
+        with self._bound(staging.parts[0], self._no_rows(returned), returned) as frame:
+            check([frame.schema], staging, table)
+            branch = self._prepare([declared_schema(frame.schema, staging.columns)], table)
+        schema = self._spark.table(branch.table).schema
+        written: list[Written] = []
+        sums: list[Mapping[Interval, RowSum]] = []
+        moved = False
+        for part in staging.parts:
+            if part.follows and not moved:
+                sums.append({})
+                continue
+            with self._bound(part, rows_within(branch.rows(), part.own_rows), returned) as frame:
+                check([frame.schema], staging, schema)
+                written.append(_write(branch, self._fitted(frame, part, schema), part))
+            sums.append(written[-1].sums)
+            moved = part.is_moved(written[-1].sums)
+        return self._ended(branch, schema, written, sums)
+
+    def _ended(
+        self,
+        branch: Branch,
+        schema: StructType,
+        written: Sequence[Written],
+        sums: Sequence[Mapping[Interval, RowSum]],
+    ) -> Staged:
+        """What was staged, once it is audited and the post-statements have run."""
+        audits = self._audit(branch, written)
+        if not any(each.stops for each in audits):
+            self._run(self._staging.after, branch.rows, "behind")
+        return Staged(
+            iceberg_snapshot_id=branch.head,
+            sums=tuple(sums),
+            columns=columns_of(schema),
+            audits=audits,
+            ends_history=ends_history(branch),
+        )
+
+    def _fitted(self, frame: DataFrame, part: PlannedWrite, table: StructType) -> DataFrame:
+        """The rows of a batch with the table's columns: those of a function are never rounded."""
+        exactly = isinstance(part.rows, PythonRows | FrameRows)
+        declared = as_declared(frame, self._staging.columns, exactly=exactly)
+        return with_columns_of(declared, table)
+
+    @contextmanager
+    def _bound(
+        self, part: PlannedWrite, own: DataFrame, returned: tuple[Column, ...]
+    ) -> Iterator[DataFrame]:
+        """The rows of a batch that reads rows of the table itself."""
+        views = {name: own for name, each in part.inputs.items() if each is part.own_rows}
+        with named(self._spark, views), self._rows(part, returned) as frame:
+            yield frame
+
+    def _rows(
+        self, part: PlannedWrite, returned: tuple[Column, ...]
+    ) -> AbstractContextManager[DataFrame]:
+        """The rows of a batch, while their temporary views exist; own rows are named before."""
+        return bound_rows(
+            self._spark,
+            self._catalog,
+            part.rows,
+            {name: each for name, each in part.inputs.items() if each is not part.own_rows},
+            returned,
+            model=str(self._staging.target),
+        )
+
+    def _prepare(self, schemas: Sequence[StructType], table: StructType | None) -> Branch:
+        """Create the table or bring it up to date, and open the branch on it."""
+        staging = self._staging
+        name = table_sql(self._catalog, staging.target.table)
+        if table is None:
+            self._ensure_namespace(staging.target.table)
+            self._spark.sql(table_definition(name, staging, schemas[0]))
+        else:
+            self._add_columns(name, schemas, table)
+        found = self._load(staging.target.table)
+        for statement in order_statements(name, staging.storage, found):
+            self._spark.sql(statement)
+        # A kept version may have been created with other partitions: those count for writes.
+        storage = replace(staging.storage, partitioned_by=partitions_of(found))
+        branch = Branch(self._spark, self._catalog, replace(staging, storage=storage), self._load)
+        branch.open(found)
+        if staging.rebuilds:
+            branch.clear()
+        return branch
+
+    def _add_columns(self, name: str, schemas: Iterable[StructType], table: StructType) -> None:
+        """Add the columns that the table lacks (rule R11); readers name theirs and see no change.
+
+        The types of the first batch with a column count; later batches are cast to them.
+        """
+        added = {
+            each.name.lower(): each
+            for schema in reversed(list(schemas))
+            for each in new_columns(schema, table)
+        }
+        if added:
+            listed = ", ".join(
+                f"{quoted(each.name)} {simple_name(each.dataType)}" for each in added.values()
+            )
+            self._spark.sql(f"ALTER TABLE {name} ADD COLUMNS ({listed})")
+
+    def _audit(self, branch: Branch, written: Sequence[Written]) -> tuple[AuditResult, ...]:
+        """What is found among the rows of all batches; of a table that is rebuilt, among all."""
+        staging = self._staging
+        findings = tuple(finding for each in written for finding in each.findings)
+        if not staging.audits:
+            return findings
+        staged = [branch.rows()] if staging.rebuilds else [each.rows() for each in written]
+        rows = reduce(lambda left, right: left.unionByName(right), staged)
+        with ExitStack() as views:
+            inputs = {
+                name: views.enter_context(
+                    branch.view(input_frame(self._spark, self._catalog, each), f"audit_{number}")
+                ).name
+                for number, (name, each) in enumerate(staging.audit_inputs.items())
+            }
+            return (*run_audits(self._spark, rows, staging.audits, inputs), *findings)
+
+    def _run_before(self, returned: tuple[Column, ...]) -> None:
+        """Run the pre-statements; if they read the model itself, they see its published rows."""
+        staging = self._staging
+
+        def published() -> DataFrame:
+            if self._table() is None:
+                return self._no_rows(returned)
+            own = AsOf(table=staging.target.table, iceberg_snapshot_id=staging.base)
+            return input_frame(self._spark, self._catalog, own)
+
+        self._run(staging.before, published, "in front of")
+
+    def _no_rows(self, returned: tuple[Column, ...]) -> DataFrame:
+        """The model's own rows if it has no table yet: none, with the columns that it will have."""
+        staging, first = self._staging, self._staging.parts[0]
+        schema = declared_schema(StructType(), staging.columns)
+        if not staging.columns:
+            try:
+                with self._rows(first, returned) as frame:
+                    schema = completed(frame, first.write).schema
+            except PySparkException as error:
+                raise EvaluationFailed(
+                    f"{staging.path}: a statement in front of the query reads the model's own "
+                    "rows. There are none on the first load, and their columns are not known "
+                    f"before the statements have run: {first_useful_line(error)}",
+                    advice="Declare the model's `columns`.",
+                ) from error
+        return self._spark.createDataFrame([], schema)
+
+    def _run(
+        self, statements: Sequence[str], own_rows: Callable[[], DataFrame], where: str
+    ) -> None:
+        staging = self._staging
+        with ExitStack() as bound:
+            if staging.own_name and any(staging.own_name in each for each in statements):
+                bound.enter_context(named(self._spark, {staging.own_name: own_rows()}))
+            for number, statement in enumerate(statements, start=1):
+                try:
+                    self._spark.sql(qualified(statement, self._catalog)).collect()
+                except Exception as error:  # whatever Spark raises, it is a user's statement
+                    failure = f"statement {number} {where} the query failed"
+                    raise failed(error).within(failure) from error
+
+    def _frames(self, inputs: Mapping[str, Input]) -> dict[str, DataFrame]:
+        return {
+            name: input_frame(self._spark, self._catalog, each) for name, each in inputs.items()
+        }
+
+    def _table(self) -> StructType | None:
+        """The schema of the target as it is; None where there is none yet."""
+        name = table_sql(self._catalog, self._staging.target.table)
+        is_there = self._spark.catalog.tableExists(name)
+        return self._spark.table(name).schema if is_there else None
+
+
+def _write(branch: Branch, rows: DataFrame, part: PlannedWrite) -> Written:
+    """Write the rows of a batch, with what is found of a function's that are all outside of it."""
+    match part:
+        case PlannedWrite(
+            rows=PythonRows(place=place) | FrameRows(place=place),
+            write=OverwriteIntervals(intervals=intervals, axis=axis)
+            | AppendToIntervals(intervals=intervals, axis=axis),
+        ):
+            timed, times = with_times(rows, axis)
+            written = write_rows(branch, timed, part.write)
+            if total(written.sums.values()).rows:
+                return written
+            return replace(written, findings=check_times(times, axis, intervals, place=place))
+        case _:
+            return write_rows(branch, rows, part.write)

@@ -1,0 +1,244 @@
+"""Rows of tables as DataFrames: as inputs name them, in some intervals, and for users' own assets.
+
+Beside them are the sums of rows by the interval unit that each belongs to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Final, assert_never
+
+from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documentation uses
+from sqlglot import exp
+
+from vde_dagster.core.audits.results import outside
+from vde_dagster.core.errors import EvaluationFailed
+from vde_dagster.core.ledger.dsha import RowSum, total
+from vde_dagster.core.ledger.unit_of_work import AddedBetween, AsOf, Input, OwnRows, RowsWithin
+from vde_dagster.core.model.writes import TimeAxisSpec
+from vde_dagster.core.names import TableName, model_of
+from vde_dagster.core.sql.rendering import within
+from vde_dagster.core.time.formats import ISO_DATE, TimeFormat
+from vde_dagster.core.time.grains import Grain
+from vde_dagster.core.time.intervals import EPOCH, Interval, merge
+from vde_dagster.lakehouse.digest import Figures, row_sums, watched
+from vde_dagster.lakehouse.iceberg.tables import quoted
+from vde_dagster.lakehouse.spark.connect import is_remote
+from vde_dagster.lakehouse.staging.storable import stored_type
+from vde_dagster.lakehouse.staging.stored_values import (
+    as_type,
+    rows_at,
+    rows_between,
+    with_present_columns,
+)
+from vde_dagster.ports.engine import Sought, TableRows
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import Column as SparkColumn
+
+    from vde_dagster.core.audits.values import AuditResult
+
+
+def table_sql(catalog: str, name: TableName) -> str:
+    """The quoted name of a table for Spark, in ``catalog`` unless it names its own."""
+    return exp.table_(
+        name.name, db=name.namespace, catalog=name.catalog or catalog, quoted=True
+    ).sql("spark")
+
+
+def input_frame(spark: SparkSession, catalog: str, wanted: Input) -> DataFrame:
+    """Exactly the rows that an input names (rule R3: pinned, whatever is committed meanwhile).
+
+    Rows have the columns that their table has now, even if they are older: a model's by their names
+    (rule R11), a source's as the input says.
+    """
+    name = table_sql(catalog, wanted.table)
+    match wanted:
+        case AsOf(iceberg_snapshot_id=at) if at is None or model_of(wanted.table) is not None:
+            return rows_at(spark, name, at)
+        case AsOf():
+            pinned = spark.read.option("versionAsOf", str(wanted.iceberg_snapshot_id)).table(name)
+            return with_present_columns(pinned, wanted.columns)
+        case AddedBetween():
+            return rows_between(spark, name, wanted.after, wanted.until)
+        case RowsWithin(table=table, iceberg_snapshot_id=at):
+            whole = AsOf(table=table, iceberg_snapshot_id=at, columns=wanted.columns)
+            rows = input_frame(spark, catalog, whole)
+            return rows_inside(rows, wanted.axis, wanted.intervals)
+        case OwnRows():
+            raise AssertionError("own rows are read while they are written")
+        case _:
+            assert_never(wanted)
+
+
+def inside(axis: TimeAxisSpec, intervals: Iterable[Interval]) -> exp.Expr:
+    """The condition that a row's time is in one of the intervals."""
+    column = exp.column(axis.column, quoted=True)
+    ranges = [
+        within(column, each, time_type=axis.type, time_format=axis.format)
+        for each in merge(intervals)
+    ]
+    return exp.or_(*ranges) if ranges else exp.false()
+
+
+def spark_column(condition: exp.Expr) -> Column:
+    """A condition for Spark."""
+    return F.expr(condition.sql("spark"))
+
+
+def rows_inside(rows: DataFrame, axis: TimeAxisSpec, intervals: Iterable[Interval]) -> DataFrame:
+    """The rows whose time is in one of the intervals."""
+    return rows.where(spark_column(inside(axis, intervals)))
+
+
+def with_times(rows: DataFrame, axis: TimeAxisSpec) -> tuple[DataFrame, Figures]:
+    """The rows, and what is known of their times once they are written."""
+    column = F.col(quoted(axis.column))
+    text = column.cast("string")
+    end = r"\z" if axis.type == "bigint" else ""  # a text is ordered by how it begins
+    written = text.rlike(rf"\A{_format(axis).expression}{end}")
+    is_time = written if axis.is_formatted else column.isNotNull()
+    named = {"returned": F.count(F.lit(1)), "timed": F.count_if(is_time)}
+    named |= {"first": F.min(text), "last": F.max(text)}
+    return watched(rows, *(figure.alias(name) for name, figure in named.items()))
+
+
+def check_times(
+    times: Figures, axis: TimeAxisSpec, intervals: Iterable[Interval], *, place: str
+) -> tuple[AuditResult, ...]:
+    """What is to be said of rows none of which is in the intervals.
+
+    Args:
+        times: What is known of what a function returned for the intervals.
+        axis: The time column.
+        intervals: They are loaded without any row.
+        place: The function, for people.
+
+    Raises:
+        EvaluationFailed: There are rows, and none of them has a time at all; or Spark does not say
+            whether there are any.
+    """
+    found = times.found()
+    wanted = ", ".join(map(str, merge(intervals)))
+    if found is None:
+        raise EvaluationFailed(
+            f"Spark did not report which rows {place} returns for {wanted}. Nothing was loaded",
+            advice="Evaluate it again.",
+        )
+    if not found.get("returned"):
+        return ()
+    first, last = found["first"], found["last"]
+    if not found["timed"]:
+        form = f" in the format {_format(axis).pattern!r}" if axis.is_formatted else ""
+        raise EvaluationFailed(
+            f"{place} returns {found['returned']:,} rows for {wanted}, and {axis.column} is a time"
+            f"{form} in none of them, but {first!r}, for example. Nothing was loaded",
+            advice=f"let the function write a time into {axis.column}, or change the format of "
+            "`time_column`.",
+        )
+    return (outside(place, axis.column, wanted, first=first, last=last),)
+
+
+def _format(axis: TimeAxisSpec) -> TimeFormat:
+    return TimeFormat(axis.format or ISO_DATE)
+
+
+_MICROSECOND: Final = Grain.MICROSECOND.longest
+_DAY_MICROS: Final = Grain.DAY.longest // _MICROSECOND
+
+
+def unit_sums(
+    rows: DataFrame, axis: TimeAxisSpec, algorithm: str
+) -> Mapping[Interval | None, RowSum]:
+    """The sums of rows by their units; under None those of rows whose column has no time."""
+    sums: dict[Interval | None, RowSum] = {}
+    time_of = _time_of(axis)
+    for key, found in row_sums(rows, algorithm, _unit_key(axis)).items():
+        instant = time_of(key)
+        unit = None
+        if instant is not None:
+            start = axis.unit.floor(instant)
+            unit = Interval(start, axis.unit.following(start))
+        sums[unit] = sums.get(unit, RowSum()) + found
+    return sums
+
+
+def _unit_key(axis: TimeAxisSpec) -> SparkColumn:
+    """A key that the rows of a unit, or of a day in it, share: microseconds, a text or number."""
+    column = F.col(quoted(axis.column))
+    if axis.is_formatted:
+        return column.cast("string")
+    micros = _micros(column, axis.type)
+    # Months and years are grouped by days: no function is used that asks for the session's zone,
+    # which a model's own statements may have set.
+    length = min(axis.unit.longest, Grain.DAY.longest) // _MICROSECOND
+    return micros - F.pmod(micros, F.lit(length))
+
+
+def _micros(column: SparkColumn, axis_type: str) -> SparkColumn:
+    """Microseconds since 1970 to the minute at least; the clock's reading of types without zone."""
+    match axis_type:
+        case "date":
+            return F.unix_date(column).cast("bigint") * F.lit(_DAY_MICROS)
+        case "timestamp_ntz":
+            # Spark takes it for a time of the session's zone wherever it makes a number of it.
+            minutes = F.hour(column) * F.lit(60) + F.minute(column)
+            return _micros(column.cast("date"), "date") + minutes.cast("bigint") * F.lit(60_000_000)
+        case _:
+            return F.unix_micros(column.cast("timestamp"))
+
+
+def _time_of(axis: TimeAxisSpec) -> Callable[[object], datetime | None]:
+    """Reads what `_unit_key` gives for a row."""
+    if axis.is_formatted:
+        written = TimeFormat(axis.format or ISO_DATE)
+        return lambda key: written.read(str(key))
+    return lambda key: EPOCH + timedelta(microseconds=key) if isinstance(key, int) else None
+
+
+def sums_of(
+    spark: SparkSession, catalog: str, sought: Sought, algorithm: str
+) -> Mapping[Interval | None, RowSum]:
+    """The requested sums, in one Spark job over the rows that they cover.
+
+    Columns have the requested types: a table's types only ever widen, and its structs only get
+    fields (rule R11), so this gives every value as it was when it was recorded, or as it is now.
+    """
+    pinned = AsOf(table=sought.table, iceberg_snapshot_id=sought.iceberg_snapshot_id)
+    rows = input_frame(spark, catalog, pinned)
+    if sought.axis is not None and sought.intervals is not None:
+        rows = rows_inside(rows, sought.axis, sought.intervals)
+    types = {each.name.lower(): each.dataType for each in rows.schema.fields}
+    then = rows.select(
+        *[
+            as_type(
+                rows[quoted(each.name)], types[each.name.lower()], stored_type(each.type)
+            ).alias(each.name)
+            for each in sought.columns
+        ]
+    )
+    if sought.axis is None:
+        return {None: total(row_sums(then, algorithm).values())}
+    return unit_sums(then, sought.axis, algorithm)
+
+
+def rows_for_users(spark: SparkSession, catalog: str, wanted: TableRows) -> DataFrame:
+    """The requested rows, lazily, in the session of users' code.
+
+    Those at an Iceberg snapshot have the columns that the table had then.
+    """
+    name = table_sql(catalog, wanted.table)
+    if wanted.iceberg_snapshot_id is None:
+        rows = spark.table(name)
+    else:
+        pinned = spark.read.option("versionAsOf", str(wanted.iceberg_snapshot_id))
+        rows = pinned.format("iceberg").load(name)
+    if wanted.axis is not None:
+        rows = rows_inside(rows, wanted.axis, wanted.intervals)
+    if wanted.columns:
+        rows = rows.select(*map(quoted, wanted.columns))
+    if is_remote(rows):
+        _ = rows.schema  # else what is missing is only found where the rows are used
+    return rows
