@@ -1,25 +1,18 @@
-"""A power cut before and after every single call of every port; one more run always converges.
-
-The short form cuts after the first call of each method that writes: what is durable after a write
-stays so until the next one.
-"""
+"""A power cut at any call of a port while late rows land; one more run always converges."""
 
 from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Sequence
 from datetime import datetime
 from typing import cast
 
 import pytest
-from _pytest.mark import ParameterSet
 
 from tests.app.memory_world import (
     PROJECT,
     RAW,
     START,
-    WRITING,
     Fuse,
     MemoryWorld,
     PowerCut,
@@ -28,7 +21,6 @@ from tests.app.memory_world import (
     hour_of,
     made_once,
 )
-from tests.app.read_models import reading_once
 from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.core.ledger.entries import loaded_intervals
 from vde_dagster.core.names import ModelName
@@ -36,19 +28,6 @@ from vde_dagster.core.time.intervals import Interval
 
 EVENTS_NAME = ModelName("staging", "events")
 GRAPH = graph_of(PROJECT)
-
-
-def landed() -> MemoryWorld:
-    return MemoryWorld.landed((1, 10), (2.5, 20), (30, 5), until=48)
-
-
-@made_once
-def built_and_late() -> MemoryWorld:
-    """Production is built; then late rows of loaded hours and new hours land."""
-    world = landed()
-    world.build(GRAPH)
-    world.land((1.5, 100), (49, 1), (60, 999), until=50)
-    return world
 
 
 @made_once
@@ -62,46 +41,6 @@ def built_on_nothing() -> MemoryWorld:
 def run_session(world: MemoryWorld, fuse: Fuse | None = None) -> None:
     services = world.services(fuse)
     catch_up(services, bound(services), EVENTS_NAME)
-
-
-def cuts(names: Sequence[str]) -> list[ParameterSet]:
-    """Before and after each call; those that show nothing more are left to the full form."""
-    first = {names.index(name) + 1 for name in WRITING if name in names}
-    return [
-        pytest.param(
-            call,
-            after,
-            id=f"{'after' if after else 'before'}-{call}-{name}",
-            marks=[] if after and call in first else pytest.mark.full,
-        )
-        for call, name in enumerate(names, start=1)
-        for after in (False, True)
-    ]
-
-
-def calls_of_a_session() -> list[str]:
-    fuse = Fuse()
-    with reading_once():
-        run_session(built_and_late(), fuse)
-    return fuse.names
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("call, after", cuts(calls_of_a_session()))
-def test_a_session_that_dies_at_any_call_loads_each_row_exactly_once(
-    call: int, after: bool
-) -> None:
-    world = built_and_late()
-    fuse = Fuse(cut_at=call, after=after)
-    before = world.rows("staging.events")
-    with pytest.raises(PowerCut):
-        run_session(world, fuse)
-    expected = sorted([*before, *due_rows(world, {1.5, 49})])
-    assert world.rows("staging.events") in (before, expected), "readers see all of it or nothing"
-    world.reboot()
-    run_session(world)
-    assert world.rows("staging.events") == expected
-    assert_ledger_is_true(world)
 
 
 @pytest.mark.parametrize(
@@ -133,11 +72,6 @@ def test_random_landings_sessions_and_power_cuts_neither_lose_nor_double_a_row(s
     landed = [row for row in table.rows_at(table.head) if cast("datetime", row[1]) < end]
     assert world.rows("staging.events") == sorted(landed)
     assert_ledger_is_true(world)
-
-
-def due_rows(world: MemoryWorld, hours: set[float]) -> list[tuple[object, ...]]:
-    wanted = {hour_of(hour) for hour in hours}
-    return [row for row in world.rows("raw.events") if row[1] in wanted]
 
 
 def assert_ledger_is_true(world: MemoryWorld) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+
+import pytest
 
 from vde_dagster.core.errors import Problem, ProjectInvalid
 from vde_dagster.project.loading import load_project
@@ -15,6 +17,13 @@ def write_project(folder: Path, sources: str, files: Mapping[str, str]) -> None:
     for path, text in {**settings, "external_models.yaml": sources, **files}.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text)
+
+
+def problems_of(load: Callable[[], object]) -> tuple[Problem, ...]:
+    """What is wrong with what cannot be loaded."""
+    with pytest.raises(ProjectInvalid) as caught:
+        load()
+    return caught.value.problems
 
 
 def problems_in(folder: Path) -> list[Problem]:

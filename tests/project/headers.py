@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from tests.core.problems import problems_of
+from tests.core.written_project import problems_of
 from vde_dagster.core.errors import Place, Problem
 from vde_dagster.core.model.model import Model, ModelSource
 from vde_dagster.project.defaults import Defaults

@@ -12,7 +12,7 @@ import pytest
 from sqlglot import exp
 
 from tests.core.audits.audit_cases import CHECKED, TIMES
-from tests.core.problems import problems_of
+from tests.core.written_project import problems_of
 from tests.project.repositories import write
 from vde_dagster.core.audits.binding import audits_of
 from vde_dagster.core.audits.builtins import BUILTINS

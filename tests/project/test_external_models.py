@@ -10,7 +10,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.core.problems import problems_of
+from tests.core.written_project import problems_of
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Conflict, ProjectInvalid, Refused
 from vde_dagster.core.names import ModelName

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.core.problems import problems_of
+from tests.core.written_project import problems_of
 from tests.project.headers import QUERY, python_model, read, sql_model
 from tests.project.repositories import write
 from vde_dagster.core.errors import Problem

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.core.problems import problems_of
+from tests.core.written_project import problems_of
 from tests.project.repositories import write
 from vde_dagster.core.errors import Problem
 from vde_dagster.project.from_sqlmesh import ignored_files

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.core.problems import problems_of
+from tests.core.written_project import problems_of
 from vde_dagster.core.errors import ProjectInvalid
 from vde_dagster.core.graph.graph import build_graph
 from vde_dagster.core.ledger.traces import why_nondeterministic

@@ -11,7 +11,7 @@ from typing import Final
 
 import pytest
 
-from tests.core.problems import problems_of
+from tests.core.written_project import problems_of
 from tests.project.repositories import write
 from vde_dagster.core.errors import ProjectInvalid
 from vde_dagster.core.model.fingerprint import fingerprint

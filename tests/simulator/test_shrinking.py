@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.app.memory_world import there
 from tests.simulator.__main__ import main
 from tests.simulator.shrinking import as_numbers, as_text, left_of, shrunk, sort_of
 from tests.simulator.steps import FIRST, History, history
@@ -19,8 +20,7 @@ def test_a_history_is_shrunk_to_what_it_takes() -> None:
     def ends(what: History) -> str:
         return "prod has 3 rows" if wanted <= {*what.steps} else ""
 
-    found = shrunk(whole, ends, seconds=60)
-    assert found is not None
+    found = there(shrunk(whole, ends, seconds=60))
     assert {*found.history.steps[FIRST:]} == wanted
     assert len(found.without) == 60 - len(wanted)
     assert found.history.steps[:FIRST] == whole.steps[:FIRST]
@@ -35,8 +35,7 @@ def test_another_sort_of_fault_is_not_taken_for_the_same() -> None:
     def ends(what: History) -> str:
         return "prod says that gen.m1 is up to date" if what == whole else "prod shows nothing"
 
-    found = shrunk(whole, ends, seconds=60)
-    assert found is not None
+    found = there(shrunk(whole, ends, seconds=60))
     assert found.history == whole
     assert sort_of("dev has 12 rows of gen.m3") == sort_of("prod has 7 rows of gen.m0_renamed")
     assert sort_of("dev has 12 rows") != sort_of("dev shows 12 rows")
@@ -47,8 +46,7 @@ def test_what_ends_well_is_not_shrunk() -> None:
 
 
 def test_nothing_is_told_after_the_time() -> None:
-    found = shrunk(history(7), lambda _: "wrong", seconds=0)
-    assert found is not None
+    found = there(shrunk(history(7), lambda _: "wrong", seconds=0))
     assert (found.tried, found.without) == (1, ())
 
 

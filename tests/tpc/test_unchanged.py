@@ -10,10 +10,11 @@ from typing import Final
 import duckdb
 import pytest
 import sqlglot
+from sqlglot.errors import SqlglotError
 
 from tests.core.conftest import external, read
 from tests.core.graph.rendered import full
-from tests.tpc.mutants import EDITS, mutant, places
+from tests.lakehouse.spark_pairs.edits import Edit, edited
 from tests.tpc.texts import NAMELESS, SETS, Benchmarks
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import Graph, build_graph
@@ -23,8 +24,8 @@ from vde_dagster.core.planning.changes.comparison import compare_graphs
 
 pytestmark = pytest.mark.full
 
-ENOUGH: Final = 40
-"""Mutants of a sort are tried until so many have other rows, or there are no more."""
+ENOUGH, MOST = 80, 400
+"""Mutants of a sort are tried until so many have other rows, and no more than there is time for."""
 AT_LEAST: Final = 4
 SECONDS: Final = 1.0
 """How long a mutant may take in DuckDB; most queries take less than a tenth of that."""
@@ -50,7 +51,7 @@ class Database:
             self._duckdb.execute(f"CREATE TABLE {name} AS FROM '{path}'")
 
     def rows(self, text: str, *, seconds: float = SECONDS) -> Rows | None:
-        """The rows of a query of Spark; None where DuckDB refuses it, or takes too long.
+        """The rows of a query of Spark; None where it is none, or takes too long.
 
         Without a condition of a join a query has more rows than anybody would wait for.
         """
@@ -61,7 +62,7 @@ class Database:
         except (duckdb.InternalException, duckdb.FatalException):
             self._open()  # after a fault of its own, DuckDB refuses every query
             return None
-        except duckdb.Error:
+        except (duckdb.Error, SqlglotError):
             return None
         finally:
             too_long.cancel()
@@ -83,22 +84,18 @@ def database(benchmarks: Benchmarks) -> Database:
 
 
 def test_mutants_with_other_rows_are_changes(benchmarks: Benchmarks, database: Database) -> None:
-    parsed = {name: sqlglot.parse_one(text, "spark") for name, text in benchmarks.queries.items()}
-    before = {name: database.rows(text, seconds=600) for name, text in benchmarks.queries.items()}
+    queries = benchmarks.queries
+    before = {name: database.rows(text, seconds=600) for name, text in queries.items()}
     assert None not in before.values()
-    graphs = {name: database.graph(text) for name, text in benchmarks.queries.items()}
-    tried, differ = Counter[str](), Counter[str]()
+    graphs = {name: database.graph(text) for name, text in queries.items()}
+    tried, differ = Counter[Edit](), Counter[Edit]()
     wrong = []
-    for edit in EDITS:
-        found = [(name, place) for name, query in parsed.items() for place in places(query, edit)]
-        random.Random(42).shuffle(found)
-        for name, place in found:
-            if differ[edit] == ENOUGH:
-                break
-            if (query := mutant(parsed[name], edit, place)) is None:
-                continue
+    for edit in Edit:
+        chance = random.Random(edit.name)
+        while tried[edit] < MOST and differ[edit] < ENOUGH:
             tried[edit] += 1
-            text = query.sql("spark", pretty=True)
+            name = chance.choice([*queries])
+            text = edited(queries[name], chance, [edit])
             if (rows := database.rows(text)) is None or rows == before[name]:
                 continue
             try:
@@ -110,7 +107,7 @@ def test_mutants_with_other_rows_are_changes(benchmarks: Benchmarks, database: D
                 wrong.append((edit, name, text))
     print(f"{differ.total()} of {tried.total()} mutants have other rows: {dict(differ)}")
     assert not wrong
-    assert not {edit: differ[edit] for edit in EDITS if differ[edit] < AT_LEAST}
+    assert not {edit: differ[edit] for edit in Edit if differ[edit] < AT_LEAST}
 
 
 def test_queries_in_another_form_are_unchanged(benchmarks: Benchmarks, database: Database) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 
 import pytest
+from _pytest.mark import ParameterSet
 
 from tests.app.memory_world import (
     RAW,
+    WRITING,
     Fuse,
     MemoryWorld,
     PowerCut,
@@ -19,7 +22,6 @@ from tests.app.memory_world import (
     there,
 )
 from tests.app.read_models import reading_once
-from tests.app.test_faults import cuts
 from vde_dagster.app.apply.accepting import Accepted, Accepting, publish_refused
 from vde_dagster.app.catch_up.detecting import detect
 from vde_dagster.app.evaluate.evaluation import evaluate
@@ -288,6 +290,23 @@ def test_r8_an_hour_with_rows_is_left_without_any_only_if_that_is_said_before_an
         world.apply(plan_environment(services, graph, "prod", allowed))
     accept(world, "number_of_rows", graph=graph)
     assert world.amounts("mart.kept") == [10]
+
+
+def cuts(names: Sequence[str]) -> list[ParameterSet]:
+    """Before and after each call. What is durable after a write stays so until the next one, so the
+    short form cuts after the first call of each method that writes.
+    """
+    first = {names.index(name) + 1 for name in WRITING if name in names}
+    return [
+        pytest.param(
+            call,
+            after,
+            id=f"{'after' if after else 'before'}-{call}-{name}",
+            marks=[] if after and call in first else pytest.mark.full,
+        )
+        for call, name in enumerate(names, start=1)
+        for after in (False, True)
+    ]
 
 
 def calls_of_an_acceptance() -> list[str]:

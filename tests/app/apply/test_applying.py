@@ -7,7 +7,7 @@ from datetime import date
 
 import pytest
 
-from tests.app.memory_world import DAILY, EVENTS, PROJECT, MemoryWorld, graph_of, hour_of
+from tests.app.memory_world import DAILY, EVENTS, PROJECT, MemoryWorld, graph_of, hour_of, there
 from vde_dagster.app.apply.applying import Walk, promote_followed, walking
 from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.apply.stopped import raise_stopped
@@ -193,8 +193,7 @@ def test_a_plan_whose_models_others_fill_is_promoted_and_fills_none(world: Memor
     asked = world.plan(graph_of(PROJECT), "dev")
     assert [each.name.name for each in asked.backfills] == ["events", "daily", "people", "totals"]
     promote_followed(world.services(), asked)
-    shown = world.state.environment("dev")
-    assert shown is not None
+    shown = there(world.state.environment("dev"))
     assert (shown.revision, shown.promoting) == (1, False)
     assert not world.state.ledger([each.key for each in shown.snapshots.values()])
     assert not world.state.lease_holder("environment:dev")

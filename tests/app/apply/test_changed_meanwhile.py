@@ -16,6 +16,7 @@ from tests.app.memory_world import (
     graph_of,
     hour_of,
     made_once,
+    there,
 )
 from tests.app.shop_world import EVENTS_NAME, change, day, done, work
 from vde_dagster.app.apply.filling import evaluate_range
@@ -218,8 +219,7 @@ def test_what_reads_a_table_of_any_kind_that_is_rebuilt_has_its_late_rows(base: 
 
 def without_the_first_day(world: MemoryWorld) -> None:
     table = world.catalog.tables[RAW]
-    head = world.catalog.table(RAW)
-    assert head is not None
+    head = there(world.catalog.table(RAW))
     rows: list[Any] = list(table.rows_at(head.iceberg_snapshot_id))
     world.catalog.delete(RAW, [row for row in rows if row[1] >= hour_of(24)])
 

@@ -9,7 +9,7 @@ from datetime import timedelta
 
 import pytest
 
-from tests.app.memory_world import DAILY, PROJECT, MemoryWorld, graph_of, hour_of, made_once
+from tests.app.memory_world import DAILY, PROJECT, MemoryWorld, graph_of, hour_of, made_once, there
 from tests.app.memory_world import bound as bind
 from vde_dagster.app.apply.applying import applied_units
 from vde_dagster.app.apply.filling import evaluate_range
@@ -198,8 +198,7 @@ def test_a_table_that_goes_while_a_run_is_planned_stops_it_before_anything_is_do
     world = world_of(PROJECT)
     world.land((7.5, 5), until=48)
     plan = world.plan_run()
-    shown = world.services().state.environment("prod")
-    assert shown is not None
+    shown = there(world.services().state.environment("prod"))
     world.catalog.drop_table(shown.snapshots[STAGED].key.table)
     with pytest.raises(Refused, match=r"staging\.events is gone"):
         world.apply(plan)

@@ -18,6 +18,7 @@ from tests.app.memory_world import (
     graph_of,
     instead,
     made_once,
+    there,
 )
 from tests.app.shop_world import (
     AMOUNTS,
@@ -292,8 +293,7 @@ def test_a_removal_that_was_cut_is_finished_by_the_next_pass() -> None:
 
 def test_a_version_that_a_process_writes_is_left_for_the_next_pass() -> None:
     world = promoted_and_removed()
-    prod = world.state.environment("prod")
-    assert prod is not None
+    prod = there(world.state.environment("prod"))
     shown_now = {each.key for each in prod.snapshots.values()}
     key = min(world.state.references().known - shown_now)
     passed(world, 7.1)

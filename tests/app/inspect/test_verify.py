@@ -16,6 +16,7 @@ from tests.app.memory_world import (
     graph_of,
     hour_of,
     made_once,
+    there,
 )
 from vde_dagster.app.evaluate.evaluation import evaluate
 from vde_dagster.app.inspect.verify import Verified, verify
@@ -147,8 +148,7 @@ def test_what_is_published_and_not_recorded_yet_is_no_foreign_write(world: Memor
     with pytest.raises(PowerCut):
         evaluate(world.services(cut), world.bound(), RAW_NAME, DAY)
     key = world.bound().key(RAW_NAME)
-    table = world.catalog.table(key.table)
-    assert table is not None
+    table = there(world.catalog.table(key.table))
     assert table.iceberg_snapshot_id != world.state.heads([key])[key]
     assert verified(world, RAW_NAME)[RAW_NAME].holds
 

@@ -12,7 +12,7 @@ import pytest
 from pyiceberg.exceptions import RESTError
 from requests import RequestException
 
-from tests.app.memory_world import MemoryWorld, graph_of
+from tests.app.memory_world import MemoryWorld, graph_of, there
 from tests.app.promote.iceberg_views import IcebergViews
 from tests.app.shop_world import EDITED, SALES, SHOP
 from tests.worlds.rest_server import LoseRequest, RestServer, rest_server
@@ -49,8 +49,7 @@ class Shop:
 
     def of(self, environment: str) -> dict[TableName, TableName]:
         """What production's views show once an environment is promoted to it."""
-        found = self.world.state.environment(environment)
-        assert found is not None
+        found = there(self.world.state.environment(environment))
         return {
             TableName(name.schema, name.name): each.key.table
             for name, each in found.snapshots.items()

@@ -11,7 +11,7 @@ import pytest
 
 from tests.app.unit_tests.amounts import FILES, amounts
 from tests.app.unit_tests.shop import engines, run
-from tests.core.problems import problems_of
+from tests.core.written_project import problems_of
 from vde_dagster.app.unit_tests.creating import Wanted, create_test
 from vde_dagster.app.unit_tests.running import Outcome
 from vde_dagster.core.columns import Column

@@ -7,8 +7,8 @@ import pytest
 
 from tests.core.conftest import build, read
 from tests.core.counted_graphs import counted, diamonds
-from tests.core.problems import problems_of
 from tests.core.tables import rows
+from tests.core.written_project import problems_of
 from vde_dagster.core.errors import Problem, ProjectInvalid
 from vde_dagster.core.graph.graph import build_graph, sources
 from vde_dagster.core.names import ModelName

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.core.conftest import build
-from tests.core.problems import problems_of
+from tests.core.written_project import problems_of
 from tests.depth import is_full
 from vde_dagster.core.errors import ProjectInvalid
 from vde_dagster.core.graph.graph import Graph

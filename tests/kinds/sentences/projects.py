@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from tests.app.memory_world import RAW_COLUMNS, MemoryWorld, plan
 from tests.core.graph.rendered import read_query
-from tests.core.problems import problems_of
+from tests.core.written_project import problems_of
 from vde_dagster.app.binding import Binding, bind_plan
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Place, Problem

@@ -8,7 +8,7 @@ from datetime import date, timedelta
 import pytest
 
 from tests.app.memory_world import RAW, MemoryWorld, hour_of
-from tests.core.problems import problems_of
+from tests.core.written_project import problems_of
 from tests.kinds.sentences.projects import (
     built,
     graph_of,

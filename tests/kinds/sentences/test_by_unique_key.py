@@ -11,7 +11,7 @@ import pytest
 from sqlglot import exp
 
 from tests.app.memory_world import MemoryWorld
-from tests.core.problems import problems_of
+from tests.core.written_project import problems_of
 from tests.kinds.sentences.projects import (
     built,
     fill,

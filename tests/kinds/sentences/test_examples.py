@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.app.memory_world import MemoryWorld
+from tests.app.memory_world import MemoryWorld, there
 from tests.kinds.sentences.projects import (
     binding_of,
     built,
@@ -59,8 +59,7 @@ def test_the_query_is_checked_before_any_data_is_read(text: str, wrong: tuple[st
 def test_each_column_is_cast_to_its_declared_type() -> None:
     world = world_of()
     built(world, FULL.replace("grain", "columns (item_id string, num_orders double), grain"))
-    table = world.catalog.table(table_of(world, "demo.full_model_example"))
-    assert table is not None
+    table = there(world.catalog.table(table_of(world, "demo.full_model_example")))
     assert [each.type for each in table.columns] == ["string", "double"]
     ((item, orders),) = world.rows("demo.full_model_example")
     assert (item, orders, type(orders)) == ("7", 2.0, float)

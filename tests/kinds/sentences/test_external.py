@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.core.problems import problems_of
+from tests.core.written_project import problems_of
 from tests.kinds.sentences.projects import columns_of, graph_of, instant, problems, span
 from vde_dagster.core.model.kinds import External
 from vde_dagster.core.names import ModelName

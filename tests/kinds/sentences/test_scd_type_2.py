@@ -9,7 +9,7 @@ from datetime import timedelta
 
 import pytest
 
-from tests.core.problems import problems_of
+from tests.core.written_project import problems_of
 from tests.kinds.sentences.projects import (
     columns_of,
     graph_of,

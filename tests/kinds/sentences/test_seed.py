@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.app.memory_world import MemoryWorld
-from tests.core.problems import problems_of
+from tests.core.written_project import problems_of
 from tests.kinds.sentences.projects import graph_of, node_of, read, refusal
 from vde_dagster.core.model.kinds import Seed
 from vde_dagster.project.loading import load_project

@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from tests.app.memory_world import MemoryWorld
+from tests.app.memory_world import MemoryWorld, there
 from tests.kinds.sentences.projects import (
     built,
     fill,
@@ -166,8 +166,7 @@ def test_the_table_is_partitioned_by_the_time_column() -> None:
     world = MemoryWorld.landed(until=48)
     fill(world, "raw.receipts", [(1, date(2024, 1, 1), date(2024, 1, 1))])
     built(world, RECEIPTS)
-    axis = world.catalog.tables[table_of(world, "demo.receipts")].partition_by
-    assert axis is not None
+    axis = there(world.catalog.tables[table_of(world, "demo.receipts")].partition_by)
     assert axis.column == "event_date"
 
 

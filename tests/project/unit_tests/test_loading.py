@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.app.unit_tests.shop import engines
-from tests.core.problems import problems_of
+from tests.core.written_project import problems_of
 from tests.project.repositories import write
 from vde_dagster.app.unit_tests.column_types import ColumnTypes
 from vde_dagster.core.model.model import Query

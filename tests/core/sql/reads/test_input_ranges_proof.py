@@ -334,9 +334,7 @@ def tables(draw: st.DrawFn) -> dict[str, list[Row]]:
 
 @pytest.fixture(scope="module")
 def database() -> duckdb.DuckDBPyConnection:
-    connection = duckdb.connect(config={"threads": 1})
-    connection.execute("SET TimeZone = 'UTC'; CREATE SCHEMA s")
-    return connection
+    return alone_cases.database()
 
 
 @settings(
