@@ -12,7 +12,6 @@ from vde_dagster.cli import options
 from vde_dagster.cli.call import Call
 from vde_dagster.cli.facts import fields_of
 from vde_dagster.cli.printing import Printed, console, named_commands, note, table
-from vde_dagster.cli.progress import bar_on
 from vde_dagster.cli.spelling import vde
 
 if TYPE_CHECKING:
@@ -155,6 +154,8 @@ def _progress() -> Iterator[Report]:
     if not screen.is_terminal:
         yield _line
         return
+    from vde_dagster.cli.progress import bar_on
+
     with bar_on(screen) as bar:
         task = bar.add_task("looking at tables", total=None)
 
