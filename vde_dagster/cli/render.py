@@ -14,6 +14,8 @@ from vde_dagster.cli.printing import Note, Printed, instant, note, print_json
 from vde_dagster.core.errors import Refused
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from vde_dagster.app.binding import Binding
     from vde_dagster.core.graph.graph import Node
     from vde_dagster.core.names import ModelName
@@ -83,9 +85,8 @@ def render_command(
     rows = _without_query(node) if rendering is None else _sql(rendering.query, dialect)
     if call.is_json:
         times = {"start": interval.start, "end": interval.end, "execution_time": at}
-        facts = _facts(binding, node, interval, dialect=dialect)
         sql = {"sql": rows if rendering else None, "before": texts[0], "after": texts[1]}
-        print_json(facts | {key: instant(time) for key, time in times.items()} | sql)
+        print_json(_facts(binding, node, interval, times=times, dialect=dialect, sql=sql))
         return
     if rendering is not None:
         table = f" into {binding.table(node.name)}" if _has_table(node) else ""
@@ -182,7 +183,15 @@ def _csv(node: Node) -> str | None:
     return Path(normpath(node.model.source.path.parent / kind.path)).as_posix()
 
 
-def _facts(binding: Binding, node: Node, interval: Interval, *, dialect: str) -> dict[str, object]:
+def _facts(
+    binding: Binding,
+    node: Node,
+    interval: Interval,
+    *,
+    times: Mapping[str, datetime],
+    dialect: str,
+    sql: Mapping[str, object],
+) -> dict[str, object]:
     from vde_dagster.app.inspect.rendering import inputs_of
     from vde_dagster.core.model.model import PythonFunction
     from vde_dagster.core.sql.reads.input_ranges import WholeTable
@@ -195,8 +204,10 @@ def _facts(binding: Binding, node: Node, interval: Interval, *, dialect: str) ->
         "environment": binding.environment,
         "table": str(binding.table(node.name)) if _has_table(node) else None,
         "table_version": binding.key(node.name).version if _has_table(node) else None,
+        **{key: instant(time) for key, time in times.items()},
         "dialect": dialect,
         "original": _original(node),
+        **sql,
         "python": {"path": path, "function": function} if function else None,
         "csv": _csv(node),
         "inputs": [
