@@ -14,7 +14,7 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from tests.defects.catalogue import Defect, read_defects
-from tests.defects.planting import PYTEST, Outcome, copy_code, find, run
+from tests.defects.planting import PYTEST, Outcome, can_simulate, copy_code, find, run
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -28,6 +28,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--list", action="store_true", help="print the defects, plant none")
     parser.add_argument("-n", type=int, default=2, help="how many at once (2)", metavar="N")
+    parser.add_argument(
+        "--sim",
+        type=float,
+        default=0.0,
+        metavar="SECONDS",
+        help="tell generated histories for so long before the tests are run (0)",
+    )
     parser.add_argument("--show", action="store_true", help="print what the tests print")
     options = parser.parse_args(arguments)
     known = {name for each in defects for name in _names(each)}
@@ -39,14 +46,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"{defect.name}\n    {defect.mistake}")
         return 0
     with tempfile.TemporaryDirectory(prefix="vde-defects-") as folder:
-        return _plant(wanted, Path(folder), options.n, show=options.show)
+        return _plant(wanted, Path(folder), options.n, simulated=options.sim, show=options.show)
 
 
 def _names(defect: Defect) -> set[str]:
     return {defect.name, defect.area, defect.rule or defect.area}
 
 
-def _plant(defects: Sequence[Defect], folder: Path, processes: int, *, show: bool) -> int:
+def _plant(
+    defects: Sequence[Defect], folder: Path, processes: int, *, simulated: float, show: bool
+) -> int:
     copies: SimpleQueue[Path] = SimpleQueue()
     for number in range(min(processes, len(defects))):
         copies.put(copy_code(folder / str(number)))
@@ -56,24 +65,29 @@ def _plant(defects: Sequence[Defect], folder: Path, processes: int, *, show: boo
     if status != 0:
         print(f"{output}\nThese tests have to pass before a mistake is planted; none was.")
         return 1
+    if simulated and not can_simulate(folder / "0"):
+        print("The simulator tells no history to its end; no mistake was planted.")
+        return 1
 
     def planted(defect: Defect) -> Outcome:
         copy = copies.get()
         try:
-            return find(defect, copy)
+            return find(defect, copy, simulated=simulated)
         finally:
             copies.put(copy)
 
-    missed = 0
+    missed = by_simulator = 0
     with ThreadPoolExecutor(processes) as pool:
         try:
             for outcome in pool.map(planted, defects):
                 missed += outcome.finder is None
+                by_simulator += outcome.by_simulator
                 _print(outcome, show=show)
         except KeyboardInterrupt:
             pool.shutdown(cancel_futures=True)
             raise
-    print(f"{len(defects) - missed} of {len(defects)} found")
+    alone = f", {by_simulator} by the simulator alone" if simulated else ""
+    print(f"{len(defects) - missed} of {len(defects)} found{alone}")
     return 1 if missed else 0
 
 

@@ -1,4 +1,4 @@
-"""Plants defects in a copy of the code, one at a time, and asks which test finds them."""
+"""Plants defects in a copy of the code, one at a time, and asks who finds them."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.defects.catalogue import ROOT, Defect
+from tests.defects.simulating import is_wrong, wrong_history
 
 PYTEST: Final = (sys.executable, "-m", "pytest", "-q", "-x", "-n", "0", "-m", "not full")
 PATIENCE: Final = 900.0
@@ -24,12 +25,21 @@ _FAILED: Final = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """Which test found a defect, or None; ``output`` is what pytest printed."""
+    """Who found a defect, or None; ``output`` is what the last finder printed."""
 
     defect: Defect
     finder: str | None
     seconds: float
     output: str
+    by_simulator: bool = False
+
+
+def commands(defect: Defect) -> Iterator[Sequence[str]]:
+    """What may find a defect, in the order in which it is run.
+
+    Each ends with exit code 1 when it has found it, and prints a line `FAILED ...` that says how.
+    """
+    yield [*PYTEST, *defect.tests]
 
 
 @contextmanager
@@ -56,18 +66,47 @@ def copy_code(folder: Path) -> Path:
     return folder
 
 
-def find(defect: Defect, copy: Path) -> Outcome:
-    """Plant a defect in a copy, which is what it was afterwards, and run what may find it."""
-    begun = time.monotonic()
+def find(defect: Defect, copy: Path, *, simulated: float = 0.0) -> Outcome:
+    """Plant a defect in a copy and run what may find it.
+
+    Args:
+        defect: The defect.
+        copy: The code without it, which is what it was afterwards.
+        simulated: For how many seconds generated histories are told before any test is run.
+    """
+    begun, output = time.monotonic(), ""
+    if simulated and (outcome := _simulated(defect, copy, simulated)) is not None:
+        return outcome
     with planted(defect, copy):
-        status, output = run([*PYTEST, *defect.tests], copy)
-    failed = _FAILED.search(output) if status == 1 else None
-    return Outcome(
-        defect=defect,
-        finder=failed[1] if failed else None,
-        seconds=time.monotonic() - begun,
-        output=output,
-    )
+        for command in commands(defect):
+            status, output = run(command, copy)
+            if status == 1 and (failed := _FAILED.search(output)):
+                seconds = time.monotonic() - begun
+                return Outcome(defect=defect, finder=failed[1], seconds=seconds, output=output)
+    return Outcome(defect=defect, finder=None, seconds=time.monotonic() - begun, output=output)
+
+
+def can_simulate(copy: Path) -> bool:
+    """Whether the simulator tells a history of a copy to its end, be that right or wrong."""
+    told = [sys.executable, "-m", "tests.simulator", "--histories", "1", "--shrink", "0"]
+    return "histories ended wrongly" in run(told, copy)[1]
+
+
+def _simulated(defect: Defect, copy: Path, seconds: float) -> Outcome | None:
+    """What the simulator finds: a history that ends wrongly with a defect, and rightly without."""
+    begun, first = time.monotonic(), 0
+    while (left := begun + seconds - time.monotonic()) > 0:
+        with planted(defect, copy):
+            history = wrong_history(copy, left, first=first)
+        if history is None:
+            return None
+        took = time.monotonic() - begun
+        if not is_wrong(copy, history, PATIENCE):
+            return Outcome(
+                defect=defect, finder=str(history), seconds=took, output="", by_simulator=True
+            )
+        first = history.seed + 1
+    return None
 
 
 def run(command: Sequence[str], copy: Path, *, for_long: bool = False) -> tuple[int | None, str]:

@@ -13,6 +13,8 @@ import pytest
 
 from tests.defects import planting
 from tests.defects.catalogue import ROOT, Defect, DefectInvalid, read_defects
+from tests.defects.simulating import WrongHistory, first_wrong, is_wrong, wrong_history
+from tests.simulator import __main__ as simulator
 
 DEFECTS = list(read_defects())
 RULES = [f"R{number}" for number in range(1, 16)]
@@ -50,6 +52,17 @@ def test_rows_are_added():
 def test_nothing_is_nothing():
     assert totals.total([]) == 0
 """
+SIMULATOR = """import sys
+from vde_dagster import totals
+
+asked = dict(zip(sys.argv[1::2], sys.argv[2::2]))
+first, count = int(asked.get("--seed", 0)), int(asked["--histories"])
+for seed in range(first, first + count):
+    if seed == 1 or totals.total([1, seed]) != 1 + seed:
+        print(f"Seed {seed}: not the sum\\n  of two", flush=True)
+print("1 of 3 histories ended wrongly")
+"""
+"""One of its histories ends wrongly in any case."""
 CONFIG = "[tool.pytest.ini_options]\nmarkers = ['full']\npythonpath = ['.']\n"
 LOST = Defect(
     name="totals/lost",
@@ -69,6 +82,7 @@ def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "vde_dagster/__init__.py": "",
         FILE: PRODUCT,
         TEST: TESTS,
+        "tests/simulator/__main__.py": SIMULATOR,
         "pyproject.toml": CONFIG,
     }.items():
         (project / path).parent.mkdir(parents=True, exist_ok=True)
@@ -99,6 +113,48 @@ def test_a_defect_that_no_test_fails_for_is_not_found(copy: Path, defect: Defect
     outcome = planting.find(defect, copy)
     assert outcome.finder is None
     assert outcome.output
+
+
+def test_a_history_that_is_wrong_through_the_defect_alone_finds_it_before_any_test(
+    copy: Path,
+) -> None:
+    outcome = planting.find(LOST, copy, simulated=60.0)
+    assert outcome.finder == "./run sim --seed 2 --histories 1: not the sum"
+    assert outcome.by_simulator
+    assert (copy / LOST.file).read_text() == PRODUCT
+
+
+def test_what_the_simulator_prints_is_understood(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def ended(seed: int, _: object) -> simulator.Ended:
+        return simulator.Ended(why="not the sum\nof two" if seed == 2 else "")
+
+    monkeypatch.setattr(simulator, "ended", ended)
+    assert simulator.main(["--histories", "3", "-n", "1", "--shrink", "0"]) == 1
+    printed = capsys.readouterr().out
+    assert first_wrong(printed) == WrongHistory(seed=2, why="not the sum")
+    assert "histories ended wrongly" in printed
+
+
+def test_a_simulator_that_cannot_be_imported_is_none(copy: Path) -> None:
+    assert planting.can_simulate(copy)
+    with planting.planted(replace(LOST, after="    found = sum(rows\n"), copy):
+        assert not planting.can_simulate(copy)
+
+
+def test_what_no_history_shows_is_left_to_the_tests(copy: Path) -> None:
+    of_nothing = "    found = sum(rows) if rows else None\n"
+    outcome = planting.find(replace(LOST, after=of_nothing), copy, simulated=60.0)
+    assert outcome.finder == f"{TEST}::test_nothing_is_nothing"
+    assert not outcome.by_simulator
+
+
+def test_histories_are_told_no_longer_than_asked_for(copy: Path) -> None:
+    for_ever = replace(LOST, after="    while True:\n        found = 0\n")
+    with planting.planted(for_ever, copy):
+        assert wrong_history(copy, 1.0) is None
+        assert is_wrong(copy, WrongHistory(seed=0, why=""), 1.0)
 
 
 def test_who_takes_too_long_finds_nothing(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:

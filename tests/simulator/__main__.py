@@ -13,10 +13,11 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from tests.app.read_models import forget_models
+from tests.simulator.pairs import Pairs, coverage, pairs_of
 from tests.simulator.shrinking import Shrunk, as_numbers, as_text, left_of, shrunk, sort_of
 from tests.simulator.simulation import tell
 from tests.simulator.steps import FIRST, History, history
-from tests.simulator.written import in_words
+from tests.simulator.written import as_test, in_words
 
 T = TypeVar("T")
 _MOST_MODELS = 3000
@@ -28,6 +29,7 @@ class Ended:
     """How a history ended: how often each command ended in which way, and what is wrong."""
 
     told: Counter[str] = field(default_factory=Counter)
+    pairs: Pairs = field(default_factory=Counter)
     why: str = ""
     notes: str = ""
 
@@ -35,10 +37,11 @@ class Ended:
 def main(words: Iterable[str] | None = None) -> int:
     """Tell the histories that were asked for; 1 if one of them ends wrongly."""
     asked = _parser().parse_args(None if words is None else [*words])
-    began, told, wrong = time.monotonic(), Counter[str](), dict[int, str]()
+    began, told, pairs, wrong = time.monotonic(), Counter[str](), Pairs(), dict[int, str]()
     seeds = range(asked.seed, asked.seed + asked.histories)
     for seed, how in _each(ended, seeds, asked):
         told += how.told
+        pairs += how.pairs
         if how.why:
             wrong[seed] = how.why
             print(f"Seed {seed}: {how.why}\n{how.notes}\n", flush=True)
@@ -46,6 +49,7 @@ def main(words: Iterable[str] | None = None) -> int:
     sorts = {sort_of(why): seed for seed, why in sorted(wrong.items(), reverse=True)}
     for _, text in _each(shortest, sorted(sorts.values()) if asked.shrink else (), asked):
         print(text, flush=True)
+    print(*coverage(pairs), sep="\n")
     print(*(f"{count:7,} {outcome}" for outcome, count in sorted(told.items())), sep="\n")
     for seed, why in sorted(wrong.items()):
         print(f"WRONG  {again(seed, asked.steps)}  # {why.splitlines()[0][:120]}")
@@ -71,12 +75,13 @@ def ended(seed: int, asked: argparse.Namespace) -> Ended:
     forget_models(_MOST_MODELS)
     whole = history(seed, length=asked.steps)
     what = left_of(whole, *_left_out(whole, asked))
+    pairs = pairs_of(what)
     try:
-        return Ended(told=tell(what, is_thorough=asked.thorough).told)
+        return Ended(told=tell(what, is_thorough=asked.thorough).told, pairs=pairs)
     except Exception as error:
         causes = traceback.format_exception(error.__cause__) if error.__cause__ else []
         notes = "\n".join([*getattr(error, "__notes__", []), *causes])
-        return Ended(why=str(error) or repr(error), notes=notes)
+        return Ended(pairs=pairs, why=str(error) or repr(error), notes=notes)
 
 
 def shortest(seed: int, asked: argparse.Namespace) -> str:
@@ -100,6 +105,7 @@ def shortest(seed: int, asked: argparse.Namespace) -> str:
         *(f"      {each.name}: {each.text}" for each in found.history.models),
         *(f"  {at:3} {in_words(whole.steps[at])}" for at in kept),
         f"Again: {again(seed, asked.steps, found, is_thorough=is_thorough)}",
+        as_test(found.history, name=f"seed_{seed}", why=found.why, is_thorough=is_thorough),
     ]
     return "\n".join(told)
 

@@ -1,12 +1,24 @@
-"""Steps as people read them."""
+"""Histories as people read them, and as code that a test can be made of."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import MISSING, fields, is_dataclass
+from enum import Enum
 from typing import Any
 
-from tests.simulator.steps import Act, AtOnce, Correct, Edit, Land, Meddle, Reshape, Step, Tidy
+from tests.simulator.steps import (
+    Act,
+    AtOnce,
+    Correct,
+    Edit,
+    History,
+    Land,
+    Meddle,
+    Reshape,
+    Step,
+    Tidy,
+)
 
 
 def kind_of(step: Step) -> str:  # noqa: PLR0911 - a case for each
@@ -40,12 +52,40 @@ def in_words(step: Step) -> str:
     return f"{kind_of(step)} ({', '.join(shown)})"
 
 
+def as_test(history: History, *, name: str, why: str, is_thorough: bool) -> str:
+    """A test case of a history, to be pasted into a file of tests."""
+    models = "".join(f"                {_code(each)},\n" for each in history.models)
+    steps = "".join(f"                {_code(each)},\n" for each in history.steps)
+    said = " ".join(why.split())[:160].replace('"', "'")
+    return (
+        f'def test_{name}() -> None:\n    """{said}"""\n'
+        f"    tell(\n        History(\n"
+        f"            models=(\n{models}            ),\n"
+        f"            steps=(\n{steps}            ),\n"
+        f"        ),\n        is_thorough={is_thorough},\n    )\n"
+    )
+
+
 def _given(value: Any) -> Iterator[tuple[str, Any]]:
     """The fields of a value that differ from their defaults."""
     for each in fields(value):
         given = getattr(value, each.name)
         if each.default is MISSING or given != each.default:
             yield each.name, given
+
+
+def _code(value: Any) -> str:
+    match value:
+        case Enum():
+            return str(value)
+        case tuple():
+            inner = ", ".join(_code(each) for each in value)
+            return f"({inner},)" if len(value) == 1 else f"({inner})"
+        case _ if is_dataclass(value):
+            given = ", ".join(f"{name}={_code(each)}" for name, each in _given(value))
+            return f"{type(value).__name__}({given})"
+        case _:
+            return repr(value)
 
 
 def _word(value: Any) -> str:

@@ -1,7 +1,7 @@
 """`./run soak`: the flights hour by hour on Spark, with sensor, janitor, maintenance and kills.
 
 At the end every model has to have the rows that DuckDB computes from the CSV files, by code that
-knows nothing of the project. What is measured each day is printed: nothing may grow without an end.
+knows nothing of the project. What is measured each day is drawn: nothing may grow without an end.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ import expected
 import landing
 import pytest
 
+from benchmarks.pictures import Bar, chart, page
 from tests.dagster_server import group
 from vde_dagster.cli.printing import as_json
 from vde_dagster.composition import VdeProject
@@ -161,6 +162,26 @@ def _plain(row: Iterable[object]) -> str:
     return json.dumps([as_json(value) for value in row])
 
 
+def picture(days: Sequence[Day]) -> str:
+    """What was measured, each over the days."""
+    titles = {
+        "seconds": "Seconds for a day's 24 hours",
+        "memory": "Memory of Python and the JVM (MB)",
+        "files": "Files in the warehouse",
+        "warehouse": "Warehouse (MB)",
+        "state": "State (MB)",
+        "dagster": "Dagster's storage (MB)",
+    }
+    step = max(1, len(days) // 12)
+    parts: list[str] = []
+    for number, (name, title) in enumerate(titles.items()):
+        values = [(each.number, float(asdict(each)[name])) for each in days[step - 1 :: step]]
+        bars = [Bar(label=f"day {at}", value=each, shown=f"{each:,.0f}") for at, each in values]
+        top, left = 40 + number // 2 * (len(bars) * 22 + 60), 20 + number % 2 * 420
+        parts += chart(title, bars, left=left, top=top, labels=50, longest=240)
+    return page(parts, width=860, height=3 * (len(days[step - 1 :: step]) * 22 + 60) + 20)
+
+
 def main() -> int:
     """Exit code 1 if rows differ, or a run failed that nobody killed."""
     parser = argparse.ArgumentParser(prog="./run soak", description=__doc__)
@@ -169,6 +190,7 @@ def main() -> int:
     parser.add_argument(
         "--kill-every", type=float, default=600, metavar="SECONDS", help="on average (600)"
     )
+    parser.add_argument("--picture", type=Path, metavar="FILE", help="draw the days as an SVG")
     parser.add_argument(
         "--stories", action="store_true", help="tell those of each platform and of 14 days instead"
     )
@@ -193,6 +215,8 @@ def main() -> int:
                 print(*wrong, *soak.failures, sep="\n")
                 print((folder / "worker.log").read_text()[-4000:])
                 return 1
+    if asked.picture:
+        asked.picture.write_text(picture(soak.days), encoding="utf-8")
     kills = sum(day.kills for day in soak.days)
     runs = sum(day.runs for day in soak.days)
     print(f"{len(soak.days)} days, {runs} runs, {kills} kills: every row as computed from scratch")
