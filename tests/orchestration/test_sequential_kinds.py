@@ -13,7 +13,7 @@ from tests.orchestration.conftest import applied_on_spark
 from tests.orchestration.launchpad import failure, materialize
 from tests.orchestration.test_assets import events
 from vde_dagster.core.names import ModelName
-from vde_dagster.orchestration import assets
+from vde_dagster.orchestration.io_manager import VdeIcebergIOManager
 from vde_dagster.orchestration.metadata import FORCE, PARENT_RUN
 
 if TYPE_CHECKING:
@@ -69,12 +69,14 @@ def test_a_step_that_ended_after_it_was_recorded_is_tried_again_without_loading_
     applied.apply()
     applied.land(*[(hour, hour + 0.5, 10 + hour) for hour in range(24, 64)], until=64)
     definitions = applied.definitions()
+    handle = VdeIcebergIOManager.handle_output
 
-    def end(*_: Any) -> None:
+    def handle_and_end(*arguments: Any) -> None:
+        handle(*arguments)
         raise ConnectionError("the machine is gone")
 
     with monkeypatch.context() as patched:
-        patched.setattr(assets, "result_events", end)
+        patched.setattr(VdeIcebergIOManager, "handle_output", handle_and_end)
         failed = materialize(definitions, instance, "mart/latest", fails=True)
     assert recorded(applied) == [24, 24, 16]
     assert not events(instance, "mart/latest")

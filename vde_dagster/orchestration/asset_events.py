@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Final
 
 import dagster as dg
@@ -19,10 +19,10 @@ from vde_dagster.orchestration.known_events import is_no_news, observations
 from vde_dagster.orchestration.location import Location
 from vde_dagster.orchestration.metadata import (
     PROVENANCE,
-    Metadata,
     data_version,
     entries_events,
     entries_metadata,
+    materializations,
     stale_metadata,
     work_metadata,
 )
@@ -46,87 +46,52 @@ def result_events(
     version, and name no partition outside the run's, though a session may have written some: then
     each partition has an event of its own.
     """
-    asked, node = result.evaluation, result.evaluation.node
-    latest = {entry.interval: entry for each in result.done for entry in each.entries}
-    beyond = any(not asked.interval.contains(each) for each in latest)
-    reported = _Reported(
-        location=location,
-        binding=asked.binding,
-        node=node,
-        entries=result.entries,
-        more=work_metadata(result.done) | stale_metadata(result.stale_inputs),
-        written=[entry for _, entry in sorted(latest.items())],
+    keys, asked = _keys(location), result.evaluation
+    binding, node, behind = asked.binding, asked.node, result.stale_inputs
+    written = partial(
+        materializations, binding, node, keys, result.done, stale_inputs=result.stale_inputs
     )
     if result.waits is not None:  # the step fails, so it has no output
-        yield from reported.events(_automatic_provenance(context, location.key(node.name)))
+        yield from written(provenance=_automatic_provenance(context, keys[node.name]))
         return
-    yield from reported.output(
-        context,
-        may_be_known=bool(result.done) and all(each.reused for each in result.done),
-        apart=len(partitions) > 1 or beyond,
-    )
+    if result.done and all(each.reused for each in result.done):
+        more = work_metadata(result.done) | stale_metadata(behind)
+        events = (
+            written()
+            if is_partitioned(node)
+            else entries_events(binding, node, keys, [result.entries], more=more)
+        )
+        if _is_kept(context, location, binding, node, events):
+            yield result_without_event()
+            yield from observations(events)
+            return
+    version = dg.DataVersion(data_version(result.entries))
+    yield dg.MaterializeResult(value=result, data_version=version)
+    times = {entry.interval for each in result.done for entry in each.entries}
+    beyond = any(not asked.interval.contains(each) for each in times)
+    if is_partitioned(node) and (len(partitions) > 1 or beyond):
+        yield from written(provenance=_automatic_provenance(context, keys[node.name]))
 
 
 def loaded_events(
     context: dg.AssetExecutionContext, location: Location, shown: AlreadyLoaded
 ) -> Iterator[object]:
-    """The events of intervals that are loaded already."""
-    reported = _Reported(
-        location=location,
-        binding=shown.binding,
-        node=shown.node,
-        entries=shown.entries,
-        more={"vde/owner": shown.owner},
-        written=shown.entries,
-    )
-    yield from reported.output(context, may_be_known=True, apart=len(shown.entries) > 1)
-    yield from _recorded(location, shown.binding, shown.node.name, shown.entries)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Reported:
-    """What a step reports: ``entries`` are those that were asked for, in order.
-
-    ``written`` may have others, too. ``more`` is said besides.
-    """
-
-    location: Location
-    binding: Binding
-    node: Node
-    entries: Sequence[LedgerEntry]
-    more: Metadata
-    written: Sequence[LedgerEntry]
-
-    def events(self, provenance: Mapping[str, str]) -> list[dg.AssetMaterialization]:
-        """An event for each partition; of a table without partitions one for all."""
-        whole = [self.entries] if self.entries else []
-        groups = [[each] for each in self.written] if is_partitioned(self.node) else whole
-        keys = _keys(self.location)
-        return entries_events(
-            self.binding, self.node, keys, groups, more=self.more, provenance=provenance
-        )
-
-    def output(
-        self, context: dg.AssetExecutionContext, *, may_be_known: bool, apart: bool
-    ) -> Iterator[object]:
-        """The output of the step, and where partitions are reported ``apart`` their events.
-
-        What Dagster has already is observed, unless a backfill waits for a materialization.
-        """
-        keys, node, instance = _keys(self.location), self.node, context.instance
-        events = self.events({})
-        if may_be_known and _BACKFILL not in context.run.tags:
-            timed = self.location.timed
-            if is_no_news(instance, self.binding, node, keys, events, timed=timed):
-                yield result_without_event()
-                yield from observations(events)
-                return
+    """The events of intervals that are loaded already; the IO manager is not called."""
+    keys, node, owner = _keys(location), shown.node, {"vde/owner": shown.owner}
+    groups = [[each] for each in shown.entries] if is_partitioned(node) else [shown.entries]
+    of_groups = partial(entries_events, shown.binding, node, keys, groups, more=owner)
+    events = of_groups()
+    if _is_kept(context, location, shown.binding, node, events):
+        yield result_without_event()
+        yield from observations(events)
+    else:
         yield dg.MaterializeResult(
-            data_version=dg.DataVersion(data_version(self.entries)),
-            metadata={**entries_metadata(self.binding, node, self.entries, keys), **self.more},
+            data_version=dg.DataVersion(data_version(shown.entries)),
+            metadata={**entries_metadata(shown.binding, node, shown.entries, keys), **owner},
         )
-        if is_partitioned(node) and apart:
-            yield from self.events(_automatic_provenance(context, keys[node.name]))
+        if len(events) > 1:
+            yield from of_groups(provenance=_automatic_provenance(context, keys[node.name]))
+    yield from _recorded(location, shown.binding, node.name, shown.entries)
 
 
 def recorded_checks(
@@ -164,6 +129,19 @@ def _recorded(
 ) -> Iterator[dg.AssetCheckResult]:
     works = works_of(location.project.services, entries)
     yield from check_results(location, name, shown_results(binding, binding.node(name), works))
+
+
+def _is_kept(
+    context: dg.AssetExecutionContext,
+    location: Location,
+    binding: Binding,
+    node: Node,
+    events: Sequence[dg.AssetMaterialization],
+) -> bool:
+    """Whether Dagster has these results, and nobody waits for a materialization of them."""
+    return _BACKFILL not in context.run.tags and is_no_news(
+        context.instance, binding, node, _keys(location), events, timed=location.timed
+    )
 
 
 def _automatic_provenance(context: dg.AssetExecutionContext, key: dg.AssetKey) -> dict[str, str]:

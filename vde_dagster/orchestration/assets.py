@@ -1,4 +1,4 @@
-"""One asset per model: its body decides, evaluates and reports (docs/architecture.md)."""
+"""One asset per model: its body decides, the IO manager writes (docs/architecture.md)."""
 
 # No `from __future__ import annotations`: Dagster reads the annotation of `context` as an object.
 from collections.abc import Callable, Iterator
@@ -21,6 +21,7 @@ from vde_dagster.orchestration.asset_events import (
 )
 from vde_dagster.orchestration.checks import AuditWatch
 from vde_dagster.orchestration.failures import failures
+from vde_dagster.orchestration.io_manager import VdeIcebergIOManager
 from vde_dagster.orchestration.location import Location
 from vde_dagster.orchestration.metadata import FORCE, PARENT_RUN
 from vde_dagster.orchestration.partitions import (
@@ -28,7 +29,7 @@ from vde_dagster.orchestration.partitions import (
     partitions_of,
 )
 from vde_dagster.orchestration.step_log import log_units, logged_progress
-from vde_dagster.orchestration.steps import AlreadyLoaded, decide, evaluate_step, show_result
+from vde_dagster.orchestration.steps import AlreadyLoaded, decide, show_result
 
 IO_MANAGER: Final = "vde_io_manager"
 
@@ -62,6 +63,7 @@ def build_asset(location: Location, node: Node) -> dg.AssetsDefinition:
         backfill_policy=dg.BackfillPolicy.single_run(),
         retry_policy=_retry_policy(node),
         pool=location.project.configuration.dagster.pool,
+        required_resource_keys={IO_MANAGER},
     )
     return decorated(_body(location, node.name))
 
@@ -98,15 +100,16 @@ def _body(location: Location, name: ModelName) -> Callable[..., Iterator[object]
             )
             yield from loaded_events(context, location, decided)
         else:
+            manager: VdeIcebergIOManager = getattr(context.resources, IO_MANAGER)
             services = location.project.services
             for each in decided.ranges:
                 context.log.info(unit_to_do(decided.binding, name, each))
             audits = AuditWatch.begin(services, decided.binding, name)
             try:
-                with failures(), logged_progress(context.log, services.engine.progress):
+                with logged_progress(context.log, services.engine.progress):
                     record = context.instance.get_run_record_by_id(context.run.run_id)
                     asked_at = record.create_timestamp if record is not None else None
-                    result = evaluate_step(location, replace(decided, asked_at=asked_at))
+                    result = manager.write(replace(decided, asked_at=asked_at))
             except dg.Failure:  # nothing was published, but for earlier batches
                 yield from check_results(location, name, audits.checked())
                 raise

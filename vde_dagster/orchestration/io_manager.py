@@ -1,4 +1,4 @@
-"""The IO manager: reads versions of models for users' own assets, and writes what they return."""
+"""The IO manager: evaluates models for their assets, and reads versions for users' assets."""
 
 from __future__ import annotations
 
@@ -14,20 +14,29 @@ from vde_dagster.orchestration._unpublished import reads_by_partition
 from vde_dagster.orchestration.failures import failures
 from vde_dagster.orchestration.input_frames import as_form, form_of
 from vde_dagster.orchestration.location import Location
+from vde_dagster.orchestration.metadata import (
+    entries_metadata,
+    stale_metadata,
+    work_metadata,
+)
 from vde_dagster.orchestration.own_frames import TABLE, Shown, own_table, write_frame
 from vde_dagster.orchestration.partitions import interval_of, is_partitioned
 from vde_dagster.orchestration.steps import (
+    Evaluation,
+    EvaluationResult,
     current_binding,
+    evaluate_step,
 )
 
 
 class VdeIcebergIOManager(dg.IOManager):
-    """Reads versions of models for users' own assets, and writes what these return.
+    """Writes versions of models to Iceberg, and reads them for users' own assets.
 
-    Models are evaluated by the bodies of their assets, which yield no value to be stored.
+    An asset's body calls `write` before it yields its output, and yields what was written: Dagster
+    passes nothing back from ``handle_output``, and lets only the body set a data version.
 
     Args:
-        location: The environment whose models are read.
+        location: The environment whose models are written and read.
         shown: What views of own assets showed when their code was loaded.
     """
 
@@ -41,7 +50,7 @@ class VdeIcebergIOManager(dg.IOManager):
 
     @property
     def location(self) -> Location:
-        """The environment whose models are read."""
+        """The environment whose models are written and read."""
         return self._location
 
     def data_version(self, source: str) -> dg.DataVersion:
@@ -70,15 +79,35 @@ class VdeIcebergIOManager(dg.IOManager):
             services = self._location.project.services
             return dg.DataVersion(source_version(services, self._location.binding, source))
 
+    def write(self, evaluation: Evaluation) -> EvaluationResult:
+        """Evaluate, publish and record what is asked for, and let the environment show it.
+
+        Raises:
+            Failure: It cannot be done now, another process was first, or a query failed.
+        """
+        with failures():
+            return evaluate_step(self._location, evaluation)
+
     def handle_output(self, context: dg.OutputContext, obj: object) -> None:
-        """Write what an own asset returned.
+        """Report to Dagster what `write` wrote; write what an own asset returned.
 
         Raises:
             Failure: The asset does not say what table it is, its rows do not fit, or an audit found
                 bad ones.
         """
-        with failures():
-            write_frame(self._location, context, obj, self._shown)
+        if not isinstance(obj, EvaluationResult):
+            with failures():
+                write_frame(self._location, context, obj, self._shown)
+            return
+        keys = {name: spec.key for name, spec in self._location.specs.items()}
+        asked = obj.evaluation
+        context.add_output_metadata(
+            {
+                **entries_metadata(asked.binding, asked.node, obj.entries, keys),
+                **work_metadata(obj.done),
+                **stale_metadata(obj.stale_inputs),
+            }
+        )
 
     def load_input(self, context: dg.InputContext) -> object:
         """The rows of a model that are loaded, for a user's own asset (docs/own-assets.md).

@@ -40,7 +40,7 @@ _PAUSES: Final = (0.5, 1.0, 2.0, 4.0, 8.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:
-    """What an asset's body does.
+    """What an asset's body asks the IO manager to do.
 
     ``ranges`` are evaluated one after the other, each in a unit of work of its own. With ``force``
     they are computed even if nothing has changed (rule R2). ``asked_at`` is when the run was asked
@@ -61,7 +61,7 @@ class Evaluation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluationResult:
-    """What was done about an evaluation, in units of work.
+    """What the IO manager did about an evaluation, in units of work.
 
     ``stale_inputs`` says for people which inputs were late or changed upstream themselves when it
     began. ``waits`` is what was refused of it while all else was done (rule R8).
