@@ -166,13 +166,18 @@ class Looks:
         return lost is not None and bool(lost.why) and lost.table in self.comparison.meddled
 
     def carry_out(self, text: str, files: Models = (), depth: int = 0) -> None:
-        """Do what a text advises, and what the refusals of that advise."""
+        """Do what a text advises, and what the refusals of that advise, and then it once more."""
         for words, asked in advised(self.people, text, files):
-            outcome = tried(asked.do, self.world.services())
-            self.note(f"vde {words}", f"advised {words.split()[0]}", outcome)
-            self.check_shown([asked], is_certain=outcome is None)
+            outcome = self._carried_out(words, asked)
             if outcome is not None and depth < DEPTH:
                 self.carry_out(with_whole_commands(words, str(outcome)), files, depth + 1)
+                self._carried_out(words, asked)
+
+    def _carried_out(self, words: str, asked: Command) -> BaseException | None:
+        outcome = tried(asked.do, self.world.services())
+        self.note(f"vde {words}", f"advised {words.split(maxsplit=1)[0]}", outcome)
+        self.check_shown([asked], is_certain=outcome is None)
+        return outcome
 
 
 def right(wrong: Iterable[str]) -> None:

@@ -197,6 +197,15 @@ def test_production_treats_what_is_empty_as_missing(world: MemoryWorld) -> None:
     assert {each.status for each in entries(world, "prod", SALES_NAME)} == {EntryStatus.COMPUTED}
 
 
+def test_production_fills_by_a_session_what_is_empty() -> None:
+    world = MemoryWorld.landed((1, 10), until=48)
+    graph = graph_of({"events": EVENTS.replace("stateless", "stateful")})
+    world.build(graph, "dev", empty_backfill=True)
+    assert world.amounts("staging__dev.events") == []
+    world.build(graph)
+    assert world.amounts("staging.events") == world.amounts("staging__dev.events") == [10]
+
+
 @pytest.mark.full
 def test_restating_fills_what_was_recorded_as_empty(world: MemoryWorld) -> None:
     services, graph = world.services(), graph_of(EDITED)

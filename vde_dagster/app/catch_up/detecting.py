@@ -177,5 +177,5 @@ def _held_back(
 
 
 def loaded_late(services: Services, key: VersionKey) -> tuple[Interval, ...]:
-    """The intervals with rows, outdated ones too: late rows are added until these are rebuilt."""
-    return services.state.holdings([key]).get(key, NOTHING).written
+    """The intervals that no session begins any more: with rows, or recorded without any."""
+    return services.state.holdings([key]).get(key, NOTHING).recorded

@@ -320,7 +320,9 @@ def late_behind(
             left = common(times, merge(each.interval for each in pending))
             return Staleness(reason=reason, kept=left, why_kept=reason) if left else None
         case Stop(reason=reason):
-            reload = reloading(node.name, binding.environment)
+            key = binding.key(node.name)
+            owner = services.state.owners([key]).get(key, binding.environment)
+            reload = reloading(node.name, owner)
             lacks = f"{reason}, so that no session can load what it lacks"
             what = f"{lacks}; once it is shown, {reload} loads all of it again"
             return Staleness(reason=what, kept=times, why_kept=what)
