@@ -121,7 +121,7 @@ def ours(project: VdeProject, at_once: int, *, in_dagster: bool) -> Step:
         if not in_dagster:
             apply_plan(services, plan, lambda _: None, concurrency=concurrency)
             return
-        from vde_dagster.orchestration.jobs import run_plan
+        from vde_dagster.orchestration.jobs.runs import run_plan
 
         run_plan(project, plan, lambda _: None, concurrency=concurrency)
 

@@ -18,13 +18,13 @@ from demo_story import Chapter, tell
 
 from vde_dagster.cli import begin_process, options
 from vde_dagster.cli.commands import Reporting
-from vde_dagster.cli.examples import copied_example
 from vde_dagster.cli.printing import console, instant, note, print_json
+from vde_dagster.cli.projects.examples import copied_example
 from vde_dagster.cli.spelling import vde
 
 if TYPE_CHECKING:
-    from vde_dagster.cli.built import Built
-    from vde_dagster.cli.query import Answer
+    from vde_dagster.cli.looks.built import Built
+    from vde_dagster.cli.looks.query import Answer
     from vde_dagster.composition import VdeProject
 
 EXAMPLE: Final = "nyc_flights"
@@ -177,8 +177,8 @@ def warming(project: VdeProject) -> Iterator[Callable[[], None]]:
 
 
 def _build(project: VdeProject, warm: Callable[[], None], output: str) -> None:
-    from vde_dagster.cli.plan import apply, make_plan
-    from vde_dagster.cli.plan_view import print_plan
+    from vde_dagster.cli.plans.plan import apply, make_plan
+    from vde_dagster.cli.plans.plan_view import print_plan
 
     plan = make_plan(project, _ENVIRONMENT)
     if plan.is_empty:
@@ -192,7 +192,7 @@ def _build(project: VdeProject, warm: Callable[[], None], output: str) -> None:
 
 def _models(project: VdeProject) -> Sequence[Built]:
     from vde_dagster.app.binding import bind_environment
-    from vde_dagster.cli.built import built_by_environment
+    from vde_dagster.cli.looks.built import built_by_environment
 
     binding = bind_environment(project.services, _ENVIRONMENT)
     assert binding is not None, "it was just promoted"
@@ -200,7 +200,7 @@ def _models(project: VdeProject) -> Sequence[Built]:
 
 
 def _ask(project: VdeProject, path: Path) -> Shown:
-    from vde_dagster.cli.query import ask
+    from vde_dagster.cli.looks.query import ask
 
     sql = path.read_text("utf-8")
     first = sql.lstrip().splitlines()[0] if sql.strip() else ""
@@ -212,7 +212,7 @@ def _ask(project: VdeProject, path: Path) -> Shown:
 def _facts(
     folder: Path, models: Sequence[Built], shown: Sequence[Shown], phases: Phases
 ) -> dict[str, object]:
-    from vde_dagster.cli.ui import address
+    from vde_dagster.cli.projects.ui import address
 
     return {
         "models": models,
@@ -226,20 +226,20 @@ def _facts(
 
 
 def _print_models(models: Sequence[Built]) -> None:
-    from vde_dagster.cli.built import as_table
+    from vde_dagster.cli.looks.built import as_table
 
     console().print(as_table(models, title=f"What {_ENVIRONMENT} shows"))
 
 
 def _print_answers(shown: Sequence[Shown]) -> None:
-    from vde_dagster.cli.query import as_table
+    from vde_dagster.cli.looks.query import as_table
 
     for each in shown:
         console().print(as_table(each.answer, title=each.title))
 
 
 def _print_end(folder: Path, phases: Phases) -> None:
-    from vde_dagster.cli.ui import address
+    from vde_dagster.cli.projects.ui import address
 
     took = ", ".join(f"{phase} {seconds:.0f} s" for phase, seconds in phases.seconds.items())
     click.echo(f"Done in {phases.total:.0f} s ({took}).\n")

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 import click
 from demo_sources import module_of
 
-from vde_dagster.cli.examples import copied_example
 from vde_dagster.cli.printing import note, print_json
+from vde_dagster.cli.projects.examples import copied_example
 from vde_dagster.cli.spelling import vde
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def _loaded(project: VdeProject) -> Sequence[Told]:
     """Plan where nothing is shown yet, else run the sessions that have something to load."""
     from vde_dagster.app.binding import bind_environment
     from vde_dagster.app.catch_up.detecting import late_models
-    from vde_dagster.cli.plan import apply, make_plan
+    from vde_dagster.cli.plans.plan import apply, make_plan
 
     binding = bind_environment(project.services, _ENVIRONMENT)
     if binding is None:
@@ -106,7 +106,7 @@ def _loaded(project: VdeProject) -> Sequence[Told]:
 
 def _session(project: VdeProject, binding: Binding, name: ModelName) -> Evaluated | None:
     from vde_dagster.core.ledger.late.decision import NothingToLoad
-    from vde_dagster.orchestration.jobs import run_catch_up
+    from vde_dagster.orchestration.jobs.runs import run_catch_up
 
     done = run_catch_up(project, binding, name, reload=False)
     return None if isinstance(done, NothingToLoad) else done
@@ -130,8 +130,8 @@ def _line(told: Told) -> str:
 
 
 def _print_end(project: VdeProject, folder: Path) -> None:
+    from vde_dagster.cli.looks.query import as_table, ask
     from vde_dagster.cli.printing import console
-    from vde_dagster.cli.query import as_table, ask
 
     answer = ask(project, _STATES, environment=_ENVIRONMENT, limit=100)
     console().print(as_table(answer, title="The accounts at the end of each hour"))

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 import click
 from demo_sources import land
 
-from vde_dagster.cli.built import Built
+from vde_dagster.cli.looks.built import Built
 from vde_dagster.cli.printing import console
 
 if TYPE_CHECKING:
@@ -167,8 +167,8 @@ class _Story:
 
     def late_flights(self) -> Sequence[Built]:
         from vde_dagster.app.apply.running import plan_run
-        from vde_dagster.cli.plan import show
-        from vde_dagster.cli.run import print_computed
+        from vde_dagster.cli.plans.plan import show
+        from vde_dagster.cli.runs.run import print_computed
 
         self._say(
             "Three more hours land, and with them flights of the day before that were late. "
@@ -230,13 +230,13 @@ class _Story:
         return VdeProject.load(self._folder)
 
     def _plan_dev(self) -> Sequence[Built]:
-        from vde_dagster.cli.plan import make_plan
+        from vde_dagster.cli.plans.plan import make_plan
 
         project = self._project()
         return self._apply(project, make_plan(project, DEVELOPMENT))
 
     def _apply(self, project: VdeProject, plan: Plan) -> Sequence[Built]:
-        from vde_dagster.cli.plan import print_built, show
+        from vde_dagster.cli.plans.plan import print_built, show
 
         if self._is_text:
             show(plan)
@@ -249,7 +249,7 @@ class _Story:
 
     @staticmethod
     def _done(project: VdeProject, plan: Plan) -> tuple[Evaluated, ...]:
-        from vde_dagster.cli.plan import apply
+        from vde_dagster.cli.plans.plan import apply
 
         return apply(project, plan)
 
@@ -274,7 +274,7 @@ class _Story:
 
 def _built(project: VdeProject, plan: Plan, done: Sequence[Evaluated]) -> Sequence[Built]:
     from vde_dagster.app.binding import bind_plan
-    from vde_dagster.cli.built import built_by
+    from vde_dagster.cli.looks.built import built_by
 
     return built_by(project.services, bind_plan(plan), done)
 

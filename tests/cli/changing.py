@@ -24,7 +24,7 @@ from vde_dagster.core.ledger.late.decision import NothingToLoad
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.planning.scheduling import ONE_AT_A_TIME, Concurrency
-from vde_dagster.orchestration import jobs
+from vde_dagster.orchestration.jobs import runs as jobs
 
 START: Final = datetime(2024, 1, 1, tzinfo=UTC)
 SOURCES: Final = """\

@@ -49,6 +49,7 @@ STANDS_FOR: Final = {
     "at_once": "--concurrency 2",
     "words": "plan x",
     "env_option": "--env x",
+    "command": "janitor",
     "number": "1",
     "revision": "1",
     "limit": "1",

@@ -119,7 +119,7 @@ def test_a_step_that_a_fault_ends_leaves_nothing_that_could_be_promoted(
     ci("plan", changing)
     edit(changing.folder / DAILY, "ELSE '200'", "ELSE '300'")
     with monkeypatch.context() as patch:
-        patch.setattr("vde_dagster.cli.ci._promotion", full_disk)
+        patch.setattr("vde_dagster.cli.plans.ci._promotion", full_disk)
         done = call("ci", "plan", "42", "--project", changing.folder)
     assert done.exit_code == 1
     assert "a disk is full" in done.stderr

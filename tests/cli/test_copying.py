@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from vde_dagster.cli.copying import copy_project
+from vde_dagster.cli.projects.copying import copy_project
 from vde_dagster.core.errors import Refused
 
 

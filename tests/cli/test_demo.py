@@ -25,8 +25,8 @@ from tests.cli.conftest import WithoutJava
 from tests.cli.telling import call_demo, run_demo
 from tests.depth import is_full
 from tests.lakehouse.interpreted import interpreted_in_short_form
-from vde_dagster.cli.copying import copy_project
 from vde_dagster.cli.printing import as_json
+from vde_dagster.cli.projects.copying import copy_project
 
 pytestmark = pytest.mark.spark
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.cli.telling import call_demo
 from tests.orchestration.lifecycle_landing import EXAMPLE
-from vde_dagster.cli.copying import copy_project
+from vde_dagster.cli.projects.copying import copy_project
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

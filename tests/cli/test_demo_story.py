@@ -8,7 +8,7 @@ import landing
 import pytest
 from demo_story import EARLY_IS_NO_DELAY, SCHEDULED_HOUR, Edit
 
-from vde_dagster.cli.copying import copy_project
+from vde_dagster.cli.projects.copying import copy_project
 
 EXAMPLE = Path(landing.__file__).parent
 EDITS = [EARLY_IS_NO_DELAY, SCHEDULED_HOUR]

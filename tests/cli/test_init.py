@@ -22,7 +22,7 @@ from dagster._grpc.utils import get_loadable_targets
 import vde_dagster
 from tests.cli.calling import call
 from vde_dagster import build_definitions
-from vde_dagster.cli.examples import EXAMPLES
+from vde_dagster.cli.projects.examples import EXAMPLES
 from vde_dagster.core.names import InvalidName
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from tests.cli.calling import call
 from tests.cli.promoted import edit, promote
-from vde_dagster.cli.deciding import decisions_of
-from vde_dagster.cli.plan import plan_command
+from vde_dagster.cli.plans.deciding import decisions_of
+from vde_dagster.cli.plans.plan import plan_command
 from vde_dagster.core.model.snapshot import Category
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.option_table import words_of

@@ -14,7 +14,7 @@ import pytest
 from rich.console import Console
 
 from vde_dagster.cli.facts import plan_facts
-from vde_dagster.cli.plan_view import print_plan
+from vde_dagster.cli.plans.plan_view import print_plan
 from vde_dagster.core.graph.graph import Graph, build_graph
 from vde_dagster.core.ledger.schema_changes import ColumnAdded, ColumnDropped, ColumnWidened
 from vde_dagster.core.model.model import ModelSource

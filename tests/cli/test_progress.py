@@ -15,7 +15,7 @@ from tests.cli.promoted import edit
 from tests.worlds.catalog import MemoryCatalog
 from tests.worlds.engine import MemoryEngine
 from vde_dagster.app.services import Services
-from vde_dagster.cli import progress
+from vde_dagster.cli.plans import progress
 from vde_dagster.composition import VdeProject
 from vde_dagster.core.ledger.unit_of_work import Staged, Staging
 from vde_dagster.ports.engine import EngineProgress, StageProgress

@@ -13,7 +13,7 @@ import pytest
 import sqlglot
 
 from tests.lakehouse.kinds.projects import Folder
-from vde_dagster.cli.query import ask
+from vde_dagster.cli.looks.query import ask
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -101,7 +101,7 @@ def test_a_run_whose_process_was_killed_is_not_waited_for_and_its_key_is_not_use
     started = DagsterEvent(DagsterEventType.RUN_START.value, job_name=run.job_name)
     automated.instance.report_dagster_event(started, run.run_id)
     assert "brings prod up to date" in automated.skipped()
-    monkeypatch.setattr("vde_dagster.orchestration.attempts.STARTING", timedelta(0))
+    monkeypatch.setattr("vde_dagster.orchestration.launchers.attempts.STARTING", timedelta(0))
     resource = environment_resource("prod")
     lease = automated.world.state.acquire_lease(resource, holder="x", ttl=timedelta(hours=1))
     assert "brings prod up to date" in automated.skipped()
@@ -158,7 +158,7 @@ def test_a_model_that_failed_is_tried_again_when_its_pause_is_over_or_its_input_
     automated.launch(automated.request(), fails=True)
     assert "mart.picky" in automated.skipped()
     with monkeypatch.context() as later:
-        later.setattr("vde_dagster.orchestration.attempts.SECONDS", 0)
+        later.setattr("vde_dagster.orchestration.launchers.attempts.SECONDS", 0)
         assert isinstance(automated.request(), dg.RunRequest)
     automated.world.land((31.5, -1), (8.5, -480), (9.5, 1), until=48)
     automated.launch(automated.request(), fails=True)  # 511 + 1, and days leave out what is below 0
@@ -209,7 +209,7 @@ def test_dagsters_daemon_launches_what_lands_once_when_the_sensor_is_switched_on
 
     from dagster._daemon.sensor import execute_sensor_iteration
 
-    monkeypatch.setattr("vde_dagster.orchestration.automation.SECONDS", 1)
+    monkeypatch.setattr("vde_dagster.orchestration.launchers.automation.SECONDS", 1)
     later: list[float] = []
     now = "dagster._time._mockable_get_current"
     monkeypatch.setattr(

@@ -13,10 +13,10 @@ from tests.orchestration.served import at_home
 from vde_dagster.app.apply.accepting import Accepting, publish_refused
 from vde_dagster.core.errors import AuditFailed
 from vde_dagster.core.names import ModelName
-from vde_dagster.orchestration.automation import AUTOMATION_JOB
-from vde_dagster.orchestration.jobs import run_plan
-from vde_dagster.orchestration.metadata import FORCE
-from vde_dagster.orchestration.reporting import report_accepted
+from vde_dagster.orchestration.assets.metadata import FORCE
+from vde_dagster.orchestration.jobs.runs import run_plan
+from vde_dagster.orchestration.launchers.automation import AUTOMATION_JOB
+from vde_dagster.orchestration.reporting.shown import report_accepted
 
 if TYPE_CHECKING:
     from tests.orchestration.conftest import Sample

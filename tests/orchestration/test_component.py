@@ -23,7 +23,7 @@ import vde_dagster
 from tests.cli.calling import call
 from vde_dagster import VdeIcebergIOManager, VdeProjectComponent, VdeTranslatorData
 from vde_dagster.core.errors import ProjectInvalid
-from vde_dagster.orchestration.pyspark_resource import VdePySparkResource
+from vde_dagster.orchestration.assets.pyspark_resource import VdePySparkResource
 from vde_dagster.runtime.secrets import Secret
 
 ROOT = Path(__file__).parents[2]

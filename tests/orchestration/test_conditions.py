@@ -16,7 +16,7 @@ from dagster._check import CheckError
 
 from vde_dagster import on_changed_data, when_due
 from vde_dagster.core.time.zones import ZoneUnknown
-from vde_dagster.orchestration.metadata import DATA_VERSION, USER_PROVIDED
+from vde_dagster.orchestration.assets.metadata import DATA_VERSION, USER_PROVIDED
 
 if TYPE_CHECKING:
     from dagster._core.definitions.asset_daemon_cursor import AssetDaemonCursor

@@ -15,8 +15,8 @@ from tests.app.staleness.test_staleness_cost import CHAIN
 from tests.database_reads import Reads, reads_of
 from tests.long_history import lengthen
 from tests.orchestration.automated_world import AutomatedWorld
-from vde_dagster.orchestration import status_sensor
-from vde_dagster.orchestration.reporting import Limits
+from vde_dagster.orchestration.reporting import status_sensor
+from vde_dagster.orchestration.reporting.shown import Limits
 from vde_dagster.state.sql_state import SqlState
 
 SHORT, LONG = 400, 2_000

@@ -12,8 +12,8 @@ from typing import Any, Final
 import dagster as dg
 import pytest
 
-from vde_dagster.orchestration.reporting import Limits
-from vde_dagster.orchestration.status_checks import StatusCheck
+from vde_dagster.orchestration.reporting.shown import Limits
+from vde_dagster.orchestration.reporting.status_checks import StatusCheck
 
 ROOT: Final = Path(__file__).parents[2]
 PAGE: Final = (ROOT / "docs" / "dagster.md").read_text("utf-8")

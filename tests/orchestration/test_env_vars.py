@@ -12,7 +12,7 @@ from dagster._core.remote_representation.external_data import RepositorySnap
 from tests.cli.calling import call
 from vde_dagster import VdeIcebergIOManager, VdeProject, build_definitions
 from vde_dagster.core.errors import ProjectInvalid, Refused
-from vde_dagster.orchestration.pyspark_resource import VdePySparkResource
+from vde_dagster.orchestration.assets.pyspark_resource import VdePySparkResource
 from vde_dagster.project.configuration import Configuration
 from vde_dagster.runtime.secrets import Secret
 

@@ -12,7 +12,7 @@ from tests.app.memory_world import bound, hour_of
 from tests.orchestration.automated_world import AutomatedWorld, in_production
 from tests.worlds.clock import ManualClock
 from vde_dagster.core.names import ModelName
-from vde_dagster.orchestration import attempts
+from vde_dagster.orchestration.launchers import attempts
 
 if TYPE_CHECKING:
     from pathlib import Path

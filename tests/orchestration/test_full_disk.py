@@ -11,7 +11,7 @@ from tests.app.memory_world import MemoryWorld, graph_of, plan
 from tests.cli.test_faults import small_disk
 from vde_dagster.composition import VdeProject
 from vde_dagster.core.faults import Fault, fault_of
-from vde_dagster.orchestration.jobs import run_plan
+from vde_dagster.orchestration.jobs.runs import run_plan
 from vde_dagster.project.configuration import Configuration
 
 MODELS = {

@@ -12,10 +12,10 @@ from dagster_shared.yaml_utils import load_run_config_yaml
 
 from tests.app.memory_world import PROJECT
 from tests.orchestration.launchpad import Launchpad, Make
-from vde_dagster.orchestration.automation import RunJobConfig
-from vde_dagster.orchestration.clean_up_jobs import JanitorConfig, MaintainConfig
-from vde_dagster.orchestration.plan_config import PlanConfig
-from vde_dagster.orchestration.plan_job import ApplyConfig
+from vde_dagster.orchestration.jobs.clean_up_jobs import JanitorConfig, MaintainConfig
+from vde_dagster.orchestration.jobs.plan_config import PlanConfig
+from vde_dagster.orchestration.jobs.plan_job import ApplyConfig
+from vde_dagster.orchestration.launchers.automation import RunJobConfig
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/dagster-jobs.md").read_text("utf-8")

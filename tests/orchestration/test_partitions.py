@@ -14,7 +14,7 @@ from vde_dagster.core.graph.graph import Graph, build_graph
 from vde_dagster.core.model.model import ModelSource
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import Interval, IntervalUnit
-from vde_dagster.orchestration.partitions import (
+from vde_dagster.orchestration.assets.partitions import (
     contiguous,
     interval_of,
     parent_mapping,

@@ -24,12 +24,12 @@ from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.planning.scheduling import Concurrency
-from vde_dagster.orchestration import plan_events
-from vde_dagster.orchestration.checks import AuditWatch
+from vde_dagster.orchestration.assets.metadata import DATA_VERSION, PROVENANCE
 from vde_dagster.orchestration.home import dagster_home
-from vde_dagster.orchestration.jobs import run_plan
-from vde_dagster.orchestration.metadata import DATA_VERSION, PROVENANCE
-from vde_dagster.orchestration.plan_events import PlanEvents
+from vde_dagster.orchestration.jobs import plan_events
+from vde_dagster.orchestration.jobs.plan_events import PlanEvents
+from vde_dagster.orchestration.jobs.runs import run_plan
+from vde_dagster.orchestration.reporting.checks import AuditWatch
 from vde_dagster.project.configuration import Configuration
 
 FAILS: Final = "CAST('x' AS BIGINT)"

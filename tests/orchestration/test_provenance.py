@@ -13,9 +13,9 @@ from dagster._core.loader import LoadingContextForTest
 from tests.orchestration.launchpad import materialize
 from tests.orchestration.served import at_home
 from vde_dagster.core.planning.scheduling import ONE_AT_A_TIME, Concurrency
-from vde_dagster.orchestration.automation import AUTOMATION_JOB
-from vde_dagster.orchestration.jobs import run_plan
-from vde_dagster.orchestration.metadata import FORCE
+from vde_dagster.orchestration.assets.metadata import FORCE
+from vde_dagster.orchestration.jobs.runs import run_plan
+from vde_dagster.orchestration.launchers.automation import AUTOMATION_JOB
 
 if TYPE_CHECKING:
     from tests.orchestration.conftest import Sample

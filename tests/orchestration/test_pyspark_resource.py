@@ -8,7 +8,7 @@ import pytest
 
 from vde_dagster.composition import VdeProject
 from vde_dagster.core.errors import Refused
-from vde_dagster.orchestration.pyspark_resource import VdePySparkResource
+from vde_dagster.orchestration.assets.pyspark_resource import VdePySparkResource
 
 
 class Remote:

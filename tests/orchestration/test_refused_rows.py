@@ -14,8 +14,8 @@ from tests.cli.test_status import advised
 from tests.orchestration.automated_world import in_production
 from vde_dagster.app.evaluate.refusals import waiting_for_person
 from vde_dagster.core.names import ModelName
-from vde_dagster.orchestration import attempts
-from vde_dagster.orchestration.status_checks import StatusCheck, found_in
+from vde_dagster.orchestration.launchers import attempts
+from vde_dagster.orchestration.reporting.status_checks import StatusCheck, found_in
 
 if TYPE_CHECKING:
     from pathlib import Path

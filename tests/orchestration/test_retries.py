@@ -14,7 +14,7 @@ from tests.orchestration.launchpad import materialize
 from tests.orchestration.test_reuse_cases import DIAMOND
 from tests.worlds.engine import MemoryEngine
 from vde_dagster.core.errors import EvaluationFailed
-from vde_dagster.orchestration import assets
+from vde_dagster.orchestration.assets import building as assets
 
 if TYPE_CHECKING:
     from pathlib import Path

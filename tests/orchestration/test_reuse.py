@@ -18,8 +18,8 @@ from vde_dagster.composition import VdeProject
 from vde_dagster.core.ledger.entries import LedgerEntry
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import IntervalUnit
+from vde_dagster.orchestration.assets.metadata import FORCE
 from vde_dagster.orchestration.definitions import project_definitions
-from vde_dagster.orchestration.metadata import FORCE
 
 if TYPE_CHECKING:
     from tests.orchestration.conftest import Sample

@@ -18,7 +18,7 @@ from tests.kept_folder import KeptFolder
 from tests.orchestration.automated_world import AutomatedWorld
 from tests.orchestration.served import instance_at
 from tests.orchestration.test_status_sensor import not_fresh
-from vde_dagster.orchestration.known_events import Event
+from vde_dagster.orchestration.reporting.known_events import Event
 
 if TYPE_CHECKING:
     from dagster._core.definitions.asset_daemon_cursor import AssetDaemonCursor

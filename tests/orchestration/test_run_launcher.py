@@ -20,7 +20,7 @@ from tests.orchestration.served import served
 from vde_dagster.orchestration import home
 from vde_dagster.orchestration._unpublished import GRPC_INFO_TAG
 from vde_dagster.orchestration.home import dagster_home
-from vde_dagster.orchestration.run_launcher import PROCESS, VdeRunLauncher
+from vde_dagster.orchestration.launchers.run_launcher import PROCESS, VdeRunLauncher
 from vde_dagster.project.configuration import Configuration
 from vde_dagster.state.processes import Process, this_process
 

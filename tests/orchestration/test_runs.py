@@ -27,8 +27,8 @@ from vde_dagster.core.ledger.late.decision import NothingToLoad
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import Interval
 from vde_dagster.orchestration.home import dagster_home
-from vde_dagster.orchestration.jobs import run_catch_up, run_plan
-from vde_dagster.orchestration.run_launcher import PROCESS
+from vde_dagster.orchestration.jobs.runs import run_catch_up, run_plan
+from vde_dagster.orchestration.launchers.run_launcher import PROCESS
 from vde_dagster.state.processes import this_process
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import pytest
 from tests.state.builders import KEY, day
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.core.ledger.savings import Saved
-from vde_dagster.orchestration.metadata import work_metadata
+from vde_dagster.orchestration.assets.metadata import work_metadata
 
 DONE = Evaluated(
     work_id="w",

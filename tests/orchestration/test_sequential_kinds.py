@@ -13,8 +13,8 @@ from tests.orchestration.conftest import applied_on_spark
 from tests.orchestration.launchpad import failure, materialize
 from tests.orchestration.test_assets import events
 from vde_dagster.core.names import ModelName
-from vde_dagster.orchestration.io_manager import VdeIcebergIOManager
-from vde_dagster.orchestration.metadata import FORCE, PARENT_RUN
+from vde_dagster.orchestration.assets.io_manager import VdeIcebergIOManager
+from vde_dagster.orchestration.assets.metadata import FORCE, PARENT_RUN
 
 if TYPE_CHECKING:
     from tests.orchestration.conftest import Sample

@@ -15,7 +15,7 @@ import yaml
 
 from tests.cli.calling import OURS, call
 from tests.dagster_server import end_group, free_port, until_loaded
-from vde_dagster.cli.copying import copy_project
+from vde_dagster.cli.projects.copying import copy_project
 from vde_dagster.composition import VdeProject
 from vde_dagster.orchestration.home import check_home
 

@@ -31,7 +31,7 @@ from vde_dagster.core.errors import Refused
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.options import PlanOptions
 from vde_dagster.core.time.intervals import Interval, IntervalUnit
-from vde_dagster.orchestration.metadata import FORCE
+from vde_dagster.orchestration.assets.metadata import FORCE
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -22,9 +22,9 @@ from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.orchestration.assets.metadata import FORCE
 from vde_dagster.orchestration.home import dagster_home
-from vde_dagster.orchestration.jobs import run_plan
-from vde_dagster.orchestration.metadata import FORCE
+from vde_dagster.orchestration.jobs.runs import run_plan
 from vde_dagster.ports.state import environment_resource
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from tests.app.memory_world import PROJECT
 from tests.orchestration.launchpad import Launchpad, Make, materialize
 from tests.worlds.engine import MemoryEngine
 from vde_dagster.core.ledger.unit_of_work import Staged, Staging
-from vde_dagster.orchestration import step_log
-from vde_dagster.orchestration.metadata import FORCE
-from vde_dagster.orchestration.step_log import logged_progress
+from vde_dagster.orchestration.assets import step_log
+from vde_dagster.orchestration.assets.metadata import FORCE
+from vde_dagster.orchestration.assets.step_log import logged_progress
 from vde_dagster.ports.engine import EngineProgress, StageProgress
 
 LIVE = "MODEL (name mart.live, kind MANAGED);\nSELECT COUNT(*) AS n FROM raw.events"

@@ -7,7 +7,7 @@ import dagster as dg
 import pytest
 
 from tests.orchestration.conftest import applied_on_spark, sample_on_spark
-from vde_dagster.cli.query import ask
+from vde_dagster.cli.looks.query import ask
 
 if TYPE_CHECKING:
     from tests.orchestration.conftest import Sample

@@ -14,8 +14,8 @@ from tests.orchestration.served import at_home
 from tests.orchestration.test_checks import FIRST, audited, forced, materialized
 from vde_dagster.core.errors import ProjectInvalid, Refused
 from vde_dagster.core.names import ModelName
-from vde_dagster.orchestration.automation import AUTOMATION_JOB
-from vde_dagster.orchestration.jobs import run_catch_up, run_plan
+from vde_dagster.orchestration.jobs.runs import run_catch_up, run_plan
+from vde_dagster.orchestration.launchers.automation import AUTOMATION_JOB
 from vde_dagster.ports.state import environment_resource
 
 if TYPE_CHECKING:

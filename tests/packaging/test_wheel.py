@@ -18,7 +18,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from vde_dagster.cli.examples import EXAMPLES
+from vde_dagster.cli.projects.examples import EXAMPLES
 
 ROOT = Path(__file__).parents[2]
 in_a_checkout = pytest.mark.skipif(

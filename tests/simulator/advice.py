@@ -24,9 +24,9 @@ from vde_dagster.app.inspect.status import look_at_operations, status_of
 from vde_dagster.app.promote.taking import give_up_promotion, plan_promotion, plan_rollback
 from vde_dagster.app.recover.recovery import repair
 from vde_dagster.app.services import Services
+from vde_dagster.cli.looks.status import Looked
+from vde_dagster.cli.looks.status_view import status_lines
 from vde_dagster.cli.printing import print_all
-from vde_dagster.cli.status import Looked
-from vde_dagster.cli.status_view import status_lines
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.planning.options import PlanOptions

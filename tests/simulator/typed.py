@@ -17,7 +17,7 @@ from tests.simulator.commands import Models, Words
 from vde_dagster.app.services import Services
 from vde_dagster.composition import VdeProject
 from vde_dagster.core.errors import VdeError
-from vde_dagster.orchestration import jobs
+from vde_dagster.orchestration.jobs import runs as jobs
 
 _CONFIGURATION: Final = (
     "name: sim\ndefaults: {start: 2024-01-01}\nclock: {valid_to: [raw.events]}\n"

@@ -21,8 +21,8 @@ import landing
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.composition import VdeProject
-from vde_dagster.orchestration.clean_up_jobs import JANITOR_JOB, MAINTAIN_JOB
 from vde_dagster.orchestration.definitions import project_definitions
+from vde_dagster.orchestration.jobs.clean_up_jobs import JANITOR_JOB, MAINTAIN_JOB
 
 SENSOR = "vde_automation_prod"
 _MOST_TICKS = 4

@@ -56,34 +56,39 @@ COMMANDS: Final = {
 """The summary of each command, in the order in which a new user needs them."""
 
 _MODULES: Final = {
-    "apply": "taking",
-    "promote": "taking",
-    "rollback": "taking",
-    "history": "environments",
-    "savings": "environments",
-    "diff": "compare",
-    "table-diff": "compare",
-    "init": "examples",
-    "evaluate": "render",
-    "test": "unit_tests",
-    "create-test": "unit_tests",
-    "format": "project_files",
-    "create-external-models": "project_files",
-    "audit": "audits",
-    "publish": "audits",
-    "resume": "pause",
-    "repair": "verify",
-    "invalidate": "clean_up",
-    "janitor": "clean_up",
-    "maintain": "clean_up",
-    "jars": "ui",
+    "plans.plan": ("plan",),
+    "plans.taking": ("apply", "promote", "rollback"),
+    "plans.ci": ("ci",),
+    "plans.compare": ("diff", "table-diff", "compare"),
+    "runs.run": ("run",),
+    "runs.catch_up": ("catch-up",),
+    "runs.audits": ("audit", "audits", "publish"),
+    "runs.pause": ("pause", "resume"),
+    "looks.status": ("status",),
+    "looks.environments": ("environments", "history", "savings"),
+    "looks.query": ("query",),
+    "looks.render": ("render", "evaluate"),
+    "looks.intervals": ("intervals",),
+    "looks.lineage": ("lineage",),
+    "looks.fingerprint": ("fingerprint",),
+    "looks.late": ("late",),
+    "projects.examples": ("init",),
+    "projects.unit_tests": ("test", "create-test"),
+    "projects.project_files": ("format", "create-external-models"),
+    "projects.ui": ("ui", "jars"),
+    "upkeep.verify": ("verify", "repair"),
+    "upkeep.unlock": ("unlock",),
+    "upkeep.clean_up": ("invalidate", "janitor", "maintain"),
+    "upkeep.state": ("state",),
+    "upkeep.doctor": ("doctor",),
 }
-"""The modules that are not called as their commands are."""
+"""The commands of each module, in which that of `create-test` is ``create_test_command``."""
+_MODULE_OF: Final = {name: module for module, names in _MODULES.items() for name in names}
 
 
 def module_of(name: str) -> str:
-    """The module of a command, in which that of `create-test` is ``create_test_command``."""
-    return f"vde_dagster.cli.{_MODULES.get(name, name.replace('-', '_'))}"
+    """The module of a command."""
+    return f"vde_dagster.cli.{_MODULE_OF[name]}"
 
 
 class Reporting(click.Command):

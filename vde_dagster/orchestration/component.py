@@ -13,9 +13,9 @@ from pydantic import BaseModel, Field
 
 from vde_dagster.core.errors import Refused
 from vde_dagster.orchestration._unpublished import TranslationFn, TranslationFnResolver
+from vde_dagster.orchestration.assets.translating import project_translator
+from vde_dagster.orchestration.assets.translator import VdeTranslator, VdeTranslatorData
 from vde_dagster.orchestration.definitions import build_definitions
-from vde_dagster.orchestration.translating import project_translator
-from vde_dagster.orchestration.translator import VdeTranslator, VdeTranslatorData
 from vde_dagster.project.configuration import read_configuration
 
 

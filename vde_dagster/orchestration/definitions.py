@@ -13,26 +13,26 @@ import dagster as dg
 from vde_dagster.composition import VdeProject
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.names import PRODUCTION, InvalidName, environment_name
-from vde_dagster.orchestration.assets import IO_MANAGER, build_assets
-from vde_dagster.orchestration.automation import (
-    build_automation_job,
-    build_automation_sensor,
-    build_late_data_sensor,
-)
-from vde_dagster.orchestration.clean_up_jobs import (
+from vde_dagster.orchestration.assets.building import IO_MANAGER, build_assets
+from vde_dagster.orchestration.assets.io_manager import VdeIcebergIOManager
+from vde_dagster.orchestration.assets.pyspark_resource import VdePySparkResource
+from vde_dagster.orchestration.assets.translator import VdeTranslator
+from vde_dagster.orchestration.failures import secrets_hidden
+from vde_dagster.orchestration.home import check_home
+from vde_dagster.orchestration.jobs.clean_up_jobs import (
     build_clean_up_schedules,
     build_janitor_job,
     build_maintain_job,
 )
-from vde_dagster.orchestration.failures import secrets_hidden
-from vde_dagster.orchestration.home import check_home
-from vde_dagster.orchestration.io_manager import VdeIcebergIOManager
+from vde_dagster.orchestration.jobs.plan_job import build_apply_job, build_plan_job
+from vde_dagster.orchestration.launchers.automation import (
+    build_automation_job,
+    build_automation_sensor,
+    build_late_data_sensor,
+)
 from vde_dagster.orchestration.location import open_location
-from vde_dagster.orchestration.plan_job import build_apply_job, build_plan_job
-from vde_dagster.orchestration.pyspark_resource import VdePySparkResource
-from vde_dagster.orchestration.status_checks import build_status_checks
-from vde_dagster.orchestration.status_sensor import build_status_sensor
-from vde_dagster.orchestration.translator import VdeTranslator
+from vde_dagster.orchestration.reporting.status_checks import build_status_checks
+from vde_dagster.orchestration.reporting.status_sensor import build_status_sensor
 from vde_dagster.project.garbage_collection import looking_at_new_values_only
 
 ENVIRONMENT_VARIABLE: Final = "VDE_ENVIRONMENT"

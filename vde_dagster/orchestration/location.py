@@ -21,9 +21,8 @@ from vde_dagster.core.names import PRODUCTION, ModelName
 from vde_dagster.core.planning.changes.difference import Change
 from vde_dagster.core.planning.options import PlanOptions
 from vde_dagster.core.planning.plan import Plan
-from vde_dagster.orchestration.checks import CheckNames
-from vde_dagster.orchestration.metadata import run_tags
-from vde_dagster.orchestration.translating import (
+from vde_dagster.orchestration.assets.metadata import run_tags
+from vde_dagster.orchestration.assets.translating import (
     Names,
     names_of,
     project_translator,
@@ -31,7 +30,8 @@ from vde_dagster.orchestration.translating import (
     translated_spec,
     translator_data,
 )
-from vde_dagster.orchestration.translator import VdeTranslator
+from vde_dagster.orchestration.assets.translator import VdeTranslator
+from vde_dagster.orchestration.reporting.checks import CheckNames
 
 _LOG: Final = logging.getLogger(__name__)
 

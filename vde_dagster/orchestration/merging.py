@@ -14,11 +14,11 @@ from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.listing import some
 from vde_dagster.core.names import ModelName
 from vde_dagster.orchestration._unpublished import UnresolvedAssetJob, io_manager_key
-from vde_dagster.orchestration.assets import IO_MANAGER
-from vde_dagster.orchestration.io_manager import VdeIcebergIOManager
+from vde_dagster.orchestration.assets.building import IO_MANAGER
+from vde_dagster.orchestration.assets.io_manager import VdeIcebergIOManager
+from vde_dagster.orchestration.assets.own_frames import TABLE, Shown, own_table
+from vde_dagster.orchestration.assets.partitions import source_mapping
 from vde_dagster.orchestration.location import Location
-from vde_dagster.orchestration.own_frames import TABLE, Shown, own_table
-from vde_dagster.orchestration.partitions import source_mapping
 
 _Asset = TypeVar("_Asset")
 _OwnAssets = Mapping[dg.AssetKey, dg.PartitionsDefinition | None]

@@ -20,7 +20,7 @@ from tests.app.faults.endings import ending
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.promote.taking import plan_promotion, plan_rollback
 from vde_dagster.app.services import Services
-from vde_dagster.cli.query import ask
+from vde_dagster.cli.looks.query import ask
 from vde_dagster.composition import VdeProject
 from vde_dagster.core.errors import VdeError
 from vde_dagster.core.names import TableName, environment_view

@@ -34,7 +34,7 @@ from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.names import TableName
 from vde_dagster.core.planning.options import PlanOptions
-from vde_dagster.orchestration.status_checks import StatusCheck, found_in
+from vde_dagster.orchestration.reporting.status_checks import StatusCheck, found_in
 
 GRAPH = graph_of(SHOP)
 COLUMNS = (Column(name="day", type="date"), Column(name="amount", type="bigint"))

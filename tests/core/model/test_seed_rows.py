@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.depth import examples
-from vde_dagster.cli.query import Answer, as_csv
+from vde_dagster.cli.looks.query import Answer, as_csv
 from vde_dagster.core.columns import Column
 from vde_dagster.core.model.seed_rows import seed_columns, seed_lines, seed_rows
 

@@ -1,0 +1,156 @@
+"""`vde late`: what is known of late data, what sessions did, and a `late_data` to begin with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, assert_never
+
+import click
+
+from vde_dagster.cli import options
+from vde_dagster.cli.call import Call
+from vde_dagster.cli.facts import fields_of
+from vde_dagster.cli.printing import Note, instant
+from vde_dagster.cli.runs.catch_up import explain, late_models_of, moved_text
+from vde_dagster.cli.spelling import vde
+from vde_dagster.core.errors import Refused
+from vde_dagster.core.ledger.late.decision import Load, NothingToLoad, Stop
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.sql.unresolved import guess
+
+if TYPE_CHECKING:
+    from vde_dagster.app.inspect.late_report import LateReport
+    from vde_dagster.core.ledger.late.marks import HighWaterMark
+    from vde_dagster.core.ledger.unit_of_work import UnitOfWork
+
+
+@click.group("late")
+def late_command() -> None:
+    """Show what is known of late data: high-water marks, what is pending, and past sessions."""
+
+
+late_command.add_command(explain)
+
+
+@options.command(
+    "status", late_command, "Show marks, what is pending, and what a session would do."
+)
+@click.argument("model", type=options.model, required=False, metavar="[MODEL]")
+@options.ENVIRONMENT
+def status(call: Call, *, model: ModelName | None, environment: str) -> None:
+    """Show the late data of MODEL, or of every model that loads it by sessions.
+
+    That is, for each source up to which change it is known, what is known and not loaded with the
+    reason, and what a session would do now. Nothing is written, and Spark is not started.
+    """
+    from vde_dagster.app.inspect.late_report import late_reports
+
+    binding, names = late_models_of(call, environment, model)
+    found = late_reports(call.services, binding, names)
+    models = [{**fields_of(each), "commands": _commands(each, environment)} for each in found]
+    call.answer(
+        {"environment": environment, "models": models},
+        (line for each in found for line in _status_lines(each, environment)),
+        otherwise=f"No model of {environment} has late data.",
+    )
+
+
+@options.command("sessions", late_command, "Show past sessions of a model, newest first.")
+@options.MODEL
+@options.limit(10, "Show at most this many.")
+@options.ENVIRONMENT
+def sessions(call: Call, *, model: ModelName, limit: int, environment: str) -> None:
+    """Show what the latest sessions of MODEL found, did and left pending."""
+    from vde_dagster.app.inspect.late_report import past_sessions
+
+    binding, (name,) = late_models_of(call, environment, model)
+    found = past_sessions(call.services, binding, name, limit=limit)
+    facts = [{"session": each, "written": _written(each)} for each in found]
+    call.answer(
+        {"model": name, "environment": environment, "sessions": facts},
+        (line for each in found for line in _session_lines(each)),
+        otherwise=f"No session of {name} has run yet.",
+    )
+
+
+def _commands(found: LateReport, environment: str) -> list[str | None]:
+    """What loads each of what is pending; None if a session does, once sources are complete."""
+    from vde_dagster.core.ledger.late.pending import loading_arguments
+
+    owner = found.owner or environment
+    loading = (loading_arguments(found.name, owner, each) for each in found.pending)
+    return [None if words is None else vde(*words) for words in loading]
+
+
+def _status_lines(found: LateReport, environment: str) -> Iterator[str]:
+    yield f"{found.name} ({found.mode.value})"
+    yield from (f"  mark: {_mark_text(each)}" for each in found.marks)
+    for each, command in zip(found.pending, _commands(found, environment), strict=True):
+        yield f"  pending: {each.interval}, {each.reason.text}"
+        if command:
+            yield f"    to load it: {command}"
+    if found.owner not in (None, environment):
+        yield f"  its sessions run in {found.owner}, which owns its version"
+    yield f"  {_decision_text(found)}"
+
+
+def _mark_text(mark: HighWaterMark) -> str:
+    complete = f", complete to {instant(mark.complete_to)}" if mark.complete_to else ""
+    return f"{mark.source} at Iceberg snapshot {mark.iceberg_snapshot_id}{complete}"
+
+
+def _decision_text(found: LateReport) -> str:
+    match found.decision:
+        case NothingToLoad(reason=reason):
+            return f"nothing to load: {reason}"
+        case Stop(reason=reason, advice=advice):
+            return f"stopped: {reason}. {advice}"
+        case Load():
+            return f"there is something to load: `{vde('catch-up', str(found.name))}`"
+        case unreachable:
+            assert_never(unreachable)
+
+
+def _session_lines(work: UnitOfWork) -> Iterator[str]:
+    session = work.intent.session
+    assert session is not None, "only sessions are asked for"
+    yield f"{work.intent.work_id}: {work.state.value}, begun {instant(work.started_at)}"
+    for each in session.sources:
+        yield f"  {moved_text(each)}"
+    if written := _written(work):
+        yield f"  wrote {', '.join(map(str, written))}"
+    yield from (f"  left pending: {each.interval}, {each.reason.text}" for each in session.pending)
+    if work.reason:
+        yield f"  {work.reason}"
+
+
+def _written(work: UnitOfWork) -> Sequence[object]:
+    from vde_dagster.core.time.intervals import merge
+
+    changes = work.publication.changes if work.publication is not None else ()
+    return merge(each.interval for each in changes)
+
+
+@options.command("init", late_command, "Propose a late_data property for a model.")
+@options.MODEL
+def init(call: Call, *, model: ModelName) -> None:
+    """Propose a late_data property for MODEL, from its query and its sources' metadata.
+
+    The property is printed, and on standard error why it is so. Nothing is written, and Spark is
+    not started.
+    """
+    from vde_dagster.app.inspect.late_report import late_proposal
+
+    graph, name = call.project.files.graph, model.within(call.catalog)
+    if name not in graph:
+        known = [str(node.name) for node in graph]
+        raise Refused(f"there is no model {name}", advice=guess(str(name), known).strip())
+    found = late_proposal(call.services, graph, name)
+    whys = [f"{found.mode.value}: {found.why}."]
+    for each in found.sources:
+        if each.why:
+            column = f" by {each.tracked_by}" if each.tracked_by else ""
+            whys.append(f"{each.name} is tracked{column}: {each.why}.")
+    whys += [f"{left} is not tracked: {why}." for left, why in found.left_out]
+    document = {"model": name, "late_data": found.text, "proposal": found}
+    call.answer(document, [found.text, *map(Note, whys)])

@@ -1,0 +1,1 @@
+"""Commands that compare a project with an environment, and move what the environment shows."""

@@ -1,0 +1,1 @@
+"""Commands for the files of a project: making, formatting, testing and serving it."""

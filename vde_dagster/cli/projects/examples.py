@@ -1,0 +1,78 @@
+"""`vde init`: a small project that runs at once, or one of the packaged examples."""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Final
+
+import click
+
+from vde_dagster.cli import options
+from vde_dagster.cli.projects.copying import Copied, copy_project, project_files
+from vde_dagster.cli.spelling import vde
+from vde_dagster.core.errors import Refused
+
+EXAMPLES: Final = ("nyc_flights", "customer_lifecycle")
+
+
+def copied_example(example: str, folder: Path) -> Copied:
+    """Copy an example, or update a copy; files that the user edited stay.
+
+    Raises:
+        Refused: The folder holds something else, or this installation lacks the example.
+    """
+    packaged = files("vde_dagster") / "examples" / example
+    if packaged.is_dir():
+        with as_file(packaged) as source:
+            return copy_project(source, folder)
+    source = Path(str(files("vde_dagster"))).parent / "examples" / example
+    if not source.is_dir():
+        raise Refused(
+            "this installation of vde-dagster lacks the example", advice="install it again."
+        )
+    return copy_project(source, folder)
+
+
+_NAME: Final = "name: my_project"
+_QUERY: Final = "SELECT * FROM mart.revenue"
+
+
+@click.command("init")
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False), metavar="DIR")
+@click.option("--example", type=click.Choice(EXAMPLES), help="Copy this example instead.")
+@options.WITH_DEBUG
+def init_command(*, folder: Path, example: str | None) -> None:
+    """Create a project of three models in DIR, which must be empty or missing.
+
+    It has a seed with orders, a model that reads it, a unit test of that, and a view. It needs
+    nothing else: no server, no account, no data of yours. The examples have a README.md that says
+    how to go on.
+    """
+    if example is not None:
+        copied_example(example, folder)
+        click.echo(f"The example is in {folder}. {folder / 'README.md'} says how to go on.")
+        return
+    if folder.is_dir() and any(folder.iterdir()):
+        raise Refused(
+            f"{folder} is not empty, and nothing was written", advice="Name a new folder."
+        )
+    with as_file(files("vde_dagster.project") / "template") as template:
+        for relative in project_files(template):
+            target = folder / relative
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes((template / relative).read_bytes())
+    settings = folder / "vde.yaml"
+    settings.write_text(settings.read_text("utf-8").replace(_NAME, f"name: {_name(folder)}"))
+    click.echo(f"A project with three models and a unit test is in {folder}. Next:")
+    click.echo(f"  {vde('test', '--project', folder)}")
+    click.echo(f"  {vde('plan', 'prod', '--project', folder)}")
+    click.echo(f"  {vde('query', _QUERY, '--project', folder)}")
+    click.echo(f"  {vde('ui', '--project', folder)}")
+
+
+def _name(folder: Path) -> str:
+    """The folder's name as a project's."""
+    name = re.sub(r"\W+", "_", folder.resolve().name.lower()).strip("_")
+    return name if name and not name[0].isdigit() else f"project_{name}".rstrip("_")

@@ -1,0 +1,1 @@
+"""Commands that compute what an environment shows, or keep from it."""

@@ -1,0 +1,304 @@
+"""`vde catch-up` and `vde late explain`: what sessions load, and what they are decided from."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, assert_never
+
+import click
+
+from vde_dagster.cli import options
+from vde_dagster.cli.call import Call
+from vde_dagster.cli.facts import fields_of, union
+from vde_dagster.cli.printing import instant
+from vde_dagster.core.errors import EvaluationFailed, Refused, as_sentence
+from vde_dagster.core.ledger.late.decision import Decision, Load, NothingToLoad, SourceFound, Stop
+from vde_dagster.core.ledger.late.pending import pending_text
+from vde_dagster.core.ledger.late.question import (
+    LateRows,
+    Question,
+    StatefulQuestion,
+    StatelessQuestion,
+    TrackedHistory,
+)
+from vde_dagster.core.names import ModelName
+from vde_dagster.core.time.intervals import Interval, format_instant
+
+if TYPE_CHECKING:
+    from vde_dagster.app.binding import Binding
+    from vde_dagster.app.evaluate.evaluated import Evaluated
+    from vde_dagster.app.inspect.late_report import Explained
+    from vde_dagster.composition import VdeProject
+
+
+@options.command("catch-up")
+@click.argument("model", type=options.model, required=False, metavar="[MODEL]")
+@click.option("--explain", is_flag=True, help="Only show what a session would do, and why.")
+@click.option(
+    "--reload",
+    is_flag=True,
+    help="Load all of MODEL again from its source as it is now. Rows gone there are lost.",
+)
+@options.ENVIRONMENT
+def catch_up_command(
+    call: Call, *, model: ModelName | None, explain: bool, reload: bool, environment: str
+) -> None:
+    """Run one catch-up session of MODEL, or of every model with late data.
+
+    A session finds, from Iceberg metadata, the rows that arrived in the source since the last
+    session, and loads them in one commit. If there is nothing to load, Spark is not started. If
+    one model cannot be loaded, the others still are.
+    """
+    if reload and model is None:
+        raise click.UsageError("--reload needs the MODEL that is to be loaded again.")
+    from vde_dagster.app.binding import shown_binding
+    from vde_dagster.app.catch_up.detecting import detect, late_models
+
+    services = call.services
+    binding = shown_binding(services, environment)
+    names = (model.within(call.catalog),) if model is not None else late_models(binding)
+    pauses = services.state.pauses(environment) if model is None else {}
+    sessions: list[dict[str, object]] = []
+    stopped: list[str] = []
+    for name in names:
+        decision: Decision = (
+            NothingToLoad(reason=f"it is {pauses[name]}")
+            if name in pauses
+            else detect(services, binding, name, reload=reload)
+        )
+        loaded = None
+        if isinstance(decision, Load) and not explain:
+            try:
+                decision, loaded = _load(call.project, binding, name, reload=reload)
+            except (Refused, EvaluationFailed) as error:
+                if len(names) == 1:
+                    raise
+                decision = Stop(reason=error.message.rstrip("."), advice=as_sentence(error.advice))
+        if isinstance(decision, Stop):
+            stopped.append(str(name))
+        sessions.append(_document(name, decision, loaded))
+        if not call.is_json:
+            click.echo("\n".join(_lines(name, decision, loaded)))
+    none = [] if names else [f"No model of {environment} has late data."]
+    call.answer({"environment": environment, "explain": explain, "sessions": sessions}, none)
+    if stopped and not explain:
+        raise Refused(f"not loaded: {', '.join(stopped)}.")
+
+
+def _document(name: ModelName, decision: Decision, loaded: Evaluated | None) -> dict[str, object]:
+    entry: dict[str, object] = {"model": name, "decision": union(Decision, decision)}
+    if loaded is None:
+        return entry
+    seconds = round(loaded.seconds, 3)
+    return entry | {"rows": loaded.rows, "seconds": seconds, "work_id": loaded.work_id}
+
+
+def _load(
+    project: VdeProject, binding: Binding, name: ModelName, *, reload: bool
+) -> tuple[Decision, Evaluated | None]:
+    """Run a session. It decides again under its lease, as another may have loaded the rows."""
+    from vde_dagster.orchestration.jobs.runs import run_catch_up
+
+    outcome = run_catch_up(project, binding, name, reload=reload)
+    if isinstance(outcome, NothingToLoad):
+        return outcome, None
+    assert outcome.session is not None, "a session says what it loaded"
+    return outcome.session, outcome
+
+
+def _lines(name: ModelName, decision: Decision, loaded: Evaluated | None) -> Iterator[str]:
+    match decision:
+        case NothingToLoad(reason=reason):
+            yield f"{name}: nothing to load ({reason})."
+        case Stop(reason=reason, advice=advice):
+            yield f"{name}: stopped, {reason}."
+            if advice:
+                yield f"  {advice}"
+        case Load():
+            if loaded is None:
+                yield f"{name}: a session would load"
+            else:
+                yield f"{name}: loaded {loaded.rows:,} rows in {loaded.seconds:.1f} s."
+            yield from _evidence(decision)
+        case unreachable:
+            assert_never(unreachable)
+
+
+def _evidence(decision: Load) -> Iterator[str]:
+    if decision.rewrite:
+        yield f"  {decision.rewrite}, so all that is loaded is overwritten"
+    for each in decision.fill:
+        yield f"  whole: {format_instant(each.start)} to {format_instant(each.end)}"
+    for uri in decision.evidence:
+        yield f"  new: {uri.as_json()}, {uri.rows:,} rows in {uri.files} new files"
+    for source in decision.sources:
+        yield f"  {moved_text(source)}"
+    if decision.pending:
+        yield f"  pending: {pending_text(decision.pending)}"
+
+
+def moved_text(source: SourceFound) -> str:
+    """How the high-water mark of a source moves."""
+    before = source.before.iceberg_snapshot_id if source.before else "the beginning"
+    return f"source {source.name}: Iceberg snapshot {before} to {source.after.iceberg_snapshot_id}"
+
+
+_RANGES = 5
+
+
+@options.command("explain", None, "Show what a session is decided from, and why.")
+@options.MODEL
+@click.option(
+    "--session",
+    metavar="ID",
+    help="Of a past session, as it was stored; `vde late sessions` has the ids.",
+)
+@options.ENVIRONMENT
+def explain(call: Call, *, model: ModelName, session: str | None, environment: str) -> None:
+    """Show what the next session of MODEL would do, or a past one did, and the evidence for it.
+
+    That is, what happened to each source since its high-water mark, up to when it is complete, what
+    is loaded, and what is late. Nothing is written, and Spark is not started.
+    """
+    from vde_dagster.app.inspect.late_report import explain_next, explain_session
+
+    binding, (name,) = late_models_of(call, environment, model)
+    if session is None:
+        found = explain_next(call.services, binding, name)
+    else:
+        found = explain_session(call.services, binding, name, session)
+    call.answer({"environment": environment, **fields_of(found)}, _explained(found))
+
+
+def late_models_of(
+    call: Call, environment: str, model: ModelName | None
+) -> tuple[Binding, tuple[ModelName, ...]]:
+    """What an environment shows, and the model that was asked for, or all with late data.
+
+    Raises:
+        Refused: There is no such environment, or the model has no late data.
+    """
+    from vde_dagster.app.binding import shown_binding
+    from vde_dagster.app.catch_up.detecting import late_models
+
+    binding = shown_binding(call.services, environment)
+    late = late_models(binding)
+    if model is None:
+        return binding, late
+    name = model.within(call.catalog)
+    if name not in late:
+        names = ", ".join(map(str, late)) or "none"
+        raise Refused(f"{name} has no late_data here", advice=f"models that have: {names}.")
+    return binding, (name,)
+
+
+def _explained(found: Explained) -> Iterator[str]:
+    if found.work is not None:
+        began = instant(found.work.started_at)
+        yield f"{found.name}, session {found.work.intent.work_id}, begun {began}"
+    else:
+        yield f"{found.name}, what a session would do now"
+    if found.question is None and found.work is not None:
+        yield "  what it was decided from is not stored"
+    elif found.question is not None:
+        yield from (f"  {line}" for line in _question_lines(found.question))
+    yield from (f"  {line}" for line in _decision_lines(found.decision))
+
+
+def _question_lines(asked: Question) -> Iterator[str]:
+    policy = asked.policy
+    rules = [f"on_source_rewrite {policy.on_source_rewrite.value}"]
+    if policy.catchup_threshold is not None:
+        rules.append(f"catchup_threshold {policy.catchup_threshold}")
+    if policy.is_stateful:
+        rules.append(f"load_type {policy.load_type.value}")
+    yield f"mode {policy.mode.value}; {'; '.join(rules)}"
+    yield f"the project's clock: {instant(asked.now)}"
+    for each in _sources(asked):
+        yield from _source_lines(each)
+    yield f"loaded: {_ranges(asked.loaded)}"
+    match asked:
+        case StatelessQuestion():
+            if asked.history.changes:
+                where = "any time" if asked.touched is None else _ranges(asked.touched)
+                yield f"rows of new files are at: {where}"
+            for said, times in (
+                ("held back by signals", asked.held_back),
+                ("pending before", [each.interval for each in asked.pending]),
+                ("rows of earlier columns, to be overwritten", asked.outgrown),
+            ):
+                if times:
+                    yield f"{said}: {_ranges(times)}"
+            if asked.without_times is not None:
+                end = "new rows are appended, or the table is rebuilt"
+                yield f"its rows belong to no interval: {end}"
+        case StatefulQuestion():
+            limit = instant(asked.limit) if asked.limit is not None else "not known of all"
+            yield f"all sources are complete to: {limit}"
+            yield f"due and not loaded: {_ranges(asked.missing)}"
+            yield from (f"late: {_late_text(each)}" for each in asked.late)
+        case unreachable:
+            assert_never(unreachable)
+
+
+def _late_text(late: LateRows) -> str:
+    names = ", ".join(map(str, late.sources))
+    how = "has lost rows" if late.removed else "has other rows now"
+    return f"{late.interval}, {names} {how}{'' if late.tracked else ', and is not tracked'}"
+
+
+def _sources(asked: Question) -> Sequence[TrackedHistory]:
+    match asked:
+        case StatefulQuestion(sources=sources):
+            return sources
+        case StatelessQuestion(policy=policy, mark=mark, history=history):
+            complete = history.head.complete_to if history.head is not None else None
+            (name,) = policy.sources
+            return (TrackedHistory(name=name, mark=mark, history=history, complete_to=complete),)
+        case unreachable:
+            assert_never(unreachable)
+
+
+def _source_lines(source: TrackedHistory) -> Iterator[str]:
+    mark = (
+        f"mark at Iceberg snapshot {source.mark.iceberg_snapshot_id}" if source.mark else "no mark"
+    )
+    history = source.history
+    head = history.head.iceberg_snapshot_id if history.head is not None else "none"
+    complete = f"; complete to {instant(source.complete_to)}" if source.complete_to else ""
+    yield f"source {source.name}: {history.status.value}; {mark}, now at {head}{complete}"
+    counted = Counter(each.operation.value for each in history.changes)
+    if counted:
+        what = ", ".join(f"{number} {name}" for name, number in counted.items())
+        files = sum(uri.files for each in history.changes for uri in each.added)
+        rows = sum(uri.rows for each in history.changes for uri in each.added)
+        yield f"  since the mark: {what}; {rows:,} rows in {files:,} new files"
+
+
+def _decision_lines(decision: Decision) -> Iterator[str]:
+    match decision:
+        case NothingToLoad(reason=reason):
+            yield f"so nothing is loaded: {reason}"
+        case Stop(reason=reason, advice=advice):
+            yield f"so it stops: {reason}. {advice}"
+            return
+        case Load():
+            if decision.rewrite:
+                yield f"rows that were loaded have changed: {decision.rewrite}"
+            if decision.evidence and decision.loaded:
+                yield f"so rows are added to: {_ranges(decision.loaded)}"
+            if decision.fill:
+                yield f"so these are loaded whole: {_ranges(decision.fill)}"
+        case unreachable:
+            assert_never(unreachable)
+    for each in decision.pending:
+        yield f"and pending: {each.interval}, {each.reason.text}"
+
+
+def _ranges(times: Sequence[Interval]) -> str:
+    if not times:
+        return "nothing"
+    if len(times) > _RANGES:
+        return f"{len(times):,} ranges from {instant(times[0].start)} to {instant(times[-1].end)}"
+    return ", ".join(map(str, times))

@@ -1,0 +1,136 @@
+"""`vde run`: computes what is due in an environment, and what is late or changed upstream."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from vde_dagster.cli import options
+from vde_dagster.cli.call import Call
+from vde_dagster.cli.options import plan_option
+from vde_dagster.cli.plans.plan import apply, built, show
+from vde_dagster.cli.printing import console, print_json
+from vde_dagster.core.names import PRODUCTION
+
+if TYPE_CHECKING:
+    from vde_dagster.app.apply.running import Wanted
+    from vde_dagster.app.evaluate.evaluated import Evaluated
+    from vde_dagster.composition import VdeProject
+    from vde_dagster.core.planning.options import PlanOptions
+    from vde_dagster.core.planning.plan import Plan
+
+BUSY: Final = 3
+"""The exit code if somebody else changes the environment, or just has: nothing was done."""
+
+
+@options.command("run")
+@click.argument("environment", type=options.environment, default="prod", metavar="[ENV]")
+@click.option("--no-stale", is_flag=True, help="Compute only what is due.")
+@click.option("--only-stale", is_flag=True, help="Compute only what is late or changed upstream.")
+@plan_option("restate_model")
+@options.bound("start", "In production: restate nothing before this instant, in UTC.")
+@options.bound(
+    "end", "In production: restate nothing after this instant; a date means the whole day."
+)
+@plan_option("allow_empty")
+@click.option("--explain", is_flag=True, help="Only show what would be computed, and why.")
+@options.CONCURRENCY
+@options.FAIL_FAST
+def run_command(
+    call: Call,
+    *,
+    environment: str,
+    no_stale: bool,
+    only_stale: bool,
+    restate: tuple[str, ...],
+    start: datetime | None,
+    end: datetime | None,
+    allow_empty: bool,
+    explain: bool,
+    models: int | None,
+    fail_fast: bool,
+) -> None:
+    """Bring what ENV (prod by default) shows up to date, without asking, upstream models first.
+
+    Computes intervals that are due, and loaded ones whose inputs are late or changed. If a model's
+    new rows equal the old ones, nothing downstream is computed for it. The models are those that
+    ENV shows, also those that are restated: edits of the project's files are left to `vde plan`. If
+    there is nothing to do, Spark is not started.
+
+    Exit codes: 0 if all that is ready is computed, 1 if something failed (the rest is done), 3 if a
+    plan or another run of ENV is under way or has just changed it, so that nothing was done. It is
+    safe to run it twice at once.
+    """
+    from vde_dagster.app.apply.running import end_without_work, plan_run
+    from vde_dagster.app.apply.visitor import EnvironmentBusy
+    from vde_dagster.app.inspect.interval_report import wait_texts, waiting_models
+    from vde_dagster.app.plan.plan_checks import what_stayed_undone
+    from vde_dagster.cli.facts import plan_facts
+    from vde_dagster.core.planning.options import PlanOptions
+
+    asked = PlanOptions(restate=restate, start=start, end=end, allow_empty=allow_empty)
+    wanted = _wanted(environment, asked, no_stale=no_stale, only_stale=only_stale)
+    project = call.project
+    plan = plan_run(project.services, environment, wanted, asked)
+    waiting = waiting_models(project.services, plan)
+    if not call.is_json:
+        show(plan, waiting, of_run=True)
+    done: tuple[Evaluated, ...] = ()
+    busy = ""
+    if not (plan.is_empty or explain):
+        try:
+            done = apply(project, plan, models=models, fail_fast=fail_fast)
+        except EnvironmentBusy as somebody:
+            busy = str(somebody)
+            click.echo(f"vde: {busy}", err=True)
+    if call.is_json:
+        said = {
+            "up_to_date": plan.is_up_to_date and not waiting,
+            "waits": wait_texts(waiting),
+            "busy": busy or None,
+            "built": built(project, plan, done),
+        }
+        print_json(plan_facts(plan) | said)
+    elif done:
+        print_computed(project, plan, done)
+    if busy:
+        call.end(BUSY)
+    if plan.is_empty and not explain:
+        end_without_work(project.services, plan)
+        for error in what_stayed_undone(plan):
+            raise error
+
+
+def _wanted(environment: str, asked: PlanOptions, *, no_stale: bool, only_stale: bool) -> Wanted:
+    """What is computed.
+
+    Raises:
+        UsageError: Options exclude each other.
+    """
+    from vde_dagster.app.apply.running import Wanted
+
+    if no_stale and only_stale:
+        raise click.UsageError("--no-stale and --only-stale exclude each other.")
+    if only_stale and asked.restate:
+        raise click.UsageError("--only-stale computes nothing that is restated: leave one out.")
+    bounded = asked.start is not None or asked.end is not None
+    if bounded and not (asked.restate and environment == PRODUCTION):
+        raise click.UsageError(
+            f"--start and --end bound what --restate-model computes again in {PRODUCTION}. "
+            "Elsewhere they bound a plan: `vde plan ENV`."
+        )
+    return Wanted.DUE if no_stale else Wanted.STALE if only_stale else Wanted.DUE_AND_STALE
+
+
+def print_computed(project: VdeProject, plan: Plan, done: tuple[Evaluated, ...]) -> None:
+    """Print what a run computed, and what it left as it is."""
+    from vde_dagster.app.binding import bind_plan
+    from vde_dagster.app.evaluate.savings import left_as_it_is
+    from vde_dagster.cli.looks.built import as_table
+
+    console().print(as_table(built(project, plan, done), title="What was computed"))
+    left = left_as_it_is(project.services, bind_plan(plan), done)
+    took = "" if left.seconds is None else f", which took {left.seconds:,.0f} s"
+    click.echo(f"Kept as they are: {left.intervals:,} intervals with {left.rows:,} rows{took}.")

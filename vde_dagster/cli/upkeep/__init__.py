@@ -1,0 +1,1 @@
+"""Commands for what went wrong, what nobody needs any more, and whether all is there."""

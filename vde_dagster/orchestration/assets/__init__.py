@@ -1,0 +1,1 @@
+"""Models as assets: their bodies, the IO manager, partitions, names, and what a step reports."""

@@ -1,0 +1,1 @@
+"""What launches runs by itself, and how often it tries again."""

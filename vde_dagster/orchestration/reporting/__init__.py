@@ -1,0 +1,1 @@
+"""What Dagster's pages show of an environment: events, checks, and the sensor that looks."""
