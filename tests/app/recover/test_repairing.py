@@ -11,7 +11,7 @@ from tests.app.shop_world import AMOUNTS, DAYS, EDITED, SALES_NAME, SHOP, TENFOL
 from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.publish.foreign_writes import ForeignWrite
 from vde_dagster.app.recover.recovery import Repaired, repair
-from vde_dagster.core.errors import Conflict, Refused
+from vde_dagster.core.errors import Conflict, EvaluationFailed, Refused
 from vde_dagster.core.ledger.damage import FilesGone, HeadMoved
 from vde_dagster.core.names import ModelName, TableName
 
@@ -68,6 +68,19 @@ def test_what_another_environment_owns_is_repaired_there_as_is_advised(world: Me
     assert commands(str(of_dev.value)) == ["repair mart.sales --env dev"]
     assert repaired(world, environment="dev").is_sound
     assert world.rows("mart__dev.sales") == TENFOLD
+
+
+def test_what_its_owner_never_showed_is_repaired_where_it_is_shown() -> None:
+    fails = "MODEL (name mart.fails, kind FULL); SELECT CAST('x' AS BIGINT) AS n FROM mart.sales"
+    world = MemoryWorld.landed((1, 10), until=24)
+    with pytest.raises(EvaluationFailed, match=r"mart\.fails"):
+        world.build(graph_of({**SHOP, "fails": fails}))
+    world.build(GRAPH, "dev")
+    world.catalog.append(sales(world, "dev"), [(DAYS[0], 99)])
+    with pytest.raises(Refused, match="`vde repair mart.sales --env dev`"):
+        world.build(graph_of({**SHOP, "fails": fails}))
+    assert repaired(world, environment="dev").is_sound
+    assert world.rows("mart__dev.sales") == [(DAYS[0], 10)]
 
 
 @pytest.mark.full

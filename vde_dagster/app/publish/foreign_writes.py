@@ -195,11 +195,12 @@ def advice_on(
     If nobody does either, that is the given environment. Only the ``model`` says whether its rows
     can be computed again.
     """
-    owner = services.state.owners([key]).get(key)
-    if owner is None:  # such as one that production has moved on from
-        owner = next((each.name for each in environments_showing(services, key)), environment)
+    showing = [each.name for each in environments_showing(services, key)] or [environment]
+    # nobody owns what production has moved on from
+    owner = services.state.owners([key]).get(key, showing[0])
+    shown = owner if owner in showing else showing[0]
     again = computed_again(model, owner) if model is not None else ""
-    return advice_for(key, damage, owner=owner, again=again)
+    return advice_for(key, damage, owner=owner, shown=shown, again=again)
 
 
 def readable(services: Services, key: VersionKey, recorded: int | None) -> int | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from vde_dagster.app.binding import Binding
+from vde_dagster.app.binding import Binding, environments_showing
 from vde_dagster.app.publish.foreign_writes import advice_on, head_damage, missing_rows
 from vde_dagster.app.publish.publishing import give_up, publish, record
 from vde_dagster.app.services import Services
@@ -87,7 +87,8 @@ def repair(
     With ``dry_run`` nothing is written.
 
     Raises:
-        Refused: The model has no table or view of its own, or another environment owns its version.
+        Refused: The model has no table or view of its own, or another environment that shows its
+            version owns that.
         Conflict: Another process writes this version right now, or moved its table meanwhile.
         OutcomeUnknown: The answer was lost; repairing again finds out.
     """
@@ -95,7 +96,8 @@ def repair(
     if not node.model.kind.is_physical or node.model.kind.is_source:
         raise Refused(f"{name} is {node.model.kind.keyword}: there is nothing of it to repair.")
     owner = services.state.owners([key]).get(key)
-    if not may_write(binding.environment, owner):
+    is_others = not may_write(binding.environment, owner)
+    if is_others and owner in {each.name for each in environments_showing(services, key)}:
         raise Refused(
             f"{name} has the same version in {owner}, which owns it. Nothing was changed",
             advice=f"`vde repair {name} --env {owner}` repairs it for both.",

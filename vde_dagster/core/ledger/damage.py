@@ -203,13 +203,14 @@ def described(key: VersionKey, damage: Damage) -> str:
     return said
 
 
-def advice_for(key: VersionKey, damage: Damage, *, owner: str, again: str = "") -> str:
+def advice_for(key: VersionKey, damage: Damage, *, owner: str, shown: str, again: str = "") -> str:
     """What ends it, for people.
 
     Args:
         key: The version.
         damage: What is wrong with it.
         owner: The environment that may write it.
+        shown: The environment that shows it, which is the owner if that does.
         again: How its rows are computed again, or why they are not; empty if that is not known.
     """
     plan = f"`vde plan {owner}`"
@@ -221,7 +222,7 @@ def advice_for(key: VersionKey, damage: Damage, *, owner: str, again: str = "") 
                 else ""
             )
             return (
-                f"Run `vde repair {key.model}{env_option(owner)}`: it makes the recorded "
+                f"Run `vde repair {key.model}{env_option(shown)}`: it makes the recorded "
                 "rows and columns current again, without Spark, and keeps other rows under a tag "
                 f"of the table.{newer}"
             )
