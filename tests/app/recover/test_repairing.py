@@ -77,7 +77,7 @@ def test_what_its_owner_never_showed_is_repaired_where_it_is_shown() -> None:
         world.build(graph_of({**SHOP, "fails": fails}))
     world.build(GRAPH, "dev")
     world.catalog.append(sales(world, "dev"), [(DAYS[0], 99)])
-    with pytest.raises(Refused, match="`vde repair mart.sales --env dev`"):
+    with pytest.raises(Refused, match=r"`vde repair mart\.sales --env dev`"):
         world.build(graph_of({**SHOP, "fails": fails}))
     assert repaired(world, environment="dev").is_sound
     assert world.rows("mart__dev.sales") == [(DAYS[0], 10)]
