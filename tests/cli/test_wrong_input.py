@@ -92,6 +92,7 @@ def test_a_bug_is_one_message_and_a_traceback_on_request(monkeypatch: pytest.Mon
     broken.__dict__["broken_command"] = command
     monkeypatch.setitem(sys.modules, f"{commands.__package__}.broken", broken)
     monkeypatch.setitem(commands.COMMANDS, "broken", "")
+    monkeypatch.setitem(commands._MODULE_OF, "broken", "broken")
     short = call("broken")
     assert short.exit_code == 1
     assert "vde: unexpected ZeroDivisionError: as a bug does\n" in short.stderr
