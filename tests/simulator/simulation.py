@@ -358,6 +358,7 @@ class Simulation(Looks):
         self.note(f"last of {environment}", "last", outcome)
         if outcome is not None:
             self.carry_out(str(outcome))
+            self.note(f"again {environment}", "last", tried(do, self.world.services()))
 
 
 def _resuming(environment: str) -> Callable[[Services], object]:
