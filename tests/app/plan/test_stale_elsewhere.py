@@ -16,6 +16,7 @@ from vde_dagster.app.apply.running import Wanted, plan_run
 from vde_dagster.app.inspect.status import look_at_environment
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.services import Services
+from vde_dagster.app.staleness.version_behind import FORBIDDEN
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.planning.plan_text import nothing_to_plan, nothing_to_run, remarks
 from vde_dagster.core.time.intervals import Interval
@@ -89,3 +90,26 @@ def test_nor_that_what_an_edit_keeps_is_where_its_owner_has_a_late_row(
     assert look_at_environment(world.services(), "qa").is_up_to_date
     amounts = [Decimal(str(row[2])) for row in world.rows("gen__qa.m2")]
     assert sum(amounts) == (10 if between is Form.COPY else 20)
+
+
+def test_what_is_never_computed_again_is_named_before_its_owner_has_the_late_row() -> None:
+    base = Made(name="m0", form=Form.COPY, parents=("raw.events",), daily=True)
+    kept = Made(name="m1", form=Form.KEPT, parents=("gen.m0",), daily=True)
+    world = MemoryWorld.landed((1.5, 1), until=48)
+    world.build(project((base, kept)))
+    world.clock.advance(timedelta(minutes=1))
+    world.land((5.5, 7), until=48)
+    world.build(project((edited(base, breaking=False), kept)), "dev")
+    reasons = []
+    for _ in range(2):
+        (behind,) = look_at_environment(world.services(), "dev").models
+        assert behind.node.name == kept.key
+        assert behind.staleness is not None
+        assert (behind.staleness.kept, behind.staleness.why_kept) == ((day(1),), FORBIDDEN)
+        reasons.append(behind.staleness.reason)
+        world.run()
+    assert reasons == [
+        "it reads gen.m0, which is computed again first",
+        "what it reads of gen.m0 has changed since",
+    ]
+    assert world.amounts("gen__dev.m1") == [1]

@@ -152,7 +152,7 @@ def _as_seen(
         if name not in near or not recorded or not node.model.kind.follows_upstream:
             continue
         found, forbidden = stale.get(name), node.model.kind.disable_restatement
-        after = () if forbidden else units_reading(graph, node, changed, recorded)
+        after = units_reading(graph, node, changed, recorded)
         if found is None and after:
             first = listed(changed.keys() & reads_of(graph, name).demands.keys())
             found = Staleness(reason=f"it reads {first}, which is computed again first", kept=after)
