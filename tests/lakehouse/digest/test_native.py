@@ -323,3 +323,11 @@ def test_the_columns_of_a_table_are_hashed_as_the_fields_of_a_row(spark: SparkSe
         both = frame.select(half.alias("one"), chain.alias("other")).collect()
         assert len({one for one, _ in both}) == 2
         assert all(one == other for one, other in both)
+
+
+def test_a_struct_may_have_the_name_of_a_table_that_its_query_reads(spark: SparkSession) -> None:
+    query = "SELECT c.id, named_struct('id', {0}) AS c FROM VALUES (1) AS c(id)"
+    alike = "SELECT id, named_struct('id', {0}) AS c FROM VALUES (1) AS t(id)"
+    sums = [row_sums(spark.sql(query.format(each)), XXHASH64X2) for each in (7, 8)]
+    assert sums == [row_sums(spark.sql(alike.format(each)), XXHASH64X2) for each in (7, 8)]
+    assert sums[0] != sums[1]

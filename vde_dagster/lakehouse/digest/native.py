@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documentation uses
 from pyspark.sql.types import ArrayType, MapType, StringType, StructType, VariantType
 
-from vde_dagster.lakehouse.iceberg.tables import quoted
+from vde_dagster.lakehouse.iceberg.tables import literal, quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -83,7 +83,8 @@ def _hashable(salt: int, value: str, of: DataType, depth: int) -> str:
     inner = f"x{depth}"
     match of:
         case StructType():
-            fields = [(f"{value}.{quoted(each.name)}", each.dataType) for each in of.fields]
+            # By a subscript: `a`.`b` is first the column b of a table that the query calls a.
+            fields = [(f"{value}[{literal(each.name)}]", each.dataType) for each in of.fields]
             return f"CASE WHEN {value} IS NOT NULL THEN {_chain(salt, fields, depth)} END"
         case ArrayType():
             element = _chain(salt, [(inner, of.elementType)], depth + 1)
