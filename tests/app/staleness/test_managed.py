@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ from tests.app.memory_world import RAW, START, MemoryWorld, graph_of, hour_of, m
 from vde_dagster.app.evaluate.evaluation import evaluate
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.plan import Staleness
+from vde_dagster.core.sql.reads import bounds, input_ranges
 from vde_dagster.core.time.intervals import ALWAYS, Interval
 
 LIVE = """
@@ -24,6 +26,16 @@ SELECT SUM(amount) AS amount FROM mart.live
 GRAPH = graph_of({"live": LIVE, "sums": SUMS})
 PARENT = "MODEL (name mart.parent, kind FULL, cron '@daily'); SELECT id, amount FROM raw.events"
 OVER = "MODEL (name mart.over, kind MANAGED); SELECT SUM(amount) AS amount FROM mart.parent"
+HOURS = """
+MODEL (name mart.hours, kind INCREMENTAL_BY_TIME_RANGE (time_column at), cron '@hourly');
+SELECT id, at, amount FROM raw.events WHERE at BETWEEN @start_dt AND @end_dt
+"""
+BEGAN = f"""
+MODEL (name mart.began, kind MANAGED);
+SELECT SUM(amount) AS amount FROM mart.hours
+WHERE at >= TIMESTAMP '{START:%Y-%m-%d %H:%M:%S}'
+  AND at < TIMESTAMP '{hour_of(6):%Y-%m-%d %H:%M:%S}'
+"""
 DAY = Interval(START, hour_of(24))
 
 
@@ -107,3 +119,23 @@ def test_only_the_environment_that_owns_the_table_computes_it() -> None:
     world.land((2, 20), until=24)
     world.clock.advance(timedelta(hours=2))
     assert "`vde run prod` computes it" in stale(world, "dev")["live"].why_kept
+
+
+def test_it_is_compared_at_once_and_not_day_by_day(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = MemoryWorld.landed((1, 10), (8, 20), until=10)
+    world.build(graph_of({"hours": HOURS, "began": BEGAN}))
+    asked = 0
+    meeting = bounds.instants_meeting
+
+    def counted(*args: Any) -> Any:
+        nonlocal asked
+        asked += 1
+        assert asked < 1000, "each day of all time is looked at"
+        return meeting(*args)
+
+    monkeypatch.setattr(input_ranges, "instants_meeting", counted)
+    world.land((8.5, 5), until=10)
+    assert run(world) == {"hours": 2}
+    world.land((1.5, 7), until=10)
+    assert run(world) == {"hours": 2, "began": 1}
+    assert world.rows("mart.began") == [(17,)]

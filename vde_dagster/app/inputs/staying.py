@@ -180,7 +180,7 @@ class StaleLooks:
             *(look.reads, name, changed),
             unit=model.unit,
             within=within,
-            at_once=model.kind.is_whole,
+            at_once=not model.kind.is_by_interval,
         )
 
     def _changes(self, name: ModelName, last: SeenInput) -> Times:

@@ -199,7 +199,7 @@ def units_reading(
     if not any(changed.values()):
         return ()  # without a look at the model's query
     reads, model = reads_of(graph, node.name), node.model
-    within, is_whole = Interval(loaded[0].start, loaded[-1].end), model.kind.is_whole
+    within = Interval(loaded[0].start, loaded[-1].end)
     return merge(
         time
         for name in reads.demands
@@ -207,7 +207,7 @@ def units_reading(
             *(reads, name, changed.get(name, ())),
             unit=model.unit,
             within=within,
-            at_once=is_whole,
+            at_once=not model.kind.is_by_interval,
         )
     )
 

@@ -291,9 +291,11 @@ def affected(
         changed: What changed of it; widened to the parent's units.
         unit: The model's interval unit.
         within: Where to look; only its whole units count.
-        at_once: Whether the model is evaluated for all of that as one interval.
+        at_once: Whether the model is evaluated for all of that as one interval, by units or not.
     """
-    first, last = unit.ceil(within.start), unit.floor(within.end)
+    first, last = within.start, within.end
+    if not at_once:
+        first, last = unit.ceil(first), unit.floor(last)
     where = merge(changed)
     if parent not in reads.demands or not where or first >= last:
         return ()
