@@ -133,9 +133,9 @@ class Branch:
         """
         before = self.head
         snapshot = self._look()
-        if snapshot is None or self.head == before:
+        if self.head == before:
             return 0
-        if snapshot.parent_snapshot_id != before:
+        if snapshot is None or snapshot.parent_snapshot_id != before:  # None: it was dropped
             raise EvaluationFailed(
                 "a write was committed more than once; nothing was published",
                 advice="Run the same again: it begins from what is published.",
