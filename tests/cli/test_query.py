@@ -20,6 +20,7 @@ from tests.cli.promoted import edit, promote
 from tests.worlds.engine import MemoryEngine
 from vde_dagster.app.inspect import local_answers
 from vde_dagster.cli.commands import vde
+from vde_dagster.cli.looks import query
 from vde_dagster.composition import VdeProject
 
 
@@ -84,6 +85,22 @@ def test_a_query_is_answered_without_a_jvm(plain: Path, without_java: WithoutJav
         "rows": [[1, 'say "no"'], [2, "a, b"]],
         "more": False,
     }
+
+
+@pytest.mark.parametrize("output, unread", [("json", "as_table"), ("csv", "as_json")])
+def test_many_rows_are_written_in_one_form_alone(
+    project: Path, monkeypatch: pytest.MonkeyPatch, output: str, unread: str
+) -> None:
+    """To make the table of 200,000 rows takes 20 times as long as to write them as JSON."""
+
+    def made(*_: object) -> None:
+        raise AssertionError(unread)
+
+    answer = query.Answer(columns=("a",), rows=[(1,)], more=False)
+    monkeypatch.setattr(query, "ask", lambda *_, **__: answer)
+    monkeypatch.setattr(query if output == "json" else query.Answer, unread, made)
+    done = call("query", "SELECT 1 AS a", "--format", output, "--project", project)
+    assert done.exit_code == 0, done.stderr
 
 
 def test_csv_has_nulls_texts_and_times_that_programs_tell_apart(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypedDict, get_args
@@ -83,15 +83,16 @@ def query_command(
     text = sys.stdin.read() if sql == "-" else sql
     call = Call(folder=folder, output=output)
     answer = ask(call.project, text, environment=environment, limit=limit, engine=engine)
-    shown: list[Printed] = [
-        as_csv(answer).removesuffix("\n") if output == "csv" else as_table(answer)
-    ]
-    if answer.more:
-        shown.append(Note(f"The first {limit} rows; --limit shows more."))
-    name = "DuckDB" if answer.engine == "duckdb" else "Spark"
-    shown.append(Note(f"Answered by {name}{': ' if answer.why else '.'}{answer.why}"))
-    facts = {"environment": environment, "engine": answer.engine, **answer.as_json()}
-    call.answer(facts, shown)
+
+    def shown() -> Iterator[Printed]:
+        yield as_csv(answer).removesuffix("\n") if output == "csv" else as_table(answer)
+        if answer.more:
+            yield Note(f"The first {limit} rows; --limit shows more.")
+        name = "DuckDB" if answer.engine == "duckdb" else "Spark"
+        yield Note(f"Answered by {name}{': ' if answer.why else '.'}{answer.why}")
+
+    about = {"environment": environment, "engine": answer.engine}
+    call.answer(lambda: about | answer.as_json(), shown())
 
 
 def as_csv(answer: Answer) -> str:

@@ -14,7 +14,7 @@ from vde_dagster.cli.printing import Note, Printed, instant, note, print_json
 from vde_dagster.core.errors import Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from vde_dagster.app.binding import Binding
     from vde_dagster.core.graph.graph import Node
@@ -253,10 +253,13 @@ def evaluate_command(
     answer = Answer(columns=found.columns, rows=found.rows, more=found.more)
     times = {"start": instant(found.interval.start), "end": instant(found.interval.end)}
     facts = {"model": str(node.name), "environment": environment, **times}
-    texts: list[Printed] = [as_table(answer)]
-    if node.model.kind.is_by_interval or node.model.kind.is_whole:
-        first, last = format_instant(found.interval.start), format_instant(found.interval.end)
-        texts.append(Note(f"{node.name} from {first} to {last}; nothing was written."))
-    if found.more:
-        texts.append(Note(f"The first {limit} rows; --limit shows more."))
-    call.answer(facts | answer.as_json(), texts)
+
+    def texts() -> Iterator[Printed]:
+        yield as_table(answer)
+        if node.model.kind.is_by_interval or node.model.kind.is_whole:
+            first, last = format_instant(found.interval.start), format_instant(found.interval.end)
+            yield Note(f"{node.name} from {first} to {last}; nothing was written.")
+        if found.more:
+            yield Note(f"The first {limit} rows; --limit shows more.")
+
+    call.answer(lambda: facts | answer.as_json(), texts())
