@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,6 +15,7 @@ from pyspark import cloudpickle
 from tests.lakehouse.conftest import python_rows
 from vde_dagster.core.ledger.unit_of_work import PythonRows
 from vde_dagster.lakehouse.spark.model_functions import model_function
+from vde_dagster.lakehouse.staging.evaluation import ModelContext
 
 if TYPE_CHECKING:
     from tests.lakehouse.conftest import Lake
@@ -234,3 +236,16 @@ def test_a_typed_pandas_udf_and_a_dataclass_run_in_workers(lake: Lake, first: st
     lake.publish(rows(PANDAS.format(first), {}))
     found = lake.table().scan().to_arrow()["name"].to_pylist()
     assert sorted(found) == [f"Delta {number}!" for number in range(4)]
+
+
+def test_a_context_is_an_object_that_helpers_may_keep_results_by() -> None:
+    given: Any = None
+    at = datetime(2024, 1, 1, tzinfo=UTC)
+    times = {"start": at, "end": at, "execution_time": at}
+    made = [
+        ModelContext(spark=given, variables={"a": 1}, _model="m.f", _tables={}, **times)
+        for _ in range(2)
+    ]
+    kept = {context: number for number, context in enumerate(made)}
+    assert [kept[each] for each in made] == [0, 1]
+    assert "variables" not in repr(made[0])

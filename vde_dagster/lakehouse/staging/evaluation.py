@@ -52,7 +52,7 @@ _RAISED: Final = re.compile(r"\[USER_RAISED_EXCEPTION\] (.*?)(?: SQLSTATE: P0001
 """A message that a user's SQL raises, as by `raise_error`, and what Spark puts around it."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, eq=False, repr=False)
 class ModelContext:
     """What a Python model's function is called with.
 
