@@ -131,6 +131,18 @@ def test_while_the_engine_works_there_is_a_line_every_few_looks_and_its_address_
 
 
 @pytest.mark.usefixtures("quick")
+def test_a_line_is_not_left_out_because_the_engine_was_idle_when_it_was_due(
+    log: tuple[dg.DagsterLogManager, list[str]],
+) -> None:
+    manager, lines = log
+    idle = EngineProgress(address=AT_WORK.address)
+    engine = Engine(*[idle] * 5, AT_WORK, idle)
+    with logged_progress(manager, engine.progress):
+        assert engine.told.wait(30)
+    assert len(lines) == 2
+
+
+@pytest.mark.usefixtures("quick")
 def test_an_engine_that_was_not_started_says_nothing(
     log: tuple[dg.DagsterLogManager, list[str]],
 ) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
-from itertools import count
 from typing import Final
 
 import dagster as dg
@@ -16,7 +15,7 @@ from vde_dagster.app.services import Services
 from vde_dagster.ports.engine import EngineProgress
 
 LINE_LOOKS: Final = 5
-"""Every how many looks a line may be logged."""
+"""After how many looks the next line may be logged."""
 
 
 def log_units(
@@ -37,14 +36,17 @@ def logged_progress(
         progress: What the engine is doing (`vde_dagster.ports.engine.Engine.progress`).
     """
     told: set[str] = set()
-    looks = count(1)
+    looks = 0
 
     def notice(found: EngineProgress) -> None:
+        nonlocal looks
+        looks += 1
         if found.address and not told:
             told.add(found.address)
             log.info(f"Spark's UI: {found.address}")
         line = progress_text(found)
-        if next(looks) % LINE_LOOKS == 0 and line:
+        if line and looks >= LINE_LOOKS:
+            looks = 0
             log.info(line)
 
     return watched(progress, notice, seconds=LOOK_SECONDS)
