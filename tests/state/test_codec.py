@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -244,3 +244,9 @@ def test_what_a_later_release_added_is_passed_over() -> None:
     text = codec.encode(Trace, TRACE)
     assert text is not None
     assert codec.decode_trace(text.replace("{", '{"later":1,', 1)) == TRACE
+
+
+@pytest.mark.parametrize("text", ['"soon"', "[]", "{}"])
+def test_a_length_of_time_that_is_no_number_is_not_read(text: str) -> None:
+    with pytest.raises(TypeError):
+        codec.decode(timedelta, text)

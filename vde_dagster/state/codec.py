@@ -75,10 +75,14 @@ def _decode_sum(found: tuple[int, str, str]) -> RowSum:
     return RowSum.of_halves(rows, int(upper), int(lower))
 
 
+def _decode_length(microseconds: int) -> timedelta:
+    return microseconds * _MICROSECOND
+
+
 _CODEC: Final = Codec(
     forms={
         datetime: form(encode_instant, decode_instant),
-        timedelta: form(lambda each: each // _MICROSECOND, _MICROSECOND.__mul__),
+        timedelta: form(lambda each: each // _MICROSECOND, _decode_length),
         ModelName: form(encode_model, decode_model),
         Interval: form(_encode_interval, _decode_interval),
         Column: form(lambda each: [each.name, each.type, each.description], _decode_column),
