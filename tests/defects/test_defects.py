@@ -13,7 +13,7 @@ import pytest
 
 from tests.defects import planting
 from tests.defects.catalogue import ROOT, Defect, DefectInvalid, read_defects
-from tests.defects.simulating import WrongHistory, first_wrong, is_wrong, wrong_history
+from tests.defects.simulating import WrongHistory, first_wrong
 from tests.simulator import __main__ as simulator
 
 DEFECTS = list(read_defects())
@@ -135,26 +135,6 @@ def test_what_the_simulator_prints_is_understood(
     printed = capsys.readouterr().out
     assert first_wrong(printed) == WrongHistory(seed=2, why="not the sum")
     assert "histories ended wrongly" in printed
-
-
-def test_a_simulator_that_cannot_be_imported_is_none(copy: Path) -> None:
-    assert planting.can_simulate(copy)
-    with planting.planted(replace(LOST, after="    found = sum(rows\n"), copy):
-        assert not planting.can_simulate(copy)
-
-
-def test_what_no_history_shows_is_left_to_the_tests(copy: Path) -> None:
-    of_nothing = "    found = sum(rows) if rows else None\n"
-    outcome = planting.find(replace(LOST, after=of_nothing), copy, simulated=60.0)
-    assert outcome.finder == f"{TEST}::test_nothing_is_nothing"
-    assert not outcome.by_simulator
-
-
-def test_histories_are_told_no_longer_than_asked_for(copy: Path) -> None:
-    for_ever = replace(LOST, after="    while True:\n        found = 0\n")
-    with planting.planted(for_ever, copy):
-        assert wrong_history(copy, 1.0) is None
-        assert is_wrong(copy, WrongHistory(seed=0, why=""), 1.0)
 
 
 def test_who_takes_too_long_finds_nothing(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,12 +48,6 @@ def test_what_ends_well_is_not_shrunk() -> None:
     assert shrunk(history(7), lambda _: "", seconds=60) is None
 
 
-def test_nothing_is_told_after_the_time() -> None:
-    found = shrunk(history(7), lambda _: "wrong", seconds=0)
-    assert found is not None
-    assert (found.tried, found.without) == (1, ())
-
-
 def test_steps_are_the_same_in_a_longer_history() -> None:
     assert history(5, length=40).steps == history(5, length=90).steps[: FIRST + 40]
 
