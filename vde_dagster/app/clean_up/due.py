@@ -124,7 +124,7 @@ class Decider:
         )
 
     def strays(self, target: Target) -> tuple[StrayFile, ...]:
-        """The files of nobody.
+        """The orphan files.
 
         Raises:
             Refused: It is not certain which files are whose.

@@ -1,4 +1,4 @@
-"""Maintaining tables: compaction, expiry of Iceberg snapshots, and files of nobody.
+"""Maintaining tables: compaction, expiry of Iceberg snapshots, and orphan files.
 
 Each table is maintained under the lease that its evaluation takes. Each step is recorded in the
 table before the next, so that it can be cut at any point. Nothing that anything names is removed:
@@ -256,7 +256,7 @@ def _expired(decider: Decider, target: Target, lease: Lease) -> Maintained:
 
 
 def _without_strays(decider: Decider, target: Target) -> StoredFiles:
-    """Delete the files of nobody."""
+    """Delete the orphan files."""
     found = decider.strays(target)
     if found:
         decider.services.catalog.delete_files(target.stored, found)

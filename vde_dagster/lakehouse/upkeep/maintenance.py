@@ -1,4 +1,4 @@
-"""Maintaining tables and views of a catalog: histories, expiries and files of nobody.
+"""Maintaining tables and views of a catalog: histories, expiries and orphan files.
 
 Iceberg snapshots of a table are removed in steps that can each be repeated, without a JVM:
 
@@ -169,7 +169,7 @@ def _removed(table: Table, found: Announcement) -> list[str]:
     """The files that only Iceberg snapshots had which are removed already."""
     try:
         before = FromInputFile.table_metadata(table.io.new_input(found.before))
-    except FileNotFoundError:  # fifty commits later; what is left is found as files of nobody
+    except FileNotFoundError:  # fifty commits later; what is left is found as orphan files
         return []
     gone = [each for each in before.snapshots if each.snapshot_id in found.ids]
     kept = reached(table.io, table.metadata, table.metadata.snapshots)
