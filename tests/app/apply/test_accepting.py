@@ -145,14 +145,17 @@ def test_a_version_that_no_view_shows_yet_is_promoted_by_the_next_plan() -> None
 
 
 @pytest.mark.full
+@pytest.mark.parametrize("reload", [False, True], ids=["late", "all again"])
 @pytest.mark.parametrize("mode", ["stateless", "stateful"])
-def test_a_session_that_is_accepted_moves_marks_and_what_is_pending(mode: str) -> None:
+def test_a_session_that_is_accepted_moves_marks_and_what_is_pending(
+    mode: str, reload: bool
+) -> None:
     graph = project(mode=mode)
     world = MemoryWorld.landed((0.5, 10), (1.5, 20), until=2)
     world.build(graph)
     world.land((0.7, 99), (2.5, 30), until=3)
     with pytest.raises(AuditFailed):
-        world.catch_up(NAME)
+        world.catch_up(NAME, reload=reload)
     before = newest(world, graph)
     accept(world, graph=graph)
     assert world.amounts("mart.kept") == [10, 20, 30, 99]

@@ -245,12 +245,18 @@ def _why_moved(
 def _why_other_marks(services: Services, work: UnitOfWork) -> str:
     """Why a session would be decided otherwise by now; empty if it would not.
 
-    Rows that have come since its marks are loaded by the next session, as always.
+    Rows that have come since its marks are loaded by the next session, as always. One that loaded
+    all again asked for no marks: it has what older ones stand for.
     """
     session, key = work.intent.session, work.intent.key
     assert session is not None, "only sessions have marks"
     marks = services.state.marks(key)
-    moved = [each.name for each in session.sources if marks.get(each.name) != each.before]
+    moved = [
+        each.name
+        for each in session.sources
+        if (mark := marks.get(each.name)) != each.before
+        and (each.before is not None or mark is None or mark.committed_at > each.after.committed_at)
+    ]
     if moved:
         return f"the high-water mark of {', '.join(map(str, moved))} has moved since"
     question = services.state.question(work.intent.work_id)
