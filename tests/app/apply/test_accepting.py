@@ -144,7 +144,6 @@ def test_a_version_that_no_view_shows_yet_is_promoted_by_the_next_plan() -> None
     assert sorted(row[3] for row in world.rows("mart.kept")) == [20, 40, 140, 160]  # type: ignore[type-var]
 
 
-@pytest.mark.full
 @pytest.mark.parametrize("reload", [False, True], ids=["late", "all again"])
 @pytest.mark.parametrize("mode", ["stateless", "stateful"])
 def test_a_session_that_is_accepted_moves_marks_and_what_is_pending(
