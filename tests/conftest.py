@@ -6,7 +6,6 @@ import gc
 import os
 import shutil
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -20,6 +19,7 @@ from tests.dagster_server import free_port
 from tests.depth import choose_form
 from tests.postgres_server import postgres_programs as found_programs
 from tests.postgres_server import running_server
+from tests.quick_process import collect_garbage_less_often, keep_files_in_memory
 from vde_dagster.lakehouse.spark.jars import resolve_jars
 from vde_dagster.lakehouse.spark.session import SparkSettings, open_session
 from vde_dagster.lakehouse.spark.spark_catalog import embedded_catalog_conf
@@ -92,26 +92,10 @@ def pytest_configure(config: pytest.Config) -> None:
     for name in ("COLUMNS", "LINES", "VDE_ENVIRONMENT"):
         os.environ.pop(name, None)
     choose_form(config.option.markexpr)
-    _keep_files_in_memory(config)
+    if config.option.basetemp is None:
+        keep_files_in_memory()
     # The order of files is ours: see `pytest_collection_modifyitems`.
     config.option.loadscopereorder = False
-
-
-def _keep_files_in_memory(config: pytest.Config) -> None:
-    """Tests commit thousands of times, and each commit waits for the disk.
-
-    Nothing that they prove needs one: processes die in them, machines do not. Where there is no
-    such folder, or little room in it, or somebody names another one, files are where they always
-    are. pytest's processes take over what is set here.
-    """
-    if config.option.basetemp is not None or "TMPDIR" in os.environ or not _MEMORY.is_dir():
-        return
-    if shutil.disk_usage(_MEMORY).free >= _ENOUGH_BYTES:
-        os.environ["TMPDIR"], tempfile.tempdir = str(_MEMORY), None
-
-
-_MEMORY: Final = Path("/dev/shm")
-_ENOUGH_BYTES: Final = 4 * 2**30
 
 
 @pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in this hook, too
@@ -146,17 +130,10 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         from tests.dagster_storage import keep_engines
 
         keep_engines()
-    _collect_garbage_less_often()
+    collect_garbage_less_often()
     grouped = getattr(session.config.option, "loadgroup", False)
     if grouped and not all("@" in item.nodeid for item in session.items):
         raise pytest.UsageError("pytest-xdist does not group the tests with this release of pytest")
-
-
-def _collect_garbage_less_often() -> None:
-    """What is loaded by now stays to the end: to look through it again took a tenth of all time."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(50_000, 20, 50)
 
 
 def pytest_unconfigure() -> None:

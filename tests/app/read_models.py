@@ -8,17 +8,19 @@ the state, once in each process.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
+from unittest.mock import patch
 
 import pytest
 
 from tests import counting
 from vde_dagster.core.graph.deriving import Derived
 from vde_dagster.core.model.model import Model, ModelSource
-from vde_dagster.project.cache.keys import is_lasting, source_digest
+from vde_dagster.project.cache import models as cache
+from vde_dagster.project.cache.keys import source_digest
 from vde_dagster.project.cache.models import KnownModels, ModelCache
 
 
@@ -35,7 +37,7 @@ class _Known(KnownModels):
         if key in self.models:
             return self.models[key]
         model = read(source)
-        if is_lasting(model.source):
+        if cache.is_lasting(model.source):
             self.models[key] = model
         return model
 
@@ -62,14 +64,16 @@ class ReadModels(ModelCache):
 
 
 _EVERY: Final = ReadModels()
+_WITH_CODE: Final = ReadModels()
 _used: list[ReadModels] = []
 
 
 def forget_models(most: int) -> None:
     """Forget all that was read, if it is more than some models: the trees of each take memory."""
-    if len(_EVERY.models) > most:
-        _EVERY.models.clear()
-        _EVERY.derived.clear()
+    for kept in (_EVERY, _WITH_CODE):
+        if len(kept.models) > most:
+            kept.models.clear()
+            kept.derived.clear()
 
 
 def read_before() -> ModelCache | None:
@@ -78,14 +82,19 @@ def read_before() -> ModelCache | None:
 
 
 @contextmanager
-def reading_once() -> Iterator[None]:
+def reading_once(*, code_too: bool = False) -> Iterator[None]:
     """Read no model again that was read in this process.
 
     A test that replaces code of the product, or counts what it calls, is not to have this.
+
+    Args:
+        code_too: Nor models that are code, which have to depend on their texts alone.
     """
-    _used.append(_EVERY)
+    _used.append(_WITH_CODE if code_too else _EVERY)
+    lasting = patch.object(cache, "is_lasting", lambda _source: True)
     try:
-        yield
+        with lasting if code_too else nullcontext():
+            yield
     finally:
         _used.pop()
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from tests.app.read_models import forget_models
+from tests.quick_process import collect_garbage_less_often, keep_files_in_memory
 from tests.simulator.pairs import Pairs, coverage, pairs_of
 from tests.simulator.shrinking import Shrunk, as_numbers, as_text, left_of, shrunk, sort_of
 from tests.simulator.simulation import tell
@@ -152,4 +153,6 @@ def _parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
+    keep_files_in_memory()
+    collect_garbage_less_often()
     sys.exit(main())

@@ -11,7 +11,9 @@ from tempfile import TemporaryDirectory
 import dagster as dg
 
 from tests.app.memory_world import MemoryWorld
+from tests.dagster_storage import keep_engines
 from tests.orchestration.automated_world import AutomatedWorld
+from tests.orchestration.served import instance_at
 from tests.simulator.commands import Models
 from tests.simulator.typed import write_project
 
@@ -27,7 +29,8 @@ class Daemon:
     @cached_property
     def instance(self) -> dg.DagsterInstance:
         """Dagster's storage, of this history alone."""
-        return dg.DagsterInstance.local_temp(self._home.name)
+        keep_engines()
+        return instance_at(Path(self._home.name))
 
     def close(self) -> None:
         """End both; SQLite's connections belong to the thread that ends a history."""

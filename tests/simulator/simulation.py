@@ -380,7 +380,7 @@ def tell(history: History, *, is_thorough: bool = False) -> Simulation:
     with closing(Simulation(people=people, is_thorough=is_thorough)) as simulation:
         for number, step in enumerate(steps):
             try:
-                with reading_once():
+                with reading_once(code_too=True):
                     simulation.finish() if step is None else simulation.tell(step)
             except Exception as error:
                 error.add_note(f"step {number}: {step or 'the end'}")
