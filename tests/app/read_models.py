@@ -37,7 +37,7 @@ class _Known(KnownModels):
         if key in self.models:
             return self.models[key]
         model = read(source)
-        if cache.is_lasting(model.source):
+        if self._may_be_kept(model.source):
             self.models[key] = model
         return model
 
