@@ -66,10 +66,10 @@ def _shown(model: Made, parents: Sequence[Shown], landed: datetime) -> Shown:
     begin, last = bounds(model)
     end = min(_floor(model, reached), last)
     given = [each.rows for each in parents]
-    # whoever reads a whole table or a view reads it as it is, whatever its own cadence; nobody
-    # waits for what is behind an end
-    as_it_is = model.form in LOOKED_THROUGH | WHOLE_TABLES | _WITHOUT_TIME
-    shown_to = reached if as_it_is else FOREVER if end == last else end
+    # whoever reads a table reads it as it is, whatever its cadence; nobody waits for what is behind
+    # the end of a model by time
+    has_ended = end == last and model.form not in LOOKED_THROUGH | WHOLE_TABLES | _WITHOUT_TIME
+    shown_to = FOREVER if has_ended else reached
     certain = _certain(model, parents)
     if certain is None or any(each is None for each in given):
         return Shown(None, shown_to)
