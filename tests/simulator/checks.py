@@ -11,8 +11,10 @@ from vde_dagster.app.apply.running import plan_run
 from vde_dagster.app.binding import bind_environment
 from vde_dagster.app.inspect.status import EnvironmentStatus
 from vde_dagster.app.inspect.verify import verify
+from vde_dagster.app.plan.adoption import given_back
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import VdeError
+from vde_dagster.core.model.snapshot import VersionKey
 
 
 def wrong_digests(services: Services, environment: str, lost: Collection[str]) -> Iterator[str]:
@@ -45,9 +47,22 @@ def is_begun(services: Services, environment: str) -> bool:
 
 
 def computed_for_nothing(services: Services, environment: str) -> Iterator[str]:
-    """What a run computes right after another one that ended well."""
-    if plan_run(services, environment).is_empty:
+    """What a run computes right after another one that ended well.
+
+    That one may have given a model other rows than production's: who reads it and had adopted
+    production's table is given its own one by the next plan.
+    """
+    plan = plan_run(services, environment)
+    if plan.is_empty:
         return
+    binding = bind_environment(services, environment)
+    assert binding is not None
+    back = given_back(services, environment, binding.graph, binding.snapshots)
+    own = {
+        str(VersionKey(each.name, each.version).table)
+        for each in plan.changes
+        if each.version and any(of.name in back for of in plan.graph.upstream([each.name]))
+    }
     staged: list[str] = []
 
     class Engine:
@@ -66,4 +81,6 @@ def computed_for_nothing(services: Services, environment: str) -> Iterator[str]:
         run(replace(services, **counted), environment)
     except VdeError as error:
         yield f"a run was refused right after another one: {error}"
-    yield from (f"{each} is computed once more" for each in staged)
+    for each in staged:
+        if each.split(maxsplit=1)[0] not in own:
+            yield f"{each} is computed once more"
