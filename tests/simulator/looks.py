@@ -160,6 +160,16 @@ class Looks:
             and not self.is_final(each)
         ]
 
+    def waiting_for_a_plan(self, environment: str) -> list[str]:
+        """What no run computes: versions of another environment that began them and shows none."""
+        status = self.status(environment)
+        return [
+            f"{environment}: {each.node.name} waits for a plan of {wait.name}"
+            for each in (status.models if status is not None else ())
+            for wait in each.waits
+            if wait.filler is not None and not wait.filler.shows
+        ]
+
     def is_final(self, status: ModelStatus) -> bool:
         """Whether another program dropped a table whose rows cannot be computed again."""
         lost = status.lost

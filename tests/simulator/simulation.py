@@ -332,7 +332,11 @@ class Simulation(Looks):
                 self._last(environment, _resuming(environment))
                 self._last(environment, _running(environment))
             self.check(self.people.shows)
-            behind = [text for each in sorted(self.people.shows) for text in self.behind(each)]
+            behind = [
+                text
+                for each in sorted(self.people.shows)
+                for text in (*self.behind(each), *self.waiting_for_a_plan(each))
+            ]
             if not behind:
                 for environment in self.people.shows:
                     right(computed_for_nothing(self.world.services(), environment))
