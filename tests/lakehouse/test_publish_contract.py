@@ -142,6 +142,16 @@ def test_a_commit_to_main_in_the_last_moment_is_a_conflict(catalog: Interrupted)
     assert sorted(rows) == [1, 3]
 
 
+def test_a_publication_removes_the_branch_in_its_own_commit(catalog: Interrupted) -> None:
+    base, following = staged(catalog)
+    before = len(catalog.load_table("raw.t").metadata.metadata_log)
+    for _ in ("once", "again"):
+        IcebergCatalog(catalog).publish(TABLE, base=base, staged=following)
+        metadata = catalog.load_table("raw.t").metadata
+        assert {*metadata.refs} == {"main"}
+        assert (metadata.current_snapshot_id, len(metadata.metadata_log)) == (following, before + 1)
+
+
 @pytest.mark.full
 def test_who_drops_the_branch_in_the_last_moment_stops_a_publication(catalog: Interrupted) -> None:
     base, following = staged(catalog)

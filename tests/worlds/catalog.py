@@ -175,12 +175,14 @@ class MemoryCatalog(MemoryMaintenance, MemoryPhysicalLayer):
                     f"the staged Iceberg snapshot {staged} of {name} is gone or does not descend "
                     f"from {base}; nothing was published"
                 )
-            if staged not in table.branches.values():
+            branch = next((work for work, at in table.branches.items() if at == staged), None)
+            if branch is None:
                 raise TableMoved(
                     f"no branch of {name} is at the staged Iceberg snapshot {staged} any more, "
                     "since its unit of work was given up; nothing was published"
                 )
             table.move(staged, self.clock.now())
+            del table.branches[branch]
 
     def restore(self, name: TableName, *, found: int | None, recorded: int) -> None:
         """Make a recorded snapshot the current one of a table again; see the port."""

@@ -218,8 +218,8 @@ class Catalog(PhysicalLayer, Maintenance, Protocol):
         """Move a table from the Iceberg snapshot ``base`` to ``staged``, a descendant of it.
 
         A table that is at ``staged`` already, or at a descendant of it, stays as it is. Otherwise
-        the branch of a unit of work has to be at ``staged``: once the branch is dropped, it can
-        never be published.
+        the branch of a unit of work has to be at ``staged``, and is removed in the same commit:
+        once a branch is dropped, it can never be published.
 
         Raises:
             TableMoved: The table is at neither of the two, or the branch was dropped; nothing was

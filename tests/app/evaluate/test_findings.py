@@ -178,9 +178,13 @@ def test_a_branch_that_cannot_be_removed_fails_no_step_that_is_recorded(
     stubborn = instead(world.services(), "catalog", drop_branch=raising(error))
     first = Interval(hour_of(0), hour_of(24))
     binding = bound(stubborn)
-    (did,) = evaluate_range(stubborn, binding, DAILY_NAME, first, force=True)
-    assert did.key.table in world.catalog.tables
-    assert did.work_id in world.catalog.branches(did.key.table)
+    (did,) = evaluate_range(world.services(), binding, DAILY_NAME, first, force=True)
+    table = world.catalog.tables[did.key.table]
+    assert table.branches == {}
+    assert table.head is not None
+    table.branches[did.work_id] = table.head  # a process wrote on that had lost its lease
+    evaluate_range(stubborn, binding, DAILY_NAME, first, force=True)
+    assert world.catalog.branches(did.key.table) == (did.work_id,)
     assert "left for the next run" in caplog.text
     evaluate_range(world.services(), binding, DAILY_NAME, first, force=True)
     assert world.catalog.branches(did.key.table) == ()

@@ -108,8 +108,9 @@ def publish(catalog: PyIcebergCatalog, name: TableName, *, base: int | None, sta
 
     Work that changed nothing is staged at its base, so ``main`` must still be there.
 
-    The branch of a unit of work has to be at ``staged``. So whoever drops the branch can be sure
-    that nobody publishes it any more, not even a process that was paused before its commit.
+    The branch of a unit of work has to be at ``staged``, and is removed in the same commit. So
+    whoever drops the branch can be sure that nobody publishes it any more, not even a process that
+    was paused before its commit.
 
     Raises:
         TableMoved: ``main`` is elsewhere, ``staged`` does not descend from ``base``, or its branch
@@ -146,7 +147,10 @@ def publish(catalog: PyIcebergCatalog, name: TableName, *, base: int | None, sta
                 _ref_is(MAIN_BRANCH, base),
                 _ref_is(branch, staged),
             ),
-            (_set_branch(MAIN_BRANCH, staged, kept),),
+            (
+                _set_branch(MAIN_BRANCH, staged, kept),
+                RemoveSnapshotRefUpdate.model_validate({"ref-name": branch}),
+            ),
         )
 
     commit(catalog, name, change, what=f"the publication of {staged} in {name}")
