@@ -46,6 +46,13 @@ def is_begun(services: Services, environment: str) -> bool:
     return bool(services.state.unfinished(keys))
 
 
+def planned_in_vain(what: str, outcome: BaseException | None) -> Iterator[str]:
+    """What a plan or run had planned and then refused to compute, with nobody in its way."""
+    is_asked = what in ("evaluate", "catch up")
+    if not is_asked and "not complete up to there yet" in str(outcome):
+        yield f"a {what} plans what it refuses then: {outcome}"
+
+
 def computed_for_nothing(services: Services, environment: str) -> Iterator[str]:
     """What a run computes right after another one that ended well.
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tests.app.memory_world import hour_of
 from tests.app.read_models import reading_once
 from tests.simulator.at_once import at_once
-from tests.simulator.checks import computed_for_nothing, is_begun
+from tests.simulator.checks import computed_for_nothing, is_begun, planned_in_vain
 from tests.simulator.commands import NOTHING, Command, People, command, meant, run, words_of
 from tests.simulator.edits import KEEPING, edit, meanings
 from tests.simulator.faults import FAULTS, Trouble, in_trouble
@@ -49,8 +49,8 @@ _ALL_AFTER: Final = 5
 """After how many steps every environment is looked at."""
 UNBOUNDED: Final = ("plan", "forward", "skip", "empty", "until")
 """Plans that end what an earlier one bounded."""
-_ROUNDS: Final = 2
-"""How often everything is run at the end, with what is advised carried out in between."""
+_ROUNDS: Final = 3
+"""How often everything is run at the end: twice after what is advised was carried out."""
 
 
 @dataclass
@@ -103,8 +103,8 @@ class Simulation(Looks):
                 self._at_once(AtOnce(acts=(step,), seed=0))
             case AtOnce():
                 self._at_once(step)
-        for models in self.people.shows.values():
-            self.comparison.note_seen(models)
+        for models in (*self.people.shows.values(), self.people.models):
+            self.comparison.note_seen(models)  # a plan that ends early has seen it, too
         self.check(self._touched(step))
 
     def _touched(self, step: Step) -> Collection[str]:
@@ -175,6 +175,8 @@ class Simulation(Looks):
             self.note(f"{act.what} {act.environment}{how}", act.what, outcome)
             if trouble.has_happened:
                 self.told[f"fault: {act.fault}"] += 1
+        if not (others or len(commands) > 1 or troubles[0].has_happened):
+            right(planned_in_vain(step.acts[0].what, outcomes[0]))
         is_certain = outcomes == [None] and not others
         if is_certain and step.acts[0].what in UNBOUNDED:
             self.comparison.bounded.pop(step.acts[0].environment, None)

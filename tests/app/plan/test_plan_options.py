@@ -67,6 +67,31 @@ def test_start_and_end_bound_what_is_evaluated(
         assert list(loaded_intervals(entries(world, "dev", name))) == wanted
 
 
+HOURS = """
+MODEL (
+  name mart.hours,
+  kind INCREMENTAL_BY_TIME_RANGE (time_column at),
+  cron '@hourly',
+  late_data (mode stateful, sources (staging.events (tracked_by at)))
+);
+SELECT at AS at, amount AS amount FROM staging.events WHERE at BETWEEN @start_dt AND @end_dt
+"""
+
+
+def test_what_tracks_a_model_is_loaded_from_the_start_that_this_one_is_loaded_from() -> None:
+    """That hours before the start lack does not mean that the others are not complete."""
+    world = MemoryWorld.landed((1, 10), (25, 5), (47, 1), until=48)
+    project = {"events": EVENTS, "hours": HOURS}
+    world.build(graph_of(project))
+    edited = project | {"events": EVENTS.replace("amount AS amount", "amount + 1 AS amount")}
+    start = hour_of(24)
+    world.build(graph_of(edited), "dev", start=start)
+    assert world.rows("mart__dev.hours") == [(hour_of(25), 6), (hour_of(47), 2)]
+    world.land((49, 3), until=50)
+    world.build(graph_of(edited), "dev", start=start)
+    assert world.rows("mart__dev.hours")[2:] == [(hour_of(49), 4)]
+
+
 @pytest.mark.full
 def test_production_evaluates_what_another_environment_left_out(world: MemoryWorld) -> None:
     services, graph = world.services(), graph_of(EDITED)

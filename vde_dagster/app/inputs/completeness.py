@@ -10,6 +10,7 @@ from vde_dagster.app.binding import Binding
 from vde_dagster.app.inputs.seen import Seen
 from vde_dagster.app.services import Services, valid_to_of
 from vde_dagster.core.graph.graph import Graph, Node, sources
+from vde_dagster.core.graph.render_model import reads_of
 from vde_dagster.core.graph.session_reads import tracked_column
 from vde_dagster.core.ledger.holdings import NOTHING, Holding
 from vde_dagster.core.model.late_data import TrackedSource
@@ -20,7 +21,8 @@ from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.planning.options import DEFAULT_OPTIONS
 from vde_dagster.core.planning.plan import NO_TRACKED, TrackedTimes, complete_times
 from vde_dagster.core.planning.workload import Holdings, workloads
-from vde_dagster.core.time.intervals import Interval, meets, merge
+from vde_dagster.core.sql.reads.input_ranges import WholeTable
+from vde_dagster.core.time.intervals import EPOCH, Interval, meets, merge
 from vde_dagster.ports.catalog import TableState
 from vde_dagster.project.signals import ready_intervals
 
@@ -54,12 +56,16 @@ def holdings_of(
 
 
 def _lagging(
-    graph: Graph, holdings: Holdings, complete_to: Mapping[ModelName, datetime | None]
+    graph: Graph,
+    holdings: Holdings,
+    complete_to: Mapping[ModelName, datetime | None],
+    read_from: Mapping[ModelName, datetime],
 ) -> dict[ModelName, datetime | None]:
     """Up to where what only others fill is loaded, of all that lacks something which is due.
 
     A model that reads it for a later time would miss the rows of that time. What lacks nothing
-    holds nobody back: the hours of today read a daily table as it is.
+    holds nobody back: the hours of today read a daily table as it is. Nor does what lacks before
+    the time that it is ``read_from``.
     """
     found: dict[ModelName, datetime | None] = {}
     for node in graph:
@@ -68,6 +74,8 @@ def _lagging(
         if node.name in holdings.writes or not timed or until is None:
             continue
         loaded = holdings.computed[node.name]
+        if node.name in read_from:
+            loaded = merge([*loaded, Interval(EPOCH, max(EPOCH, read_from[node.name]))])
         if model.kind.missing(model, loaded, until):
             found[node.name] = _reached(model, loaded)
     return found
@@ -81,6 +89,22 @@ def _reached(model: Model, loaded: Sequence[Interval]) -> datetime | None:
     return next((each.end for each in loaded if each.start <= first < each.end), None)
 
 
+def _read_from(graph: Graph, name: ModelName, asked: Interval) -> dict[ModelName, datetime]:
+    """From when on evaluating an interval reads what is upstream; without what is read whole."""
+    times, whole = {name: asked.start}, set[ModelName]()
+    for node in reversed(list(graph)):
+        if node.model.kind.is_inlined:
+            continue  # who reads it reads its tables
+        since = times.get(node.name) if node.name not in whole else None
+        read = reads_of(graph, node.name).at(Interval(since or EPOCH, asked.end))
+        for parent, found in read.items():
+            if since is None or isinstance(found, WholeTable):
+                whole.add(parent)
+            elif found:
+                times[parent] = min(found[0].start, times.get(parent, found[0].start))
+    return {each: since for each, since in times.items() if each not in whole}
+
+
 def complete_times_of(
     services: Services,
     graph: Graph,
@@ -89,6 +113,7 @@ def complete_times_of(
     tables: Mapping[ModelName, TableState | None],
     *,
     sessions: Mapping[ModelName, TrackedTimes] | None = None,
+    read_from: Mapping[ModelName, datetime] | None = None,
 ) -> dict[ModelName, datetime | None]:
     """Up to when all that each model reads is complete, and loaded if others write it.
 
@@ -99,6 +124,7 @@ def complete_times_of(
         holdings: What their versions hold, and which of them may be written.
         tables: The sources.
         sessions: The outcome of `tracked_times`, if it is known already.
+        read_from: From when on models are read, where that is later than their start.
     """
     valid_to = {name: valid_to_of(table) for name, table in tables.items()}
     declared = {name: time for name, time in valid_to.items() if time is not None}
@@ -114,7 +140,7 @@ def complete_times_of(
         )
 
     complete_to = complete({})
-    capped = _lagging(graph, holdings, complete_to)
+    capped = _lagging(graph, holdings, complete_to, read_from or {})
     return complete(capped) if capped else complete_to
 
 
@@ -219,7 +245,10 @@ def due_of(
         return merge([*passing, *ready_intervals(model, held, execution_time=now)])
 
     sessions = tracked_times(services, graph, tables)
-    complete_to = complete_times_of(services, graph, now, holdings, tables, sessions=sessions)
+    read_from = _read_from(graph, name, asked) if asked is not None else None
+    complete_to = complete_times_of(
+        services, graph, now, holdings, tables, sessions=sessions, read_from=read_from
+    )
     work = workloads(
         graph,
         holdings,
