@@ -175,8 +175,8 @@ class Simulation(Looks):
             self.note(f"{act.what} {act.environment}{how}", act.what, outcome)
             if trouble.has_happened:
                 self.told[f"fault: {act.fault}"] += 1
-        if not (others or len(commands) > 1 or troubles[0].has_happened):
-            right(planned_in_vain(step.acts[0].what, outcomes[0]))
+        is_alone = not (others or len(commands) > 1 or troubles[0].has_happened)
+        right(planned_in_vain(step.acts[0].what, outcomes[0] if is_alone else None))
         is_certain = outcomes == [None] and not others
         if is_certain and step.acts[0].what in UNBOUNDED:
             self.comparison.bounded.pop(step.acts[0].environment, None)
