@@ -73,7 +73,8 @@ def advised(people: People, text: str, files: Models = ()) -> Iterator[tuple[str
                 yield written, Command(do=do)
             case "publish":
                 audits = [word for at, word in enumerate(words) if words[at - 1] == "--accept"]
-                do = partial(publish, people=people, work_id=words[1], audits=audits)
+                given = files or people.models
+                do = partial(publish, files=given, work_id=words[1], audits=audits)
                 yield written, Command(do=do)
             case word if word not in _LOOKS:
                 raise ValueError(f"`vde {written}` is advised, and is none that is known here")

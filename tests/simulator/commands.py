@@ -226,15 +226,15 @@ def _publish(people: People, act: Act) -> Command:
         for work in services.state.failed(keys).values():
             if work.refused_branch:
                 audits = [each.name for each in work.audits if each.stops]
-                publish(services, people, work.intent.work_id, audits)
+                publish(services, people.models, work.intent.work_id, audits)
 
     return Command(do=do)
 
 
-def publish(services: Services, people: People, work_id: str, audits: Sequence[str]) -> None:
-    """`vde publish`."""
+def publish(services: Services, files: Models, work_id: str, audits: Sequence[str]) -> None:
+    """`vde publish`, with these files."""
     wanted = Accepting(work_id=work_id, audits=tuple(audits), reason="it is right")
-    publish_refused(services, lambda: project(people.models), wanted)
+    publish_refused(services, lambda: project(files), wanted)
 
 
 def _evaluate(people: People, act: Act) -> Command:
