@@ -354,6 +354,27 @@ def test_what_an_evaluation_runs_and_opens(tables: Tables, case: Case) -> None:
         assert [*staged.sums[0].values()] == [RowSum()]
 
 
+def test_late_and_due_hours_are_one_write(tables: Tables) -> None:
+    """Each of the three has one new file, in which audits look.
+
+    The system tells only once of a file that is opened several times right after each other.
+    """
+    case = Case(name="", by=HOUR, write=in_hours(0, 1), needed=Needed(jobs=0))
+    table, source = tables.before(case), tables.source(rows())
+    query = SqlRows(sql="SELECT id, at, region FROM read_here")
+    late = AppendToIntervals(intervals=(hours(1, 2),), axis=AXIS)
+    parts = [
+        PlannedWrite(rows=query, inputs={"read_here": source}, write=write)
+        for write in (late, replace(late, intervals=(hours(3, 4),)), in_hours(5, 6))
+    ]
+    tables.watch.add("own", tables.folder(table.key.table))
+    staged: list[Staged] = []
+    staging = table.staging(*parts, audits=(AUDIT,))
+    did = tables.watch.during(lambda: staged.append(table.engine.stage(staging)))
+    assert did == Needed(jobs=SORTED, audited=3).work()
+    assert [each.rows for part in staged[0].sums for each in part.values()] == [1, 1, 1]
+
+
 SOURCE: Final = {"rows": TYPES}
 RANGED: Final = """MODEL (name {s}.ranged, start '2024-01-01', audits (not_null (columns := (id))),
   kind INCREMENTAL_BY_TIME_RANGE (time_column at));

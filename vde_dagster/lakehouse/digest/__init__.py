@@ -79,6 +79,13 @@ class Figures:
         except queue.Empty:
             return None
 
+    def taken(self) -> RowSum | None:
+        """The sum of all rows that passed by; None if Spark does not report it in time."""
+        figures = self.found()
+        if figures is None:
+            return None
+        return _row_sum(figures) if "rows" in figures else RowSum()
+
     def sums(self, committed_rows: int) -> Mapping[object, RowSum] | None:
         """The sum of all rows, under the key None; or None if other rows were committed.
 
@@ -87,8 +94,7 @@ class Figures:
         Args:
             committed_rows: How many rows the commit added, as its Iceberg snapshot's summary says.
         """
-        figures = self.found()
-        found = _row_sum(figures) if figures and "rows" in figures else None
+        found = self.taken()
         return {None: found} if found is not None and found.rows == committed_rows else None
 
 

@@ -198,6 +198,37 @@ def restore(
     commit(catalog, name, change, what=f"the return of {name} to {recorded}")
 
 
+def put_branch(found: Table, name: TableName, work_id: str, iceberg_snapshot_id: int) -> None:
+    """Put the branch of a unit of work at an Iceberg snapshot, wherever it was.
+
+    Args:
+        found: The table, as it was read.
+        name: Its name.
+        work_id: The unit of work: nobody else changes its branch.
+        iceberg_snapshot_id: One that the table has.
+
+    Raises:
+        TableMoved: The table or its Iceberg snapshot does not exist any more.
+        Conflict: Others change the table all the time; nothing was changed.
+        OutcomeUnknown: The answer was lost, and the table could not be read again.
+    """
+    branch = branch_name(work_id)
+
+    def change(table: Table) -> Change | None:
+        there = table.metadata.refs.get(branch)
+        at = None if there is None else there.snapshot_id
+        if at == iceberg_snapshot_id:
+            return None
+        if table.metadata.snapshot_by_id(iceberg_snapshot_id) is None:
+            raise TableMoved(f"{name} has no Iceberg snapshot {iceberg_snapshot_id} any more")
+        return (
+            (AssertTableUUID(uuid=table.metadata.table_uuid), _ref_is(branch, at)),
+            (_set_branch(branch, iceberg_snapshot_id, there),),
+        )
+
+    commit(found.catalog, name, change, what=f"the branch {branch} of {name}")
+
+
 def drop_branch(catalog: PyIcebergCatalog, name: TableName, work_id: str) -> None:
     """Remove the branch of a unit of work; nothing to do where there is none.
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documentation uses
 from sqlglot import exp
 
-from vde_dagster.core.errors import EvaluationFailed
-from vde_dagster.lakehouse.iceberg.publish import branch_name
+from vde_dagster.core.errors import Conflict, EvaluationFailed, OutcomeUnknown
+from vde_dagster.lakehouse.iceberg.publish import branch_name, put_branch
 from vde_dagster.lakehouse.iceberg.row_changes import entries_of
 from vde_dagster.lakehouse.iceberg.tables import quoted
 from vde_dagster.lakehouse.spark.connect import named
@@ -83,23 +83,33 @@ class Branch:
 
         Args:
             found: The table as it is; nobody else changes a branch of this unit of work.
+
+        Raises:
+            EvaluationFailed: The table is gone, or others change it all the time.
         """
-        if self.staging.base is None:
-            # A table without any snapshot refuses to replace a branch.
-            if self._name in found.metadata.refs:
-                self.spark.sql(f"ALTER TABLE {self.table} DROP BRANCH {self._quoted}")
-            self.spark.sql(f"ALTER TABLE {self.table} CREATE BRANCH {self._quoted}")
-            self._look()
-        else:
-            self.go_back(self.staging.base)
+        if self.staging.base is not None:
+            self._put(found, self.staging.base)
+            return
+        # A table without any snapshot has no place for a branch: Spark's statement makes one.
+        if self._name in found.metadata.refs:
+            self.spark.sql(f"ALTER TABLE {self.table} DROP BRANCH {self._quoted}")
+        self.spark.sql(f"ALTER TABLE {self.table} CREATE BRANCH {self._quoted}")
+        self._look()
 
     def go_back(self, snapshot_id: int) -> None:
-        """Put the branch back on an earlier Iceberg snapshot; this changes metadata alone."""
-        self.spark.sql(
-            f"ALTER TABLE {self.table} CREATE OR REPLACE BRANCH {self._quoted} "
-            f"AS OF VERSION {snapshot_id:d}"
-        )
-        self._look()
+        """Put the branch back on an earlier Iceberg snapshot; this changes metadata alone.
+
+        Raises:
+            EvaluationFailed: The table is gone, or others change it all the time.
+        """
+        self._put(self._load(self.staging.target.table), snapshot_id)
+
+    def _put(self, found: Table, snapshot_id: int) -> None:
+        try:
+            put_branch(found, self.staging.target.table, self.staging.work_id, snapshot_id)
+        except (Conflict, OutcomeUnknown) as error:
+            raise EvaluationFailed(error.message, advice=error.advice) from error
+        self._stand_at(found.metadata.snapshot_by_id(snapshot_id))
 
     def clear(self) -> None:
         """Remove all rows; a commit of metadata alone."""
@@ -214,10 +224,13 @@ class Branch:
     def _look(self) -> Snapshot | None:
         """Find out where the branch is according to the table's metadata."""
         snapshot = self._head_of(self._load(self.staging.target.table))
+        self._stand_at(snapshot)
+        return snapshot
+
+    def _stand_at(self, snapshot: Snapshot | None) -> None:
         # A commit that adds no rows has no such total; other writers may leave out any total.
         self.loaded = 0 if snapshot is None else _counted(snapshot, "total-records")
         self.head = None if snapshot is None else snapshot.snapshot_id
-        return snapshot
 
     def _head_of(self, table: Table) -> Snapshot | None:
         ref = table.metadata.refs.get(self._name)

@@ -27,6 +27,7 @@ from vde_dagster.core.ledger.unit_of_work import (
 from vde_dagster.core.model.writes import AppendToIntervals, OverwriteIntervals
 from vde_dagster.core.names import TableName
 from vde_dagster.core.time.intervals import Interval
+from vde_dagster.lakehouse.digest import Figures
 from vde_dagster.lakehouse.iceberg.tables import (
     columns_of,
     order_statements,
@@ -49,7 +50,7 @@ from vde_dagster.lakehouse.staging.stored_values import with_columns_of
 from vde_dagster.lakehouse.staging.table_rows import check_times, input_frame, table_sql, with_times
 from vde_dagster.lakehouse.writes import completed, returned_columns, write_rows, written_columns
 from vde_dagster.lakehouse.writes.history import ends_history
-from vde_dagster.lakehouse.writes.intervals import Written, rows_within
+from vde_dagster.lakehouse.writes.intervals import RangeWrite, Written, rows_within
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
@@ -111,10 +112,11 @@ class Stage:
         schemas = [declared_schema(each.schema, staging.columns) for each in frames]
         branch = self._prepare(schemas, table)
         schema = self._spark.table(branch.table).schema
-        written = [
-            _write(branch, self._fitted(frame, part, schema), part)
+        fitted = [
+            self._fitted(frame, part, schema)
             for frame, part in zip(frames, staging.parts, strict=True)
         ]
+        written = _write(branch, fitted, staging.parts)
         return self._ended(branch, schema, written, [each.sums for each in written])
 
     def _written_in_order(self, returned: tuple[Column, ...]) -> Staged:
@@ -137,7 +139,7 @@ class Stage:
                 continue
             with self._bound(part, rows_within(branch.rows(), part.own_rows), returned) as frame:
                 check([frame.schema], staging, schema)
-                written.append(_write(branch, self._fitted(frame, part, schema), part))
+                written += _write(branch, [self._fitted(frame, part, schema)], [part])
             sums.append(written[-1].sums)
             moved = part.is_moved(written[-1].sums)
         return self._ended(branch, schema, written, sums)
@@ -297,18 +299,33 @@ class Stage:
         return self._spark.table(name).schema if is_there else None
 
 
-def _write(branch: Branch, rows: DataFrame, part: PlannedWrite) -> Written:
-    """Write the rows of a batch, with what is found of a function's that are all outside of it."""
+def _write(
+    branch: Branch, frames: Sequence[DataFrame], parts: Sequence[PlannedWrite]
+) -> Sequence[Written]:
+    """Write the rows of some batches."""
+    timed = [_timed(frame, part) for frame, part in zip(frames, parts, strict=True)]
+    written = write_rows(branch, [rows for rows, _ in timed], [part.write for part in parts])
+    return [
+        _with_findings(each, part, times)
+        for each, part, (_, times) in zip(written, parts, timed, strict=True)
+    ]
+
+
+def _timed(rows: DataFrame, part: PlannedWrite) -> tuple[DataFrame, Figures | None]:
+    """The rows of a batch, and what will be known of the times that a function returned."""
+    if isinstance(part.rows, PythonRows | FrameRows) and isinstance(part.write, RangeWrite):
+        return with_times(rows, part.write.axis)
+    return rows, None
+
+
+def _with_findings(written: Written, part: PlannedWrite, times: Figures | None) -> Written:
+    """The same, with what is found of rows of a function that are all outside of its intervals."""
     match part:
         case PlannedWrite(
             rows=PythonRows(place=place) | FrameRows(place=place),
             write=OverwriteIntervals(intervals=intervals, axis=axis)
             | AppendToIntervals(intervals=intervals, axis=axis),
-        ):
-            timed, times = with_times(rows, axis)
-            written = write_rows(branch, timed, part.write)
-            if total(written.sums.values()).rows:
-                return written
+        ) if times is not None and not total(written.sums.values()).rows:
             return replace(written, findings=check_times(times, axis, intervals, place=place))
         case _:
-            return write_rows(branch, rows, part.write)
+            return written

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, assert_never
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final, assert_never
 
 from vde_dagster.core.ledger.unit_of_work import Staging
 from vde_dagster.core.model.writes import (
@@ -17,10 +19,10 @@ from vde_dagster.core.model.writes import (
 )
 from vde_dagster.lakehouse.writes.history import keep_history, with_validity
 from vde_dagster.lakehouse.writes.intervals import (
+    RangeWrite,
     append_rows,
-    append_to_intervals,
-    overwrite_intervals,
     replace_table,
+    write_intervals,
 )
 from vde_dagster.lakehouse.writes.merging import merge_rows, replace_partitions
 
@@ -63,21 +65,39 @@ def _histories(staging: Staging) -> tuple[History, ...]:
     return (write.history,) if isinstance(write, KeepHistory) else ()
 
 
-def write_rows(  # noqa: PLR0911 - one line for each write
-    branch: Branch, frame: DataFrame, write: Write
-) -> Written:
-    """Write a frame, whose columns are the table's in order, to a branch.
+_AT_ONCE: Final = 32
+"""The rows of how many writes one statement writes: Spark plans each of them."""
+
+
+def write_rows(
+    branch: Branch, frames: Sequence[DataFrame], writes: Sequence[Write]
+) -> Sequence[Written]:
+    """Write frames, whose columns are the table's in order, to a branch.
+
+    Those of intervals that have nothing in common are written in one commit.
 
     Raises:
         EvaluationFailed: The rows do not fit the write, such as two rows of one key.
     """
+    ranges = [each for each in writes if isinstance(each, RangeWrite)]
+    if len(ranges) < len(writes) or not _are_apart(ranges):
+        return [_write(branch, *each) for each in zip(frames, writes, strict=True)]
+    parts = [*zip(frames, ranges, strict=True)]
+    some = (parts[at : at + _AT_ONCE] for at in range(0, len(parts), _AT_ONCE))
+    return [written for each in some for written in write_intervals(branch, each)]
+
+
+def _are_apart(writes: Sequence[RangeWrite]) -> bool:
+    intervals = sorted(interval for each in writes for interval in each.intervals)
+    return all(one.end <= other.start for one, other in pairwise(intervals))
+
+
+def _write(branch: Branch, frame: DataFrame, write: Write) -> Written:
     match write:
         case ReplaceTable():
             return replace_table(branch, frame, write)
-        case OverwriteIntervals():
-            return overwrite_intervals(branch, frame, write)
-        case AppendToIntervals():
-            return append_to_intervals(branch, frame, write)
+        case OverwriteIntervals() | AppendToIntervals():
+            return write_intervals(branch, [(frame, write)])[0]
         case MergeRows():
             return merge_rows(branch, frame, write)
         case ReplacePartitions():

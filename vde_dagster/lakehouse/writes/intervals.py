@@ -6,11 +6,12 @@ Intervals are replaced or added to (seed 001, INCREMENTAL_BY_TIME_RANGE). A whol
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Final
 
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documentation uses
 from sqlglot import exp
 
@@ -26,13 +27,15 @@ from vde_dagster.core.model.writes import (
     ReplaceTable,
 )
 from vde_dagster.core.time.intervals import Interval
-from vde_dagster.lakehouse.digest import observed, row_sums
+from vde_dagster.lakehouse.digest import Figures, observed, row_sums
 from vde_dagster.lakehouse.staging.branch import CHANGE_TYPE, INSERTED, Branch
 from vde_dagster.lakehouse.staging.table_rows import inside, rows_inside, spark_column, unit_sums
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, DataFrameWriterV2
+    from pyspark.sql import DataFrameWriterV2
 
+RangeWrite = OverwriteIntervals | AppendToIntervals
+"""A write of rows that belong to intervals by their time."""
 _NOT_ALONE: Final = (
     "nothing was published. Somebody else writes to this table: only its own unit of work may."
 )
@@ -168,43 +171,136 @@ def _whole(
     return Written(rows=rows, sums={write.interval: found})
 
 
-def overwrite_intervals(branch: Branch, frame: DataFrame, write: OverwriteIntervals) -> Written:
-    """Replace exactly the rows of some intervals, also by none; rows outside are not written.
+def write_intervals(
+    branch: Branch, parts: Sequence[tuple[DataFrame, RangeWrite]]
+) -> Sequence[Written]:
+    """Write rows of several intervals in one commit: some replace all rows there, some add to them.
 
-    If the intervals are whole partitions, files are exchanged in one commit. Otherwise the old
-    rows are deleted, which rewrites only the files that have them, and the new ones are appended.
+    Rows outside of the intervals are not written. If the replaced intervals are whole partitions,
+    files are exchanged. Otherwise their old rows are deleted by a commit before, which rewrites
+    only the files that have them.
+
+    Args:
+        branch: The branch.
+        parts: The rows, and how they are written. All have the same time column, and no two of
+            them an interval in common.
 
     Raises:
         EvaluationFailed: An interval does not consist of whole units.
     """
-    condition = inside(write.axis, write.intervals)
+    axis = parts[0][1].axis
+    replaced = [
+        interval
+        for _, write in parts
+        if isinstance(write, OverwriteIntervals)
+        for interval in write.intervals
+    ]
     partitions = branch.staging.storage.partitioned_by
-    act: Callable[[DataFrameWriterV2], None] = _append
-    if are_whole_partitions(partitions, write.axis, write.intervals):
-        act = _overwrite(condition)
-    elif not branch.is_empty:
+    exchanges = bool(replaced) and are_whole_partitions(partitions, axis, replaced)
+    condition = inside(axis, replaced)
+    if replaced and not exchanges and not branch.is_empty:
         branch.run(exp.delete(branch.target).where(condition).sql("spark", identify=True))
         branch.committed()
-    added, seen = _put(branch, frame.where(spark_column(condition)), write, act)
+    before = branch.head
+    summed = [_summed(branch, frame, write) for frame, write in parts]
+    writer = branch.writer(reduce(DataFrame.union, (rows for rows, _ in summed)))
+    if exchanges:
+        writer.overwrite(spark_column(condition))
+    else:
+        writer.append()
+    added = branch.committed()
+    ranges = [
+        _Range(
+            write=write,
+            rows=_reading(branch, write, before, is_alone=len(parts) == 1, exchanges=exchanges),
+            taken=figures.taken() if figures is not None else None,
+        )
+        for (_, write), (_, figures) in zip(parts, summed, strict=True)
+    ]
+    sums = _sums(ranges, branch.staging.algorithm, added)
+    return [
+        Written(rows=each.rows, sums={unit: found.get(unit, RowSum()) for unit in each.units})
+        for each, found in zip(ranges, sums, strict=True)
+    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Range:
+    """A part that was written, how its rows are read, and their sum if it was taken on the way."""
+
+    write: RangeWrite
+    rows: Callable[[], DataFrame]
+    taken: RowSum | None
+
+    @property
+    def units(self) -> list[Interval]:
+        """The units that were asked for."""
+        return _units(self.write)
+
+    def sums(self, algorithm: str) -> Mapping[Interval | None, RowSum]:
+        """The sums of the rows that are there, by units."""
+        return unit_sums(self.rows(), self.write.axis, algorithm)
+
+
+def _summed(
+    branch: Branch, frame: DataFrame, write: RangeWrite
+) -> tuple[DataFrame, Figures | None]:
+    """The rows to write, and their sum once they are; None where they are read again for it.
+
+    A sum for each of several units costs several times as much while writing (docs/dsha.md). Times
+    that are texts are read again, too: one may sort within a unit and still be no time.
+    """
+    rows = rows_inside(frame, write.axis, write.intervals)
+    if len(_units(write)) > 1 or write.axis.is_formatted:
+        return rows, None
+    return observed(rows, branch.staging.algorithm)
+
+
+def _reading(
+    branch: Branch, write: RangeWrite, before: int | None, *, is_alone: bool, exchanges: bool
+) -> Callable[[], DataFrame]:
+    """How the rows of a part are read, now that the branch has them."""
     head = branch.head
 
     def rows() -> DataFrame:
-        return branch.at(head).where(spark_column(condition))
+        if isinstance(write, OverwriteIntervals) or before is None:
+            return rows_inside(branch.at(head), write.axis, write.intervals)
+        if is_alone:
+            return branch.added_between(before, head)
+        found = branch.inserted_since(before) if exchanges else branch.added_between(before, head)
+        return rows_inside(found, write.axis, write.intervals)
 
-    return _written(branch, rows, write, added, seen)
+    return rows
 
 
-def append_to_intervals(branch: Branch, frame: DataFrame, write: AppendToIntervals) -> Written:
-    """Add the rows that are in some intervals.
+def _sums(
+    parts: Sequence[_Range], algorithm: str, added: int
+) -> Sequence[Mapping[Interval, RowSum]]:
+    """The sums of each part by its units, of as many rows as were committed.
+
+    Where those that were taken while writing are not of these rows, rows are read again.
 
     Raises:
-        EvaluationFailed: An interval does not consist of whole units.
+        EvaluationFailed: A row is missing, is counted twice, or is in no unit that was asked for.
     """
-    before = branch.head
-    rows = rows_inside(frame, write.axis, write.intervals)
-    added, seen = _put(branch, rows, write, _append)
-    new = partial(branch.added_between, before, branch.head)
-    return _written(branch, new, write, added, seen)
+    sums: list[Mapping[Interval | None, RowSum]] = []
+    for each in parts:
+        if each.taken is not None:
+            sums.append({each.units[0]: each.taken})
+        else:
+            sums.append(each.sums(algorithm) if added else {})
+    if total(found for each in sums for found in each.values()).rows != added:
+        sums = [each.sums(algorithm) for each in parts]
+    check_count((found for each in sums for found in each.values()), added)
+    for part, found in zip(parts, sums, strict=True):
+        if None in found:
+            column = part.write.axis.column
+            raise EvaluationFailed(f"{found[None].rows} rows have no {column} that is a time")
+        strays = set(found).difference(part.units)
+        if strays:
+            stray = next(iter(strays))
+            raise EvaluationFailed(f"rows of {stray} were written, which was not asked for")
+    return [{unit: sum_ for unit, sum_ in each.items() if unit is not None} for each in sums]
 
 
 def rows_within(rows: DataFrame, own: OwnRows | None) -> DataFrame:
@@ -214,62 +310,7 @@ def rows_within(rows: DataFrame, own: OwnRows | None) -> DataFrame:
     return rows_inside(rows, own.axis, [own.interval])
 
 
-def _append(writer: DataFrameWriterV2) -> None:
-    writer.append()
-
-
-def _overwrite(condition: exp.Expr) -> Callable[[DataFrameWriterV2], None]:
-    return lambda writer: writer.overwrite(spark_column(condition))
-
-
-def _put(
-    branch: Branch,
-    rows: DataFrame,
-    write: OverwriteIntervals | AppendToIntervals,
-    act: Callable[[DataFrameWriterV2], None],
-) -> tuple[int, RowSum | None]:
-    """Write rows; a single unit is summed while writing, several are read again.
-
-    A sum for each of several units costs several times as much while writing (docs/dsha.md).
-    Times that are texts are read again, too: one may sort within a unit and still be no time.
-    """
-    if len(_units(write)) == 1 and not write.axis.is_formatted:
-        return put(branch, rows, act)
-    act(branch.writer(rows))
-    return branch.committed(), None
-
-
-def _written(
-    branch: Branch,
-    rows: Callable[[], DataFrame],
-    write: OverwriteIntervals | AppendToIntervals,
-    added: int,
-    seen: RowSum | None,
-) -> Written:
-    wanted = _units(write)
-    sums: Mapping[Interval | None, RowSum]
-    sums = _sums(branch, rows, write, added) if seen is None else {wanted[0]: seen}
-    check_count(sums.values(), added)
-    if None in sums:
-        raise EvaluationFailed(f"{sums[None].rows} rows have no {write.axis.column} that is a time")
-    asked = set(wanted)
-    strays = [unit for unit in sums if unit not in asked]
-    if strays:
-        raise EvaluationFailed(f"rows of {strays[0]} were written, which was not asked for")
-    return Written(rows=rows, sums={unit: sums.get(unit, RowSum()) for unit in wanted})
-
-
-def _sums(
-    branch: Branch,
-    rows: Callable[[], DataFrame],
-    write: OverwriteIntervals | AppendToIntervals,
-    added: int,
-) -> Mapping[Interval | None, RowSum]:
-    """The sums of the rows that were written, by their units; no job if there are none."""
-    return unit_sums(rows(), write.axis, branch.staging.algorithm) if added else {}
-
-
-def _units(write: OverwriteIntervals | AppendToIntervals) -> list[Interval]:
+def _units(write: RangeWrite) -> list[Interval]:
     try:
         return [unit for each in write.intervals for unit in write.axis.unit.cells(each)]
     except ValueError as error:
