@@ -24,7 +24,7 @@ from vde_dagster.core.ledger.late.question import Question
 from vde_dagster.core.ledger.staleness import LastLook
 from vde_dagster.core.ledger.unit_of_work import Publication, UnitOfWorkState
 from vde_dagster.core.model.snapshot import Category, DecidedBy
-from vde_dagster.core.names import environment_name
+from vde_dagster.core.names import PRODUCTION, environment_name
 from vde_dagster.state import codec, schema
 from vde_dagster.state.ledger import decode_entry
 from vde_dagster.state.pairs import is_alike
@@ -203,12 +203,19 @@ def _unreferenced(connection: Connection) -> Iterator[Finding]:
 
 
 def _unknown_versions(connection: Connection) -> Iterator[Finding]:
-    """Records of versions that no snapshot has."""
-    shown, stored = schema.promoted_snapshots, schema.snapshots
+    """Records of versions that no snapshot has.
+
+    Until an environment shows it, a version that is bounded has none, and may be filled already.
+    """
+    shown, stored, work = schema.promoted_snapshots, schema.snapshots, schema.work
     known = {
         (row.model, row.version)
-        for each in (stored, shown)
-        for row in connection.execute(select(each.c.model, each.c.version).distinct())
+        for each in (
+            select(stored.c.model, stored.c.version),
+            select(shown.c.model, shown.c.version),
+            select(work.c.model, work.c.version).where(work.c.environment != PRODUCTION),
+        )
+        for row in connection.execute(each.distinct())
     }
     of_stored = (schema.ledger, schema.holdings, schema.marks, schema.pending)
     for table in (*of_stored, schema.last_looks, schema.owners):

@@ -11,11 +11,13 @@ from tests.app.shop_world import EDITED, TOTAL, TOTAL_NAME, asked, change, day, 
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.plan.planned_again import planned_again
 from vde_dagster.app.promote.taking import plan_promotion
-from vde_dagster.core.errors import Refused
+from vde_dagster.core.errors import AuditFailed, Refused
 from vde_dagster.core.ledger.entries import loaded_intervals
 from vde_dagster.core.model.snapshot import Bounded, ModelSnapshot
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.changes.reason_values import sentences
+from vde_dagster.state.checking import check
+from vde_dagster.state.sql_state import SqlState
 
 CHILD = ModelName("a", "c")
 SINCE: Final = day(2).start
@@ -52,6 +54,25 @@ def test_a_full_model_below_a_bounded_parent_is_computed_from_what_is_there(
     assert total(world, "prod") == [(66,)]
     assert loaded_intervals(entries(world, "dev", TOTAL_NAME)) == (day(2, 3),)
     assert world.plan(graph_of(EDITED), "dev", start=SINCE).is_empty
+
+
+def test_what_a_plan_that_was_refused_filled_of_bounded_versions_is_no_problem_of_the_state(
+    world: MemoryWorld,
+) -> None:
+    """No environment shows them, and no snapshot of them is stored."""
+    refused = {**EDITED, "last": LAST}
+    with pytest.raises(AuditFailed):
+        world.build(graph_of(refused), "dev", start=SINCE)
+    state = world.state
+    assert isinstance(state, SqlState)
+    with state._database.read() as connection:
+        assert check(connection).findings == ()
+
+
+LAST: Final = """
+MODEL (name mart.last, kind FULL, cron '@daily', audits (accepted_range (column := amount, max_v := 0)));
+SELECT amount AS amount FROM mart.total
+"""
 
 
 def project(parent: str, child: str, view: bool = False) -> dict[str, str]:
