@@ -98,6 +98,8 @@ def status_text(services: Services, environment: str) -> str:
 def with_whole_commands(words: str, refusal: str) -> str:
     """A refusal whose options ("plan with --accept-loss") are added to the command it is about."""
     options = re.findall(r"plan with `?(--accept-loss|--allow-empty)", refusal)
+    if "--skip-backfill" in refusal and "--skip-backfill" not in words:
+        options += [f"{each} --skip-backfill" for each in options]
     return "\n".join([refusal, *(f"`vde {words} {option}`" for option in options)])
 
 
@@ -182,7 +184,7 @@ def _options(words: Sequence[str]) -> dict[str, Any]:
                 options["to"] = int(next(rest))
             case "--auto-apply":
                 pass
-            case "--allow-empty" | "--accept-loss" | "--give-up":
+            case "--allow-empty" | "--accept-loss" | "--skip-backfill" | "--give-up":
                 options[word[2:].replace("-", "_")] = True
             case _:
                 raise ValueError(f"the option {word} is advised, and is none that is known here")

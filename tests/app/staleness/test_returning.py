@@ -10,8 +10,11 @@ from functools import cache
 import pytest
 
 from tests.app.memory_world import (
+    DAILY,
+    EVENTS,
     PROJECT,
     RAW,
+    RAW_COLUMNS,
     Fuse,
     MemoryWorld,
     PowerCut,
@@ -39,7 +42,7 @@ from vde_dagster.app.catch_up.detecting import detect
 from vde_dagster.app.evaluate.evaluation import evaluate
 from vde_dagster.app.staleness.returning import Lag, with_lag
 from vde_dagster.core.columns import Column
-from vde_dagster.core.errors import Conflict, Refused
+from vde_dagster.core.errors import AuditFailed, Conflict, Refused
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.ledger.late.decision import NothingToLoad
 from vde_dagster.core.model.snapshot import Category
@@ -572,3 +575,27 @@ def test_r15_what_is_behind_for_two_reasons_is_behind_and_lost_by_both() -> None
         intervals=(day(1, 3),), reason=first.reason, lost=(day(3),), why_lost="kept"
     )
     assert with_lag(Lag(), Lag(found={name: second})).found == {name: second}
+
+
+def test_a_source_that_was_created_again_before_the_first_plan_was_done_is_loaded_as_advised() -> (
+    None
+):
+    """No plan can load what is due of it, and nothing can load it again that is not shown."""
+    world = MemoryWorld.landed((1, 10), until=24)
+    audit = "audits (accepted_range (column := amount, max_v := 0))"
+    bad = DAILY.replace("cron '@daily'", f"cron '@daily', {audit}")
+    with pytest.raises(AuditFailed):
+        world.build(graph_of({"events": EVENTS, "daily": bad}))
+    world.catalog.drop_table(RAW)
+    columns = [Column(name=name, type=kind) for name, kind in RAW_COLUMNS.items()]
+    world.catalog.create_table(RAW, columns, properties={})
+    world.land((1, 7), (25, 8), until=48)
+    graph = graph_of({"events": EVENTS, "daily": DAILY})
+    with pytest.raises(Refused, match=r"--accept-loss, and with --skip-backfill, too"):
+        world.build(graph)
+    with pytest.raises(Refused, match=r"vde catch-up staging\.events --reload"):
+        world.build(graph, accept_loss=True)
+    world.build(graph, accept_loss=True, skip_backfill=True)
+    world.catch_up(EVENTS_NAME, reload=True)
+    world.build(graph)
+    assert [amount for _, amount in world.rows("mart.daily")] == [7, 8]

@@ -346,7 +346,8 @@ def _loss_problems(plan: Plan) -> Iterator[str]:
             f"it does of {', '.join(map(str, found.lost))}: "
             f"{found.why_lost if found.reason == found.why_lost else behind}. To keep what is "
             "shown, write another `stamp` in the model and plan with --forward-only. To show it "
-            "as it was all the same, plan with --accept-loss."
+            "as it was all the same, plan with --accept-loss, and with --skip-backfill, too, where "
+            "what is due of it cannot be loaded before."
         )
 
 
