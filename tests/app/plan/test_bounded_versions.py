@@ -70,7 +70,9 @@ def test_what_a_plan_that_was_refused_filled_of_bounded_versions_is_no_problem_o
 
 
 LAST: Final = """
-MODEL (name mart.last, kind FULL, cron '@daily', audits (accepted_range (column := amount, max_v := 0)));
+MODEL (
+  name mart.last, kind FULL, cron '@daily', audits (accepted_range (column := amount, max_v := 0))
+);
 SELECT amount AS amount FROM mart.total
 """
 
