@@ -181,3 +181,13 @@ def test_each_model_is_compared_with_what_is_recorded_at_that_moment(
     world.land((3, 60), until=48)
     evaluate(services, world.bound(), RAW_NAME, DAY)
     assert [(each.holds, each.rows) for each in found] == [(True, 5)]
+
+
+def test_hours_of_a_table_that_another_environment_shows_by_days_are_as_recorded() -> None:
+    world = MemoryWorld.landed((1, 10), (5, 20), (26, 30), until=48)
+    world.build(graph_of({"raw_daily": RAW_DAILY}), skip_backfill=True)
+    world.build(graph_of({"raw_daily": RAW_DAILY}), "dev", skip_backfill=True)
+    world.build(graph_of({"raw_daily": RAW_DAILY.replace("@daily", "@hourly")}), forward_only=True)
+    for environment, hours in (("prod", 48), ("dev", 48)):
+        (found,) = verify(world.services(), world.bound(environment))
+        assert (found.rows, found.entries, found.mismatches) == (3, hours, ())

@@ -31,6 +31,7 @@ from vde_dagster.core.ledger.verification import (
     compare_intervals,
     compare_whole,
     portions,
+    recorded_by,
 )
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName, TableName
@@ -136,6 +137,8 @@ def _compared(
     If it is the ``whole`` table, rows outside of every recorded interval are found as well.
     """
     axis = node.time_axis
+    if axis is not None:
+        axis = replace(axis, unit=recorded_by(portion.entries, axis.unit))
     sought = Sought(
         table=key.table,
         iceberg_snapshot_id=snapshot,

@@ -9,7 +9,7 @@ from vde_dagster.core.columns import Column
 from vde_dagster.core.ledger.dsha import RowSum, total
 from vde_dagster.core.ledger.entries import LedgerEntry
 from vde_dagster.core.ledger.schema_changes import newest_columns
-from vde_dagster.core.time.intervals import Interval
+from vde_dagster.core.time.intervals import Interval, IntervalUnit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +72,25 @@ def as_one(portions: Sequence[Portion]) -> tuple[Portion, ...]:
             )
         )
     return tuple(merged)
+
+
+def recorded_by(entries: Sequence[LedgerEntry], unit: IntervalUnit) -> IntervalUnit:
+    """The unit that entries are recorded by.
+
+    That is the unit of whoever fills the table, which a forward-only edit may have changed there.
+
+    Args:
+        entries: What was recorded.
+        unit: The unit of the model as it is looked at.
+    """
+
+    def fits(each: IntervalUnit) -> bool:
+        intervals = (entry.interval for entry in entries)
+        return all(
+            each.floor(e.start) == e.start and each.following(e.start) == e.end for e in intervals
+        )
+
+    return next((each for each in (unit, *IntervalUnit) if fits(each)), unit)
 
 
 def compare_intervals(
