@@ -98,10 +98,8 @@ def missing(
 
     - New is what is due, not loaded, and not ``blocked``.
     - With a ``lookback`` of N, the N units before each new range count as missing, too, as far back
-      as the model's start; where nothing is new, nothing is looked at again.
-    - After the model's end no unit is new. The last unit that would have become due stands in for
-      one as long as it lies at most N units after the end, so the last units are looked at again
-      for N more units of time, always fewer of them.
+      as the model's start. Where nothing is new, as after the model's end, nothing is looked at
+      again.
 
     Args:
         model: The model, of a kind that is evaluated interval by interval.
@@ -114,8 +112,7 @@ def missing(
         return ()
     unready = [model.unit.widen(each) for each in blocked]
     new = subtract([wanted], [*loaded, *unready])
-    borders = [each.start for each in new] + _after_the_end(model, wanted.end, now, unready)
-    before = _units_before(model, borders, first=wanted.start)
+    before = _units_before(model, [each.start for each in new], first=wanted.start)
     return merge([*new, *subtract(common(before, [wanted]), unready)])
 
 
@@ -145,17 +142,6 @@ def looked_back(model: Scheduled, loaded: Sequence[Interval]) -> tuple[Interval,
         return ()
     borders = [each.end for each in loaded]
     return common(_units_before(model, borders, first=loaded[0].start), loaded)
-
-
-def _after_the_end(
-    model: Scheduled, end: datetime, now: datetime, unready: Sequence[Interval]
-) -> list[datetime]:
-    """The start of the last unit after the model's end that would be due; one, or none."""
-    if model.end is None:
-        return []
-    beyond = due(model.unit.floor(model.end), last_tick(model, now), model.unit)
-    ready = subtract([beyond], unready) if beyond is not None else ()
-    return [model.unit.shifted(ready[-1].end, -1)] if ready else []
 
 
 def _units_before(
