@@ -27,6 +27,7 @@ from benchmarks import (
     rest_views,
     size,
     staleness,
+    unit_of_work,
 )
 from benchmarks.measuring import DEFAULT_SHAPES, Settings
 from benchmarks.projects import Shape
@@ -52,6 +53,7 @@ BENCHMARKS: dict[str, Callable[[Settings], None]] = {
     "lookback": lookback.main,
     "lookback-spark": lookback_spark.main,
     "concurrency": concurrency.main,
+    "unit": unit_of_work.main,
 }
 ON_REQUEST = (
     "size",
@@ -69,6 +71,7 @@ ON_REQUEST = (
     "lookback",
     "lookback-spark",
     "concurrency",
+    "unit",
 )
 """Benchmarks that download another tool, or keep the machine busy for long."""
 

@@ -15,7 +15,7 @@ from vde_dagster.state.checking import check
 from vde_dagster.state.sql_state import SqlState
 
 TIMES: Final = Times(grace=timedelta(minutes=5), history=timedelta(minutes=30), environment=None)
-_PASSES: Final = 3
+_PASSES: Final = 5
 """Passes of the janitor: what one of them finds unused, a later one drops, and then its parents."""
 
 

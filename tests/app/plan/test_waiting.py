@@ -6,7 +6,7 @@ import pytest
 
 from tests.app.memory_world import RAW, MemoryWorld, graph_of
 from vde_dagster.app.inspect.interval_report import report_intervals
-from vde_dagster.app.plan.fillers import Filler
+from vde_dagster.app.plan.fillers import Filler, _shortened
 from vde_dagster.app.plan.waiting import Reason, Wait
 from vde_dagster.app.services import VALID_TO
 from vde_dagster.core.time.intervals import IntervalUnit
@@ -164,3 +164,19 @@ def test_whatever_is_due_and_in_no_plan_waits_for_something_that_is_named(text: 
         # The source is complete to five in the morning: the days before it are due.
         assert bool(found.waits) == (len(done) < day), f"{day}: {found.waits}"
         world.build(graph)
+
+
+@pytest.mark.parametrize(
+    "reason, shown",
+    [
+        ("a disk is full.", "a disk is full"),
+        ("a" * 200, "a" * 160 + " ..."),
+        (f"{'a' * 150}. Run `vde plan prod --allow-empty`.", "a" * 150 + ". Run ..."),
+        (
+            f"{'a' * 100}. Run `vde plan prod`. {'b' * 100}",
+            f"{'a' * 100}. Run `vde plan prod`. {'b' * 37} ...",
+        ),
+    ],
+)
+def test_a_reason_that_is_shortened_ends_within_no_command(reason: str, shown: str) -> None:
+    assert _shortened(reason) == shown

@@ -99,7 +99,15 @@ def _became(work: UnitOfWork) -> str:
         audits = f"the audit{'s' if len(names) > 1 else ''} {', '.join(names)}"
         return f"{audits} refused its rows there at {format_instant(ended)}"
     first = next(iter(work.reason.strip().splitlines()), "no reason is recorded")
-    return f"it failed there at {format_instant(ended)}: {first[:_REASON].rstrip(' .:')}"
+    return f"it failed there at {format_instant(ended)}: {_shortened(first)}"
+
+
+def _shortened(reason: str) -> str:
+    """The beginning of a reason, which never ends within a command."""
+    shown = reason[:_REASON]
+    if shown.count("`") % 2:
+        shown = shown[: shown.rindex("`")]
+    return shown.rstrip(" .:") + " ..." * (len(shown) < len(reason.rstrip(" .:")))
 
 
 def stale_elsewhere(services: Services, planned: Planned) -> Iterator[tuple[ModelName, Staleness]]:
