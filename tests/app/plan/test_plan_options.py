@@ -92,6 +92,31 @@ def test_what_tracks_a_model_is_loaded_from_the_start_that_this_one_is_loaded_fr
     assert world.rows("mart__dev.hours")[2:] == [(hour_of(49), 4)]
 
 
+AHEAD = HOURS.replace("time_column at)", "time_column at, batch_size 1)").replace(
+    "amount AS amount FROM staging.events WHERE",
+    "(SELECT COUNT(*) FROM staging.events AS e WHERE e.at > @end_dt AND "
+    "e.at <= @end_dt + INTERVAL 2 HOURS) AS amount FROM raw.events WHERE",
+)
+
+
+def test_what_tracks_a_model_is_loaded_from_the_beginning_of_all_times() -> None:
+    """It ended in a bug once."""
+    world = MemoryWorld.landed((1, 10), until=31 * 24)
+    texts = {"events": EVENTS, "hours": HOURS}
+    monthly = "cron '@monthly', start '1970-01-01'"
+    world.build(
+        graph_of({name: text.replace("cron '@hourly'", monthly) for name, text in texts.items()})
+    )
+    assert world.rows("mart.hours") == [(hour_of(1), 10)]
+
+
+def test_what_tracks_a_model_and_reads_what_comes_after_it_alone_is_loaded() -> None:
+    """It ended in a bug once."""
+    world = MemoryWorld.landed((1, 10), (3, 20), until=6)
+    world.build(graph_of({"events": EVENTS, "hours": AHEAD}))
+    assert world.rows("mart.hours") == [(hour_of(1), 1), (hour_of(3), 0)]
+
+
 @pytest.mark.full
 def test_production_evaluates_what_another_environment_left_out(world: MemoryWorld) -> None:
     services, graph = world.services(), graph_of(EDITED)

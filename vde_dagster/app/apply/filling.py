@@ -142,10 +142,7 @@ class Filling:
             return ()
         model = self.plan.graph[change.name].model
         until = change.missing[-1].end
-        ended = until == END_OF_TIME or (
-            model.end is not None and until >= model.unit.floor(model.end)
-        )
-        beyond = [] if ended else [Interval(until, END_OF_TIME)]
+        beyond = [] if until == END_OF_TIME else [Interval(until, END_OF_TIME)]
         found = model.kind.missing(model, loaded_now, self.plan.now or model.start, beyond)
         return common(found, change.missing)
 

@@ -22,7 +22,7 @@ from vde_dagster.core.planning.options import DEFAULT_OPTIONS
 from vde_dagster.core.planning.plan import NO_TRACKED, TrackedTimes, complete_times
 from vde_dagster.core.planning.workload import Holdings, workloads
 from vde_dagster.core.sql.reads.input_ranges import WholeTable
-from vde_dagster.core.time.intervals import EPOCH, Interval, meets, merge
+from vde_dagster.core.time.intervals import EVER, Interval, meets, merge
 from vde_dagster.ports.catalog import TableState
 from vde_dagster.project.signals import ready_intervals
 
@@ -74,8 +74,9 @@ def _lagging(
         if node.name in holdings.writes or not timed or until is None:
             continue
         loaded = holdings.computed[node.name]
-        if node.name in read_from:
-            loaded = merge([*loaded, Interval(EPOCH, max(EPOCH, read_from[node.name]))])
+        since = read_from.get(node.name, EVER.start)
+        if since > EVER.start:
+            loaded = merge([*loaded, Interval(EVER.start, since)])
         if model.kind.missing(model, loaded, until):
             found[node.name] = _reached(model, loaded)
     return found
@@ -90,18 +91,30 @@ def _reached(model: Model, loaded: Sequence[Interval]) -> datetime | None:
 
 
 def _read_from(graph: Graph, name: ModelName, asked: Interval) -> dict[ModelName, datetime]:
-    """From when on evaluating an interval reads what is upstream; without what is read whole."""
+    """From when on evaluating an interval reads what is upstream; without what is read whole.
+
+    What is upstream was evaluated unit by unit, and what reads itself follows from all before it.
+    """
     times, whole = {name: asked.start}, set[ModelName]()
     for node in reversed(list(graph)):
         if node.model.kind.is_inlined:
             continue  # who reads it reads its tables
+        reads = reads_of(graph, node.name)
         since = times.get(node.name) if node.name not in whole else None
-        read = reads_of(graph, node.name).at(Interval(since or EPOCH, asked.end))
-        for parent, found in read.items():
-            if since is None or isinstance(found, WholeTable):
-                whole.add(parent)
-            elif found:
-                times[parent] = min(found[0].start, times.get(parent, found[0].start))
+        follows = node.name != name and node.model.reads_itself
+        if since is None or since >= asked.end or follows:
+            whole.update(reads.demands)
+            continue
+        first = node.model.unit.floor(since)
+        for interval in (
+            Interval(since, asked.end),
+            Interval(first, node.model.unit.following(first)),
+        ):
+            for parent, found in reads.at(interval).items():
+                if isinstance(found, WholeTable):
+                    whole.add(parent)
+                elif found:
+                    times[parent] = min(found[0].start, times.get(parent, found[0].start))
     return {each: since for each, since in times.items() if each not in whole}
 
 

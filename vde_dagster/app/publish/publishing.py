@@ -87,7 +87,7 @@ def give_up_after(
 def _drop_closed_branches(services: Services, key: VersionKey) -> None:
     """Remove the branches of all units of work that are done or abandoned.
 
-    They are the one that was just published, those that an audit refused, and those of processes
+    They are those of work that changed nothing, those that an audit refused, and those of processes
     that wrote on after another one took over their lease. Closed work is never reopened, so this is
     safe even if the lease is lost by now.
 

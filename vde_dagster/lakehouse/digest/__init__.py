@@ -3,7 +3,7 @@
 There are two ways to the same sums:
 
 - `observed` takes them while the rows are written, in the same job. If Spark runs a part of that
-  job twice, `Figures.sums` finds that other rows were counted than committed, and returns None.
+  job twice, other rows were counted than committed (`Figures.sums`; of several parts, together).
 - `row_sums` reads the staged rows again, and can sum groups of rows separately.
 """
 

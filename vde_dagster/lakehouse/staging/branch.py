@@ -178,8 +178,10 @@ class Branch:
             return self.at(until)
         return rows_between(self.spark, self.table, before, until)
 
-    def changes_since(self, before: int) -> DataFrame:
+    def changes_since(self, before: int, until: int | None = None) -> DataFrame:
         """The rows of all files that commits added and removed after an Iceberg snapshot.
+
+        They end with the snapshot ``until``, or with the branch's head.
 
         Besides the table's columns there is `CHANGE_TYPE`, which is `INSERTED` for rows of added
         files. Rows that a commit only moved from one file to another occur twice, once each way.
@@ -187,24 +189,26 @@ class Branch:
         """
         changes = (
             self.spark.read.option("start-snapshot-id", str(before))
-            .option("end-snapshot-id", str(self.head))
+            .option("end-snapshot-id", str(until or self.head))
             .table(f"{self.table}.{quoted('changes')}")
         )
         return changes.drop(*_CHANGE_COLUMNS[1:])
 
-    def inserted_since(self, before: int) -> DataFrame:
+    def inserted_since(self, before: int, until: int | None = None) -> DataFrame:
         """The rows of the files that commits added after an Iceberg snapshot."""
-        return self._changed_since(before, lambda kind: kind == INSERTED)
+        return self._changed_since(before, lambda kind: kind == INSERTED, until)
 
     def removed_since(self, before: int) -> DataFrame:
         """The rows of the files that commits removed after an Iceberg snapshot."""
         return self._changed_since(before, lambda kind: kind != INSERTED)
 
-    def _changed_since(self, before: int, wanted: Callable[[Column], Column]) -> DataFrame:
-        if before == self.head:
+    def _changed_since(
+        self, before: int, wanted: Callable[[Column], Column], until: int | None = None
+    ) -> DataFrame:
+        if before == (until or self.head):
             return self.rows().where(F.lit(False))
         kind = F.concat(F.col(CHANGE_TYPE), F.lit(""))  # see `changes_since`
-        return self.changes_since(before).where(wanted(kind)).drop(CHANGE_TYPE)
+        return self.changes_since(before, until).where(wanted(kind)).drop(CHANGE_TYPE)
 
     def keep(self, frame: DataFrame) -> DataFrame:
         """The rows of a frame, computed now and once, however often they are read.

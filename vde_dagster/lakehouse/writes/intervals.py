@@ -267,8 +267,8 @@ def _reading(
             return rows_inside(branch.at(head), write.axis, write.intervals)
         if is_alone:
             return branch.added_between(before, head)
-        found = branch.inserted_since(before) if exchanges else branch.added_between(before, head)
-        return rows_inside(found, write.axis, write.intervals)
+        read = branch.inserted_since if exchanges else branch.added_between
+        return rows_inside(read(before, head), write.axis, write.intervals)
 
     return rows
 
