@@ -10,6 +10,7 @@ from _pytest.mark import ParameterSet
 
 from tests.app.memory_world import (
     RAW,
+    RAW_COLUMNS,
     WRITING,
     Fuse,
     MemoryWorld,
@@ -27,6 +28,7 @@ from vde_dagster.app.catch_up.detecting import detect
 from vde_dagster.app.evaluate.evaluation import evaluate
 from vde_dagster.app.inspect.interval_report import report_intervals
 from vde_dagster.app.plan.planning import plan_environment
+from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import AuditFailed, Conflict, Refused
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.ledger.late.decision import NothingToLoad
@@ -169,6 +171,37 @@ def test_a_session_that_is_accepted_moves_marks_and_what_is_pending(
     question = there(world.state.question(done.intent.work_id))
     assert question == world.state.question(given_up.intent.work_id)
     assert_nothing_is_left_to_do(world, graph)
+
+
+def created_again(*events: tuple[float, int]) -> MemoryWorld:
+    """All of a source that was created again is refused; the commits of it are older than marks."""
+    world = MemoryWorld.landed((0.5, 10), until=1)
+    world.build(project(mode="stateless"))
+    for hour in (1, 2):
+        world.land((hour + 0.5, 20), until=hour + 1)
+        world.build(project(mode="stateless"))
+    world.catalog.drop_table(RAW)
+    columns = [Column(name=name, type=kind) for name, kind in RAW_COLUMNS.items()]
+    world.catalog.create_table(RAW, columns, properties={})
+    world.land(*events, until=3)
+    with pytest.raises(AuditFailed):
+        world.catch_up(NAME, reload=True)
+    return world
+
+
+def test_all_of_a_source_that_was_created_again_is_accepted() -> None:
+    world = created_again((0.5, 10), (1.5, 99))
+    accept(world, graph=project(mode="stateless"))
+    assert world.amounts("mart.kept") == [10, 99]
+
+
+def test_what_a_session_loaded_again_is_out_of_date_once_a_later_one_is_done() -> None:
+    world = created_again((0.5, 10), (1.5, 99), (2.5, 20))
+    work_id = newest(world, project(mode="stateless")).intent.work_id
+    world.catalog.overwrite(RAW, [(1, hour_of(0), 10), (2, hour_of(1), 20), (3, hour_of(2), 20)])
+    world.catch_up(NAME, reload=True)
+    with pytest.raises(Refused, match="out of date"):
+        accept(world, work_id=work_id, graph=project(mode="stateless"))
 
 
 def test_rows_that_come_after_the_session_are_loaded_by_the_next_one() -> None:

@@ -246,7 +246,7 @@ def _why_other_marks(services: Services, work: UnitOfWork) -> str:
     """Why a session would be decided otherwise by now; empty if it would not.
 
     Rows that have come since its marks are loaded by the next session, as always. One that loaded
-    all again asked for no marks: it has what older ones stand for.
+    all again asked for no marks, and the table has not moved since.
     """
     session, key = work.intent.session, work.intent.key
     assert session is not None, "only sessions have marks"
@@ -254,8 +254,7 @@ def _why_other_marks(services: Services, work: UnitOfWork) -> str:
     moved = [
         each.name
         for each in session.sources
-        if (mark := marks.get(each.name)) != each.before
-        and (each.before is not None or mark is None or mark.committed_at > each.after.committed_at)
+        if each.before is not None and marks.get(each.name) != each.before
     ]
     if moved:
         return f"the high-water mark of {', '.join(map(str, moved))} has moved since"
