@@ -521,6 +521,8 @@ def _open(
     schema = _schema(columns)
     for _attempt in range(MAX_ATTEMPTS_WITHOUT_PROGRESS):
         try:
+            if catalog.table_exists(name):  # to try to create it would leave a file behind
+                return catalog.load_table(name)
             return catalog.create_table_if_not_exists(
                 name,
                 schema=schema,

@@ -326,3 +326,20 @@ def test_a_branch_is_dropped_for_good(catalog: Interrupted) -> None:
     IcebergCatalog(catalog).drop_branch(TABLE, "ab")
     assert head(catalog) == main
     assert set(catalog.load_table("raw.t").metadata.refs) == {"main"}
+
+
+def test_a_commit_deletes_metadata_that_the_properties_do_not_keep(tmp_path: Path) -> None:
+    """Each commit would leave one orphan file otherwise."""
+    catalog = filled(in_sql(sqlite(tmp_path), tmp_path))
+    kept = {"delete-after-commit.enabled": "true", "previous-versions-max": "3"}
+    properties = {f"write.metadata.{name}": value for name, value in kept.items()}
+    with catalog.load_table("raw.t").transaction() as change:
+        change.set_properties(properties)
+    _, following = staged(catalog)
+    for number in range(4):
+        publish_module.put_branch(catalog.load_table("raw.t"), TABLE, f"{number}", following)
+    table = catalog.load_table("raw.t")
+    named = {each.metadata_file for each in table.metadata.metadata_log} | {table.metadata_location}
+    there = (tmp_path / "warehouse").rglob("*.metadata.json")
+    assert {each.name for each in there} == {Path(each).name for each in named}
+    catalog.engine.dispose()

@@ -29,6 +29,7 @@ import pytest
 
 from benchmarks.pictures import Bar, chart, page
 from tests.dagster_server import group
+from tests.quick_process import keep_files_in_memory
 from vde_dagster.cli.printing import as_json
 from vde_dagster.composition import VdeProject
 from vde_dagster.core.names import ModelName
@@ -195,6 +196,7 @@ def main() -> int:
         "--stories", action="store_true", help="tell those of each platform and of 14 days instead"
     )
     asked = parser.parse_args()
+    keep_files_in_memory()
     if asked.stories:
         return pytest.main(["-m", "story", "-n", "0", "tests/flights", "tests/platform"])
     with tempfile.TemporaryDirectory(prefix="vde-soak-") as temporary:

@@ -12,11 +12,13 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 
 import dagster as dg
 import landing
+from dagster import RunsFilter
 
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.plan.planning import plan_environment
@@ -27,6 +29,8 @@ from vde_dagster.orchestration.jobs.clean_up_jobs import JANITOR_JOB, MAINTAIN_J
 SENSOR = "vde_automation_prod"
 _MOST_TICKS = 4
 """How many ticks may find work in one hour: what failed or was killed is asked for again."""
+_DAYS_OF_RUNS = 3
+"""For so long Dagster keeps a run: it deletes none by itself, so a team has a job for that."""
 
 
 def work(folder: Path, first: datetime, last: datetime) -> Iterator[dict[str, object]]:
@@ -47,6 +51,7 @@ def work(folder: Path, first: datetime, last: datetime) -> Iterator[dict[str, ob
                 ended += [
                     _ended(definitions, instance, name) for name in (JANITOR_JOB, MAINTAIN_JOB)
                 ]
+                _let_a_day_pass(folder, instance)
             yield {"hour": now.isoformat(), "seconds": time.monotonic() - began, "runs": ended}
             now += timedelta(hours=1)
 
@@ -77,6 +82,23 @@ def _ended(
     return "" if done.success else f"{name}: {failures}"
 
 
+def _let_a_day_pass(folder: Path, instance: dg.DagsterInstance) -> None:
+    """Make all files and runs a day older, of which the wall clock has seen minutes only."""
+    for each in (folder / ".vde" / "warehouse").rglob("*"):
+        if each.is_file():
+            written = each.stat().st_mtime - timedelta(days=1).total_seconds()
+            os.utime(each, (written, written))
+    days = folder / ".vde" / "days.txt"
+    with days.open("a+") as file:
+        file.write(f"{datetime.now(UTC).timestamp()}\n")
+        file.seek(0)
+        *_, old = [None, *file.read().split()[:-_DAYS_OF_RUNS]]
+    if old is not None:
+        before = datetime.fromtimestamp(float(old), UTC)
+        for run in instance.get_runs(RunsFilter(created_before=before)):
+            instance.delete_run(run.run_id)
+
+
 def _bury(instance: dg.DagsterInstance) -> None:
     """Say of runs whose process is gone that they failed, as Dagster's run monitoring does."""
     for run in instance.get_runs():
@@ -89,6 +111,7 @@ def main() -> None:
     logging.disable(logging.CRITICAL)
     told = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # what others print is no answer
+    landing._feeds = cache(landing._feeds)  # each hour lands of the same files
     folder, first, last = sys.argv[1:]
     for each in work(Path(folder), datetime.fromisoformat(first), datetime.fromisoformat(last)):
         told.write(json.dumps(each) + "\n")

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import ValidationError
 from pyiceberg.catalog import Catalog as PyIcebergCatalog
+from pyiceberg.catalog import MetastoreCatalog
 from pyiceberg.exceptions import (
     CommitFailedException,
     NoSuchTableError,
@@ -297,7 +298,9 @@ def commit(
     def act(table: Table) -> None:
         wanted = change(table)
         if wanted is not None:
-            catalog.commit_table(table, *wanted)
+            done = catalog.commit_table(table, *wanted)
+            if isinstance(catalog, MetastoreCatalog):  # a server does it by itself
+                catalog._delete_old_metadata(table.io, table.metadata, done.metadata)  # noqa: SLF001
 
     until_done(catalog, name, act, what=what)
 
