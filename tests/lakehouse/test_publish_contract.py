@@ -330,7 +330,8 @@ def test_a_branch_is_dropped_for_good(catalog: Interrupted) -> None:
 
 def test_a_commit_deletes_metadata_that_the_properties_do_not_keep(tmp_path: Path) -> None:
     """Each commit would leave one orphan file otherwise."""
-    catalog = filled(in_sql(sqlite(tmp_path), tmp_path))
+    catalog = in_sql(sqlite(tmp_path), tmp_path)
+    filled(catalog)
     kept = {"delete-after-commit.enabled": "true", "previous-versions-max": "3"}
     properties = {f"write.metadata.{name}": value for name, value in kept.items()}
     with catalog.load_table("raw.t").transaction() as change:

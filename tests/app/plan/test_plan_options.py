@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import date, datetime
 
 import pytest
 
@@ -10,6 +10,7 @@ from tests.app.memory_world import EVENTS, PROJECT, MemoryWorld, bound, graph_of
 from tests.app.shop_world import (
     ALWAYS,
     AMOUNTS,
+    DAYS,
     EDITED,
     EVENTS_NAME,
     SALES,
@@ -274,6 +275,41 @@ def test_what_was_looked_at_again_keeps_its_rows(world: MemoryWorld) -> None:
     assert work(plan)["sales"] == [day(4)]
     world.apply(plan)
     assert world.rows("mart__dev.sales") == TENFOLD
+
+
+SHARE = """
+MODEL (name mart.share, kind INCREMENTAL_BY_TIME_RANGE (time_column day), cron '@daily');
+SELECT day AS day, FLOOR(amount * 100 / (SELECT SUM(amount) FROM mart.sales)) AS amount
+FROM mart.sales WHERE day BETWEEN @start_ds AND @end_ds
+"""
+
+
+def test_what_reads_all_of_a_table_waits_for_its_empty_intervals_if_it_is_stale(
+    world: MemoryWorld,
+) -> None:
+    """It is refused to compute it, so a plan must not promise that."""
+    graph = graph_of({**EDITED, "share": SHARE})
+    world.build(graph, "dev")
+    world.land((80, 4), until=96)
+    world.build(graph, "dev", empty_backfill=True)
+    world.land((31, 1), until=97)
+    plan = world.plan_run("dev")
+    assert {*work(plan)} == {"sales", "triple"}
+    world.apply(plan)
+    plan = world.plan_run("dev")
+    assert work(plan) == {}
+    found = change(plan, "mart.share").staleness
+    assert (found.intervals, found.kept) == ((), (day(1, 3),))
+    assert found.why_kept == (
+        "it reads all of mart.sales, which has no computed rows for [2024-01-04, 2024-01-05): "
+        "`vde plan dev --restate-model mart.sales` computes them"
+    )
+    world.build(graph, "dev", restate=("mart.sales",))
+    days = [*DAYS, date(2024, 1, 4)]
+    assert world.rows("mart__dev.sales") == [*zip(days, (100, 60, 70, 40), strict=True)]
+    assert world.rows("mart__dev.share") == [*zip(days, (37, 22, 25, 14), strict=True)]
+    world.run("dev")  # the total waited for the last day of what it reads
+    assert world.plan_run("dev").is_empty
 
 
 def test_kinds_for_which_empty_makes_no_sense_are_refused_by_name() -> None:

@@ -30,6 +30,7 @@ from vde_dagster.core.ledger.unit_of_work import UnitOfWorkState
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.options import PlanOptions
 from vde_dagster.core.planning.plan import Staleness, Workload
+from vde_dagster.core.planning.readiness import read_whole, readable_after
 from vde_dagster.core.planning.workload import left_out_by, within_bounds
 from vde_dagster.core.time.intervals import Interval, common, merge, subtract
 
@@ -207,6 +208,7 @@ class Followers:
     first: Mapping[ModelName, tuple[Interval, ...]] = field(default_factory=dict)
     pace: Pace | None = None
     changed: dict[ModelName, tuple[Interval, ...]] = field(default_factory=dict)
+    _again: dict[ModelName, tuple[Interval, ...]] = field(default_factory=dict)
 
     def found(self, direct: Mapping[ModelName, Staleness]) -> Iterator[tuple[ModelName, Staleness]]:
         """What is stale itself, and what is downstream of what a plan computes, parents first."""
@@ -271,7 +273,7 @@ class Followers:
             return None
         inputs = tuple(dict.fromkeys([*own.inputs, *upstream]))
         found = replace(own, intervals=times, following=following, inputs=inputs)
-        found = self._bounded(node, found)
+        found = self._ready(node, self._bounded(node, found))
         if self.pace is None:
             return found
         return self.pace.bounded(self.planned, node, found, upstream)
@@ -289,7 +291,43 @@ class Followers:
         reasons = "; ".join(filter(None, [found.why_kept, why]))
         return replace(found, kept=merge((*found.kept, *outside)), why_kept=reasons)
 
+    def _ready(self, node: Node, found: Staleness) -> Staleness:
+        """The part of it whose inputs will be there, as for what is missing."""
+        tables = tables_read(self.planned.graph, node) if found.intervals else ()
+        doubtful = {name: times for name in tables if (times := self._doubtful(name))}
+        waits = read_whole(self.planned.graph, node, doubtful)
+        if not waits:
+            return found
+        why = "; ".join(self._why_doubtful(name, doubtful[name]) for name in waits)
+        reasons = "; ".join(filter(None, [found.why_kept, why]))
+        kept = merge((*found.kept, *found.intervals))
+        return replace(found, intervals=(), following=(), kept=kept, why_kept=reasons)
+
+    def _doubtful(self, name: ModelName) -> tuple[Interval, ...]:
+        """What a version has an entry of that will not count once the plan is done."""
+        recorded, computed = (
+            each.get(name, ())
+            for each in (self.planned.holdings.recorded, self.planned.holdings.computed)
+        )
+        if not subtract(recorded, computed):
+            return ()
+        work = self.work[name]
+        evaluated = (*work.missing, *work.restated, *self._again.get(name, ()))
+        model = self.planned.graph[name].model
+        return subtract(recorded, readable_after(model, computed, evaluated, recorded))
+
+    def _why_doubtful(self, name: ModelName, times: tuple[Interval, ...]) -> str:
+        """That a model waits for rows of another one, and how they come."""
+        kind = self.planned.graph[name].model.kind
+        of = f" for {', '.join(map(str, times))}" if kind.is_by_interval else ""
+        why = f"it reads all of {name}, which has no computed rows{of}"
+        if kind.disable_restatement:
+            return why
+        owner = self.planned.holdings.owners.get(name, self.planned.environment)
+        return f"{why}: `vde plan {owner} --restate-model {name}` computes them"
+
     def _change(self, name: ModelName, times: tuple[Interval, ...]) -> None:
+        self._again[name] = times
         if times:
             found = reached(self.planned, name, times)
             self.changed[name] = merge((*self.changed.get(name, ()), *found))
