@@ -227,7 +227,6 @@ _HEADS: Final[Select[Any]] = select(
 _ENTRIES: Final[Select[Any]] = select(
     _ledger.c.model,
     _ledger.c.version,
-    _ledger.c.iceberg_snapshot_id,
     _ledger.c.work_id,
     _ledger.c.trace_json,
 )
@@ -296,7 +295,6 @@ def _entry(row: Row[Any]) -> NamedEntry:
     trace = codec.decode_trace(row.trace_json)
     return NamedEntry(
         key=key_of(row),
-        iceberg_snapshot_id=row.iceberg_snapshot_id,
         work_id=row.work_id,
         told=frozenset(trace.inputs if trace is not None else ()),
     )

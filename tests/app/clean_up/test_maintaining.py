@@ -23,6 +23,7 @@ from tests.app.memory_world import (
 )
 from tests.app.shop_world import (
     AMOUNTS,
+    DAYS,
     SALES_NAME,
     SHOP,
     TOTAL_NAME,
@@ -160,20 +161,23 @@ def test_what_nothing_names_expires_a_week_after_it_was_replaced() -> None:
     assert changed(maintained(world)) == set()
 
 
-def test_r3_what_the_ledger_names_stays_and_its_rows_can_be_read() -> None:
-    """Each day of the sales was loaded by itself; each is read as it was written."""
+def test_a_table_does_not_keep_an_iceberg_snapshot_for_each_interval() -> None:
+    """Its metadata is written by each commit: a year of hours would cost each of them seconds."""
     world = shop_in_production()
     for number in (4, 5, 6):
         world.land(((number - 1) * 24 + 1, number), until=number * 24)
         world.clock.advance(DAY)
         world.build(graph_of(SHOP))
-    table = world.catalog.tables[table_of(world, SALES_NAME)]
-    named = {each.interval: each.iceberg_snapshot_id for each in entries(world, "prod", SALES_NAME)}
-    before = {at: table.rows_at(at) for at in named.values()}
-    assert len(before) == 4
+    before = world.rows("mart.sales")
     maintained(world, 30, AT_ONCE)
     table = world.catalog.tables[table_of(world, SALES_NAME)]
-    assert {at: table.rows_at(at) for at in named.values()} == before
+    assert {*table.snapshots} == {table.head}
+    assert world.rows("mart.sales") == before
+    assert world.plan_run().is_empty
+    world.land((1, 100), until=6 * 24)
+    world.run()
+    assert world.rows("mart.sales") == [(DAYS[0], 110), *before[1:]]
+    assert world.plan_run().is_empty
 
 
 def record_head(world: MemoryWorld, table: TableName) -> None:

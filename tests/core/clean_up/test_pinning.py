@@ -24,8 +24,8 @@ SALES, TOTAL = ModelName("mart", "sales"), ModelName("mart", "total")
 V, W = VersionKey(SALES, "a" * 32), VersionKey(TOTAL, "b" * 32)
 
 
-def entry(at: int | None = None, *told: ModelName, work_id: str = "w") -> NamedEntry:
-    return NamedEntry(key=W, iceberg_snapshot_id=at, work_id=work_id, told=frozenset(told))
+def entry(*told: ModelName, work_id: str = "w") -> NamedEntry:
+    return NamedEntry(key=W, work_id=work_id, told=frozenset(told))
 
 
 def work(
@@ -46,7 +46,7 @@ def work(
     [
         (Named(number=1), set(), set()),
         (Named(number=1, heads={V: 7}), {7}, set()),
-        (Named(number=1, entries=(entry(7), entry(None))), {7}, set()),
+        (Named(number=1, entries=(entry(),)), set(), set()),
         (Named(number=1, marks=(NamedMark(key=V, iceberg_snapshot_id=7),)), set(), {7}),
         (Named(number=1, works=(work({SALES: 7}, 8, 9, beside=6),)), set(), set()),
         (
@@ -55,9 +55,9 @@ def work(
             {7},
         ),
         # An entry without a token of what it read is compared with what became of that since.
-        (Named(number=1, entries=(entry(5),), works=(work({SALES: 7}),)), {5}, {7}),
-        (Named(number=1, entries=(entry(5, SALES),), works=(work({SALES: 7}),)), {5}, set()),
-        (Named(number=1, entries=(entry(5, work_id="x"),), works=(work({SALES: 7}),)), {5}, set()),
+        (Named(number=1, entries=(entry(),), works=(work({SALES: 7}),)), set(), {7}),
+        (Named(number=1, entries=(entry(SALES),), works=(work({SALES: 7}),)), set(), set()),
+        (Named(number=1, entries=(entry(work_id="x"),), works=(work({SALES: 7}),)), set(), set()),
     ],
 )
 def test_what_is_pinned(named: Named, at: set[int], since: set[int]) -> None:
@@ -68,7 +68,7 @@ def test_what_is_pinned(named: Named, at: set[int], since: set[int]) -> None:
 
 
 def test_what_is_loaded_in_parts_without_times_is_kept_for_every_reader() -> None:
-    named = Named(number=1, entries=(entry(5, SALES),), works=(work({SALES: 7}),))
+    named = Named(number=1, entries=(entry(SALES),), works=(work({SALES: 7}),))
     assert set(pins(named, by_history=()).since) == set()
     assert set(pins(named, by_history={SALES}).since) == {7}
 
@@ -94,7 +94,6 @@ facts = st.builds(
         st.builds(
             NamedEntry,
             key=keys,
-            iceberg_snapshot_id=st.none() | ids,
             work_id=work_ids,
             told=st.frozensets(names, max_size=2),
         ),
@@ -107,10 +106,8 @@ histories = st.frozensets(names, max_size=2)
 
 
 def is_at(named: Named, each: int) -> bool:
-    return (
-        each in named.heads.values()
-        or any(entry.iceberg_snapshot_id == each for entry in named.entries)
-        or any(work.may_publish and each in (*work.own, *work.beside) for work in named.works)
+    return each in named.heads.values() or any(
+        work.may_publish and each in (*work.own, *work.beside) for work in named.works
     )
 
 

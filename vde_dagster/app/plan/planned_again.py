@@ -90,7 +90,10 @@ def refuse_older_rows(services: Services, plan: Plan, shown: Environment) -> Non
 def _recorded_since(
     services: Services, plan: Plan, shown: Environment
 ) -> Iterator[tuple[ModelName, tuple[Interval, ...]]]:
-    """The times of what was recorded on shown versions since a plan was made."""
+    """The times of what was recorded on shown versions since a plan was made.
+
+    That is all where the Iceberg snapshot has expired that was shown then.
+    """
     heads = shown_heads(services, shown, plan.snapshots)
     moved = {
         name: shown.snapshots[name].key
@@ -101,9 +104,11 @@ def _recorded_since(
     for name, key in moved.items():
         line = services.catalog.line(key.table)
         before = plan.shown_heads.get(name)
-        later = set(line[: line.index(before)] if before in line else line)
+        later = set(line[: line.index(before)]) if before in line else None
         times = merge(
-            each.interval for each in ledger.get(key, ()) if each.iceberg_snapshot_id in later
+            each.interval
+            for each in ledger.get(key, ())
+            if later is None or each.iceberg_snapshot_id in later
         )
         if times:
             yield name, times

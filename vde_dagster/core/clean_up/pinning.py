@@ -23,7 +23,6 @@ class NamedEntry:
     """
 
     key: VersionKey
-    iceberg_snapshot_id: int | None
     work_id: str
     told: frozenset[ModelName] = frozenset()
 
@@ -91,10 +90,6 @@ def pins(named: Named, *, by_history: Collection[ModelName]) -> Pins:
     at, since = dict[int, str](), dict[int, str]()
     for key, head in named.heads.items():
         at.setdefault(head, f"the ledger of {key.model} is true there")
-    for entry in named.entries:
-        if entry.iceberg_snapshot_id is not None:
-            why = f"intervals of {entry.key.model} were written there"
-            at.setdefault(entry.iceberg_snapshot_id, why)
     for mark in named.marks:
         why = f"a high-water mark of {mark.key.model} is there"
         since.setdefault(mark.iceberg_snapshot_id, why)
