@@ -29,6 +29,8 @@ from vde_dagster.orchestration.jobs.clean_up_jobs import JANITOR_JOB, MAINTAIN_J
 SENSOR = "vde_automation_prod"
 _MOST_TICKS = 4
 """How many ticks may find work in one hour: what failed or was killed is asked for again."""
+_HOURS_OF_SOURCES = 72
+"""So many Iceberg snapshots of a source stay, one for each hour."""
 _DAYS_OF_RUNS = 3
 """For so long Dagster keeps a run: it deletes none by itself, so a team has a job for that."""
 
@@ -52,6 +54,7 @@ def work(folder: Path, first: datetime, last: datetime) -> Iterator[dict[str, ob
                     _ended(definitions, instance, name) for name in (JANITOR_JOB, MAINTAIN_JOB)
                 ]
                 _let_a_day_pass(folder, instance)
+                _expire_sources(project)
             yield {"hour": now.isoformat(), "seconds": time.monotonic() - began, "runs": ended}
             now += timedelta(hours=1)
 
@@ -97,6 +100,17 @@ def _let_a_day_pass(folder: Path, instance: dg.DagsterInstance) -> None:
         before = datetime.fromtimestamp(float(old), UTC)
         for run in instance.get_runs(RunsFilter(created_before=before)):
             instance.delete_run(run.run_id)
+
+
+def _expire_sources(project: VdeProject) -> None:
+    """Let old Iceberg snapshots of the sources go, as who owns them does."""
+    catalog = project.iceberg_catalog()
+    for name in catalog.list_tables("raw"):
+        table = catalog.load_table(name)
+        ids = [each.snapshot_id for each in table.metadata.snapshots]
+        if len(ids) > _HOURS_OF_SOURCES:
+            expiry = table.maintenance.expire_snapshots()
+            expiry.by_ids(ids[:-_HOURS_OF_SOURCES]).commit()
 
 
 def _bury(instance: dg.DagsterInstance) -> None:

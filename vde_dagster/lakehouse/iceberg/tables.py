@@ -18,7 +18,7 @@ from vde_dagster.ports.physical_layer import STATE
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
-    from pyspark.sql.types import DataType, StructField, StructType
+    from pyspark.sql.types import DataType, StructType
 
 OWN_PROPERTIES: Final = "vde.physical-properties"
 """The names of the properties that the model asked for, so that later removals are found."""
@@ -30,6 +30,8 @@ _PROPERTIES: Final = {
     "write.delete.mode": "copy-on-write",
     "write.merge.mode": "copy-on-write",
     "write.update.mode": "copy-on-write",
+    # Spark gives it to tables that it creates: without it they would be larger.
+    "write.parquet.compression-codec": "zstd",
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "50",
     # What is needed stands in the state (ADR 22): Iceberg's procedure, and platforms that follow
@@ -40,35 +42,6 @@ _PROPERTIES: Final = {
     "commit.retry.min-wait-ms": "25",
 }
 _FORMAT: Final = "write.format.default"
-
-
-def table_definition(table: str, staging: Staging, schema: StructType) -> str:
-    """The statement that creates the table of a version if there is none.
-
-    Args:
-        table: Its quoted name.
-        staging: The unit of work that writes its first rows.
-        schema: The schema of these rows, which Iceberg can store.
-    """
-    described = {name.lower(): text for name, text in staging.descriptions.items()}
-    columns = ", ".join(
-        _column(each, described.get(each.name.lower(), "")) for each in schema.fields
-    )
-    partitions = ", ".join(map(_partition, staging.storage.partitioned_by))
-    partitioned = f" PARTITIONED BY ({partitions})" if partitions else ""
-    return (
-        f"CREATE TABLE IF NOT EXISTS {table} ({columns}) USING iceberg"
-        f"{partitioned}{_comment(staging.comment)} TBLPROPERTIES ({_listed(_properties(staging))})"
-    )
-
-
-def _column(field: StructField, text: str) -> str:
-    """A column's definition; it may be NULL, and so may what is inside of it, in later rows."""
-    return f"{quoted(field.name)} {simple_name(field.dataType)}{_comment(text)}"
-
-
-def _comment(text: str) -> str:
-    return f" COMMENT {literal(text)}" if text else ""
 
 
 def order_statements(table: str, storage: Storage, found: Table) -> Iterator[str]:
@@ -179,7 +152,8 @@ def quoted(name: str) -> str:
     return exp.to_identifier(name, quoted=True).sql("spark")
 
 
-def _properties(staging: Staging) -> dict[str, str]:
+def table_properties(staging: Staging) -> dict[str, str]:
+    """The properties of a table that a unit of work creates."""
     return {
         **_PROPERTIES,
         **storage_properties(staging.storage),
@@ -192,14 +166,6 @@ def _properties(staging: Staging) -> dict[str, str]:
 def made_by(state: str) -> str:
     """The clause of a view's definition that says which state made it; empty for no id."""
     return f" TBLPROPERTIES ({_listed({STATE: state})})" if state else ""
-
-
-def _partition(field: PartitionField) -> str:
-    column = quoted(field.column)
-    if field.transform is Transform.IDENTITY:
-        return column
-    inner = column if field.argument is None else f"{field.argument}, {column}"
-    return f"{field.transform.value}({inner})"
 
 
 def _listed(properties: Mapping[str, str]) -> str:

@@ -15,6 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's doc
 from sqlglot import exp
 
 from vde_dagster.core.errors import Conflict, EvaluationFailed, OutcomeUnknown
+from vde_dagster.lakehouse.iceberg.creation import put_empty_branch
 from vde_dagster.lakehouse.iceberg.publish import branch_name, put_branch
 from vde_dagster.lakehouse.iceberg.row_changes import entries_of
 from vde_dagster.lakehouse.iceberg.tables import quoted
@@ -60,7 +61,6 @@ class Branch:
         self.loaded: int | None = None
         """How many rows the branch's files have; None if their metadata does not say."""
         self._name = branch_name(staging.work_id)
-        self._quoted = quoted(self._name)
         self._load = load
         self.table = table_sql(catalog, staging.target.table)
         """The table's quoted name for Spark."""
@@ -90,11 +90,13 @@ class Branch:
         if self.staging.base is not None:
             self._put(found, self.staging.base)
             return
-        # A table without any snapshot has no place for a branch: Spark's statement makes one.
-        if self._name in found.metadata.refs:
-            self.spark.sql(f"ALTER TABLE {self.table} DROP BRANCH {self._quoted}")
-        self.spark.sql(f"ALTER TABLE {self.table} CREATE BRANCH {self._quoted}")
-        self._look()
+        start = self._head_of(found)
+        if start is None or start.parent_snapshot_id or _counted(start, "total-records") != 0:
+            with _as_failures():
+                put_empty_branch(found, self.staging.target.table, self.staging.work_id)
+            self._look()
+        else:
+            self._stand_at(start)
 
     def go_back(self, snapshot_id: int) -> None:
         """Put the branch back on an earlier Iceberg snapshot; this changes metadata alone.
@@ -105,10 +107,8 @@ class Branch:
         self._put(self._load(self.staging.target.table), snapshot_id)
 
     def _put(self, found: Table, snapshot_id: int) -> None:
-        try:
+        with _as_failures():
             put_branch(found, self.staging.target.table, self.staging.work_id, snapshot_id)
-        except (Conflict, OutcomeUnknown) as error:
-            raise EvaluationFailed(error.message, advice=error.advice) from error
         self._stand_at(found.metadata.snapshot_by_id(snapshot_id))
 
     def clear(self) -> None:
@@ -239,6 +239,14 @@ class Branch:
     def _head_of(self, table: Table) -> Snapshot | None:
         ref = table.metadata.refs.get(self._name)
         return None if ref is None else table.metadata.snapshot_by_id(ref.snapshot_id)
+
+
+@contextmanager
+def _as_failures() -> Iterator[None]:
+    try:
+        yield
+    except (Conflict, OutcomeUnknown) as error:
+        raise EvaluationFailed(error.message, advice=error.advice) from error
 
 
 def _counted(snapshot: Snapshot, what: str) -> int | None:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog as PyIcebergCatalog
     from pyiceberg.table import Table
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
 
 class SparkEngine:
@@ -84,7 +85,7 @@ class SparkEngine:
 
         with failures(str(staging.target)), self._session_for(staging) as spark:
             staging = replace(staging, state=self._state())
-            return Stage(spark, self._catalog, staging, self._ensure_namespace, self._load).run()
+            return Stage(spark, self._catalog, staging, self._create, self._load).run()
 
     def columns_of(self, rows: SqlRows, inputs: Mapping[str, Input]) -> tuple[Column, ...]:
         """The columns that a query returns, without computing a row; see the port."""
@@ -284,10 +285,20 @@ class SparkEngine:
 
     def _load(self, name: TableName) -> Table:
         with span("catalog load"):
-            with self._opening:
-                if self._metadata is None:
-                    self._metadata = self._open_metadata()
-            return self._metadata.load_table((name.namespace, name.name))
+            return self._opened().load_table((name.namespace, name.name))
+
+    def _create(self, staging: Staging, schema: StructType) -> Table:
+        from vde_dagster.lakehouse.iceberg.creation import created_table
+
+        self._ensure_namespace(staging.target.table)
+        with span("create table"):
+            return created_table(self._opened(), staging, schema)
+
+    def _opened(self) -> PyIcebergCatalog:
+        with self._opening:
+            if self._metadata is None:
+                self._metadata = self._open_metadata()
+            return self._metadata
 
     def _ensure_namespace(self, name: TableName) -> None:
         from vde_dagster.lakehouse.iceberg.tables import quoted

@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING
 
+from pyiceberg.exceptions import NoSuchTableError
 from pyspark.errors import PySparkException
 from pyspark.sql.types import StructType
 
@@ -34,7 +35,6 @@ from vde_dagster.lakehouse.iceberg.tables import (
     partitions_of,
     quoted,
     simple_name,
-    table_definition,
 )
 from vde_dagster.lakehouse.spark.connect import named
 from vde_dagster.lakehouse.staging.auditing import run_audits
@@ -64,7 +64,7 @@ class Stage:
         spark: The session in which the unit of work runs.
         catalog: The catalog's name in it.
         staging: The unit of work.
-        ensure_namespace: Makes a table's namespace where it is missing.
+        create: Creates the table of the unit of work for rows of a schema, with its branch.
         load: Reads a table's metadata as it is now.
     """
 
@@ -73,13 +73,13 @@ class Stage:
         spark: SparkSession,
         catalog: str,
         staging: Staging,
-        ensure_namespace: Callable[[TableName], None],
+        create: Callable[[Staging, StructType], Table],
         load: Callable[[TableName], Table],
     ) -> None:
         self._spark = spark
         self._catalog = catalog
         self._staging = staging
-        self._ensure_namespace = ensure_namespace
+        self._create = create
         self._load = load
 
     def run(self) -> Staged:
@@ -107,11 +107,11 @@ class Stage:
     def _written(self, frames: Sequence[DataFrame]) -> Staged:
         """Stage the rows of all batches, once it is known that they fit."""
         staging = self._staging
-        table = self._table()
+        found = self._found()
+        table = self._schema() if found is not None else None
         check([each.schema for each in frames], staging, table)
         schemas = [declared_schema(each.schema, staging.columns) for each in frames]
-        branch = self._prepare(schemas, table)
-        schema = self._spark.table(branch.table).schema
+        branch, schema = self._prepare(schemas, found, table)
         fitted = [
             self._fitted(frame, part, schema)
             for frame, part in zip(frames, staging.parts, strict=True)
@@ -125,11 +125,12 @@ class Stage:
         A batch that follows one whose rows came out as they were before is left out.
         """
         staging = self._staging
-        table = self._table()
+        found = self._found()
+        table = self._schema() if found is not None else None
         with self._bound(staging.parts[0], self._no_rows(returned), returned) as frame:
             check([frame.schema], staging, table)
-            branch = self._prepare([declared_schema(frame.schema, staging.columns)], table)
-        schema = self._spark.table(branch.table).schema
+            first = declared_schema(frame.schema, staging.columns)
+            branch, schema = self._prepare([first], found, table)
         written: list[Written] = []
         sums: list[Mapping[Interval, RowSum]] = []
         moved = False
@@ -191,16 +192,25 @@ class Stage:
             model=str(self._staging.target),
         )
 
-    def _prepare(self, schemas: Sequence[StructType], table: StructType | None) -> Branch:
-        """Create the table or bring it up to date, and open the branch on it."""
+    def _prepare(
+        self, schemas: Sequence[StructType], found: Table | None, table: StructType | None
+    ) -> tuple[Branch, StructType]:
+        """Create the table or bring it up to date, and open the branch on it.
+
+        Args:
+            schemas: Those of the rows of all batches.
+            found: The table as it is, if there is one.
+            table: Its schema.
+
+        Returns:
+            The branch, and the schema that the table has now.
+        """
         staging = self._staging
         name = table_sql(self._catalog, staging.target.table)
-        if table is None:
-            self._ensure_namespace(staging.target.table)
-            self._spark.sql(table_definition(name, staging, schemas[0]))
-        else:
-            self._add_columns(name, schemas, table)
-        found = self._load(staging.target.table)
+        if found is None or table is None:
+            found, table = self._create(staging, schemas[0]), self._schema()
+        elif self._add_columns(name, schemas, table):
+            found, table = self._load(staging.target.table), self._schema()
         for statement in order_statements(name, staging.storage, found):
             self._spark.sql(statement)
         # A kept version may have been created with other partitions: those count for writes.
@@ -209,11 +219,12 @@ class Stage:
         branch.open(found)
         if staging.rebuilds:
             branch.clear()
-        return branch
+        return branch, table
 
-    def _add_columns(self, name: str, schemas: Iterable[StructType], table: StructType) -> None:
-        """Add the columns that the table lacks (rule R11); readers name theirs and see no change.
+    def _add_columns(self, name: str, schemas: Iterable[StructType], table: StructType) -> bool:
+        """Add the columns that the table lacks (rule R11), and say whether there were any.
 
+        Readers name theirs and see no change.
         The types of the first batch with a column count; later batches are cast to them.
         """
         added = {
@@ -226,6 +237,7 @@ class Stage:
                 f"{quoted(each.name)} {simple_name(each.dataType)}" for each in added.values()
             )
             self._spark.sql(f"ALTER TABLE {name} ADD COLUMNS ({listed})")
+        return bool(added)
 
     def _audit(self, branch: Branch, written: Sequence[Written]) -> tuple[AuditResult, ...]:
         """What is found among the rows of all batches; of a table that is rebuilt, among all."""
@@ -249,7 +261,7 @@ class Stage:
         staging = self._staging
 
         def published() -> DataFrame:
-            if self._table() is None:
+            if self._found() is None:
                 return self._no_rows(returned)
             own = AsOf(table=staging.target.table, iceberg_snapshot_id=staging.base)
             return input_frame(self._spark, self._catalog, own)
@@ -292,11 +304,16 @@ class Stage:
             name: input_frame(self._spark, self._catalog, each) for name, each in inputs.items()
         }
 
-    def _table(self) -> StructType | None:
-        """The schema of the target as it is; None where there is none yet."""
-        name = table_sql(self._catalog, self._staging.target.table)
-        is_there = self._spark.catalog.tableExists(name)
-        return self._spark.table(name).schema if is_there else None
+    def _found(self) -> Table | None:
+        """The target as it is; None where there is none yet."""
+        try:
+            return self._load(self._staging.target.table)
+        except NoSuchTableError:
+            return None
+
+    def _schema(self) -> StructType:
+        """The schema that the target has now."""
+        return self._spark.table(table_sql(self._catalog, self._staging.target.table)).schema
 
 
 def _write(

@@ -1,0 +1,92 @@
+"""Creating the table of a version: once, whoever else does it, and whatever answer is lost."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+from pyspark.sql.types import LongType, StructField, StructType
+from sqlalchemy.exc import OperationalError
+
+from tests.lakehouse.test_publish_contract import InterruptedSql, in_sql, lost, sqlite
+from vde_dagster.core.errors import EvaluationFailed
+from vde_dagster.core.ledger.unit_of_work import Staging
+from vde_dagster.core.model.snapshot import VersionKey
+from vde_dagster.core.names import ModelName
+from vde_dagster.lakehouse.iceberg.creation import created_table, put_empty_branch
+from vde_dagster.lakehouse.iceberg.publish import branch_name
+
+SCHEMA = StructType([StructField("id", LongType())])
+
+
+def unit(work_id: str) -> Staging:
+    key = VersionKey(ModelName("mart", "sales"), "a" * 32)
+    return Staging(work_id=work_id, target=key, base=None, parts=())
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Iterator[InterruptedSql]:
+    opened = in_sql(sqlite(tmp_path), tmp_path)
+    opened.before, opened.after = [], []
+    opened.create_namespace(unit("").target.table.namespace)
+    yield opened
+    opened.engine.dispose()
+
+
+def heads(catalog: SqlCatalog) -> dict[str, int]:
+    """How many rows each branch has, by its name."""
+    name = unit("").target.table
+    table = catalog.load_table((name.namespace, name.name))
+    return {
+        ref: len(table.scan(snapshot_id=at.snapshot_id).to_arrow())
+        for ref, at in table.metadata.refs.items()
+    }
+
+
+def test_a_table_is_made_with_the_empty_branch_of_its_first_unit_of_work(
+    catalog: InterruptedSql,
+) -> None:
+    made = created_table(catalog, unit("one"), SCHEMA)
+    assert heads(catalog) == {branch_name("one"): 0}
+    assert made.metadata.current_snapshot_id is None
+    assert len(made.metadata.metadata_log) == 0
+
+
+def test_who_comes_second_finds_the_table_and_begins_a_branch_of_its_own(
+    catalog: InterruptedSql,
+) -> None:
+    first = created_table(catalog, unit("one"), SCHEMA)
+    found = created_table(catalog, unit("two"), SCHEMA)
+    assert found.metadata.table_uuid == first.metadata.table_uuid
+    put_empty_branch(found, unit("").target.table, "two")
+    assert heads(catalog) == {branch_name("one"): 0, branch_name("two"): 0}
+
+
+def test_rows_of_an_earlier_attempt_are_gone_from_the_branch(catalog: InterruptedSql) -> None:
+    made = created_table(catalog, unit("one"), SCHEMA)
+    made.append(pa.table({"id": [1]}), branch=branch_name("one"))
+    assert heads(catalog) == {branch_name("one"): 1}
+    name = unit("").target.table
+    put_empty_branch(catalog.load_table((name.namespace, name.name)), name, "one")
+    assert heads(catalog) == {branch_name("one"): 0}
+
+
+def test_a_table_is_there_though_the_answer_was_lost(catalog: InterruptedSql) -> None:
+    catalog.after.append(lost)
+    created_table(catalog, unit("one"), SCHEMA)
+    assert heads(catalog) == {branch_name("one"): 0}
+
+
+def test_a_table_that_cannot_be_made_is_an_error_with_a_way_on(catalog: InterruptedSql) -> None:
+    def locked() -> None:
+        raise OperationalError("commit", None, sqlite3.OperationalError("database is locked"))
+
+    catalog.before.append(locked)
+    with pytest.raises(EvaluationFailed, match=r"could not be created: .* locked. Run the same"):
+        created_table(catalog, unit("one"), SCHEMA)
+    created_table(catalog, unit("one"), SCHEMA)
+    assert heads(catalog) == {branch_name("one"): 0}

@@ -1,0 +1,205 @@
+"""Creating the table of a version, and the empty branch that its first rows are written to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Final
+from uuid import uuid4
+
+from pyiceberg.catalog import Catalog as PyIcebergCatalog
+from pyiceberg.exceptions import (
+    CommitFailedException,
+    NoSuchTableError,
+    TableAlreadyExistsError,
+)
+from pyiceberg.manifest import write_manifest_list
+from pyiceberg.partitioning import PartitionField, PartitionSpec
+from pyiceberg.schema import Schema, assign_fresh_schema_ids
+from pyiceberg.table import Table, Transaction
+from pyiceberg.table.refs import SnapshotRefType
+from pyiceberg.table.snapshots import Operation, Snapshot, Summary
+from pyiceberg.table.sorting import NullOrder, SortDirection, SortField, SortOrder
+from pyiceberg.table.update import (
+    AddSnapshotUpdate,
+    SetSnapshotRefUpdate,
+    TableRequirement,
+    TableUpdate,
+    UpdateTableMetadata,
+)
+from pyiceberg.transforms import IdentityTransform, parse_transform
+from pyiceberg.types import NestedField
+
+from vde_dagster.core.errors import EvaluationFailed
+from vde_dagster.core.ledger.unit_of_work import Staging
+from vde_dagster.core.model.storage import PartitionField as Partition
+from vde_dagster.core.model.storage import Transform
+from vde_dagster.core.names import TableName
+from vde_dagster.lakehouse.iceberg.iceberg_types import iceberg_type
+from vde_dagster.lakehouse.iceberg.publish import (
+    LOST,
+    branch_name,
+    drop_branch,
+    load,
+    until_done,
+)
+from vde_dagster.lakehouse.iceberg.tables import simple_name, table_properties
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+_FIRST_PARTITION: Final = 1000
+
+
+def created_table(catalog: PyIcebergCatalog, staging: Staging, schema: StructType) -> Table:
+    """The table of a version, which is created, with an empty branch, if there is none.
+
+    Args:
+        catalog: The catalog; the table's namespace exists.
+        staging: The unit of work that writes its first rows.
+        schema: The schema of these rows, which Iceberg can store.
+
+    Raises:
+        EvaluationFailed: It could not be created.
+    """
+    name = staging.target.table
+    columns = _schema(schema, staging.descriptions)
+    properties = table_properties(staging)
+    try:
+        creation = catalog.create_table_transaction(
+            (name.namespace, name.name),
+            columns,
+            partition_spec=_partitions(columns, staging.storage.partitioned_by),
+            sort_order=_order(columns, staging.storage.clustered_by),
+            properties=properties | ({"comment": staging.comment} if staging.comment else {}),
+        )
+        _EmptyBranch(creation, branch_name(staging.work_id)).commit()
+        return creation.commit_transaction()
+    except (TableAlreadyExistsError, CommitFailedException, *LOST) as error:
+        try:
+            return load(catalog, name)  # another process was faster, or the answer was lost
+        except NoSuchTableError:
+            first, *_ = str(error).splitlines() or [repr(error)]
+            raise EvaluationFailed(
+                f"the table {name} could not be created: {first}", advice="Run the same again."
+            ) from error
+
+
+def put_empty_branch(found: Table, name: TableName, work_id: str) -> None:
+    """Put the branch of a unit of work on a table that has no Iceberg snapshot, without any row.
+
+    Args:
+        found: The table, as it was read.
+        name: Its name.
+        work_id: The unit of work: nobody else changes its branch.
+
+    Raises:
+        TableMoved: The table does not exist any more.
+        Conflict: Others change the table all the time.
+        OutcomeUnknown: The answer was lost, and the table could not be read again.
+    """
+    branch = branch_name(work_id)
+    if branch in found.metadata.refs:
+        drop_branch(found.catalog, name, work_id)
+
+    def act(table: Table) -> None:
+        if branch not in table.metadata.refs:
+            with table.transaction() as change:
+                _EmptyBranch(change, branch).commit()
+
+    until_done(found.catalog, name, act, what=f"the branch {branch} of {name}")
+
+
+class _EmptyBranch(UpdateTableMetadata["_EmptyBranch"]):
+    """A new branch of a table that has no rows: pyiceberg itself makes `main` alone there.
+
+    Like Spark's `CREATE BRANCH` it begins with an Iceberg snapshot without files. It requires
+    nothing: nobody else changes the branch of a unit of work.
+    """
+
+    def __init__(self, transaction: Transaction, branch: str) -> None:
+        super().__init__(transaction)
+        self._branch = branch
+
+    def _commit(self) -> tuple[tuple[TableUpdate, ...], tuple[TableRequirement, ...]]:
+        metadata = self._transaction.table_metadata
+        snapshot_id, number = metadata.new_snapshot_id(), metadata.next_sequence_number()
+        table = self._transaction._table  # noqa: SLF001 - as pyiceberg's own updates do
+        path = table.location_provider().new_metadata_location(
+            f"snap-{snapshot_id}-0-{uuid4()}.avro"
+        )
+        output = table.io.new_output(path)
+        with write_manifest_list(2, output, snapshot_id, None, number, "deflate"):
+            pass
+        begin = Snapshot.model_validate(
+            {
+                "snapshot-id": snapshot_id,
+                "sequence-number": number,
+                "manifest-list": path,
+                "summary": Summary(Operation.APPEND, **{"total-records": "0"}),
+                "schema-id": metadata.current_schema_id,
+            }
+        )
+        at = SetSnapshotRefUpdate.model_validate(
+            {"ref-name": self._branch, "type": SnapshotRefType.BRANCH, "snapshot-id": snapshot_id}
+        )
+        return (AddSnapshotUpdate(snapshot=begin), at), ()
+
+
+def _schema(of: StructType, descriptions: Mapping[str, str]) -> Schema:
+    """Columns, which may all be NULL, and so may what is inside of them, in later rows."""
+    described = {name.lower(): text for name, text in descriptions.items()}
+    fields = [
+        NestedField(
+            number,
+            each.name,
+            iceberg_type(simple_name(each.dataType)),
+            required=False,
+            doc=described.get(each.name.lower()) or None,
+        )
+        for number, each in enumerate(of.fields, start=1)
+    ]
+    return assign_fresh_schema_ids(Schema(*fields))
+
+
+def _partitions(schema: Schema, fields: Iterable[Partition]) -> PartitionSpec:
+    """The partitions, under the names that Iceberg gives them."""
+    return PartitionSpec(
+        *(
+            PartitionField(
+                source_id=schema.find_field(each.column, case_sensitive=False).field_id,
+                field_id=_FIRST_PARTITION + number,
+                transform=parse_transform(_transform(each)),
+                name=_partition_name(each),
+            )
+            for number, each in enumerate(fields)
+        )
+    )
+
+
+def _transform(field: Partition) -> str:
+    name = field.transform.value.removesuffix("s")
+    return name if field.argument is None else f"{name}[{field.argument}]"
+
+
+def _partition_name(field: Partition) -> str:
+    match field.transform:
+        case Transform.IDENTITY:
+            return field.column
+        case Transform.TRUNCATE:
+            return f"{field.column}_trunc"
+        case _:
+            return f"{field.column}_{field.transform.value.removesuffix('s')}"
+
+
+def _order(schema: Schema, columns: Iterable[str]) -> SortOrder:
+    return SortOrder(
+        *(
+            SortField(
+                source_id=schema.find_field(each, case_sensitive=False).field_id,
+                transform=IdentityTransform(),
+                direction=SortDirection.ASC,
+                null_order=NullOrder.NULLS_FIRST,
+            )
+            for each in columns
+        )
+    )
