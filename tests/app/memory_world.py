@@ -97,10 +97,11 @@ WRITING: Final = frozenset(
 READING: Final = {
     *("accepted", "adopted", "branches", "changed_since", "closed_before", "data_files", "digests"),
     *("drifted", "dropped_views", "drops", "earliest", "environment", "environments", "files"),
-    *("files_of", "heads", "history", "entries_within", "holdings", "identity", "last_looks"),
+    *("columns_at", "files_of", "heads", "history", "entries_within", "holdings", "identity"),
+    *("last_looks",),
     *("ledger", "line", "latest", "marks", "missing_files", "newest_computed", "named_since"),
     *("named_snapshots", "open_work", "table_heads", "origin", "owners", "pauses", "pending"),
-    *("physical_layer", "present", "preview", "reading_views", "references", "retains", "revision"),
+    *("physical_layer", "present", "preview", "reading_views", "references", "revision"),
     *("row_changes", "sessions", "snapshots", "stays", "stored", "stray_files", "sums", "table"),
     *("table_history", "taken", "totals", "unfinished", "used", "failed", "versions", "views"),
     *("work", "works"),

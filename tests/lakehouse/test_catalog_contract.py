@@ -196,7 +196,7 @@ def test_a_table_goes_back_to_what_was_recorded_and_nothing_is_lost(world: World
     world.catalog.restore(TABLE, found=theirs, recorded=recorded)
     world.catalog.restore(TABLE, found=theirs, recorded=recorded)
     assert world.catalog.line(TABLE) in ([recorded], (recorded,))
-    assert world.catalog.retains(TABLE, theirs)
+    assert world.catalog.columns_at(TABLE, theirs) is not None
     again = world.append(TABLE, [(3, START)])
     assert list(world.catalog.line(TABLE)) == [again, recorded]
     world.roll_back(TABLE, recorded)
@@ -475,14 +475,14 @@ def test_rows_come_from_the_last_snapshot_that_is_no_compaction(world: World) ->
 def test_a_table_can_be_read_at_what_has_not_expired(world: World) -> None:
     first = world.append(TABLE, [(1, START)])
     compacted = world.compact(TABLE)
-    assert world.catalog.retains(TABLE, first)
+    assert world.catalog.columns_at(TABLE, first) is not None
     world.expire(TABLE)
-    assert not world.catalog.retains(TABLE, first)
-    assert world.catalog.retains(TABLE, compacted)
+    assert world.catalog.columns_at(TABLE, first) is None
+    assert world.catalog.columns_at(TABLE, compacted) is not None
     # Some writers forget which snapshot was the parent, too.
     assert world.catalog.origin(TABLE, compacted) in (first, compacted)
     assert world.catalog.origin(TABLE, first) == first
-    assert not world.catalog.retains(OTHER, first)
+    assert world.catalog.columns_at(OTHER, first) is None
 
 
 def test_columns_are_added_and_widened_and_views_follow_when_they_are_swapped(

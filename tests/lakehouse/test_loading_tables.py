@@ -44,7 +44,7 @@ def test_a_page_of_something_on_the_way_is_a_service_that_does_not_answer(
         lambda: load(rest._tables, TABLE),
         lambda: rest.catalog.table(TABLE),
         lambda: rest.catalog.branches(TABLE),
-        lambda: rest.catalog.retains(TABLE, 1),
+        lambda: rest.catalog.columns_at(TABLE, 1),
     ):
         with pytest.raises(RESTError, match=f"{status}: no answer of a catalog") as raised:
             ask()

@@ -146,7 +146,7 @@ def test_what_is_announced_does_not_stay_and_does_again_when_that_is_taken_back(
         True,
         True,
     ]
-    assert world.catalog.retains(ONE, first)
+    assert world.catalog.columns_at(ONE, first) is not None
     assert world.catalog.settle_expiry(ONE).count == 0
     assert world.catalog.stays(ONE, first)
     assert retained(world) >= {first, second, last}

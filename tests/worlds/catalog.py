@@ -21,7 +21,7 @@ from vde_dagster.core.clean_up.expiry import REPAIR_TAG
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.ledger.damage import LostMetadata, TableHead
-from vde_dagster.core.ledger.earlier_schemas import uuid_of
+from vde_dagster.core.ledger.earlier_schemas import PresentColumn, uuid_of
 from vde_dagster.core.ledger.late.history import SourceHistory, SourceOperation, SourceStatus
 from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.ledger.schema_changes import ColumnWidened, InPlace
@@ -286,11 +286,15 @@ class MemoryCatalog(MemoryMaintenance, MemoryPhysicalLayer):
                 iceberg_snapshot_id = each.parent
             return iceberg_snapshot_id
 
-    def retains(self, name: TableName, iceberg_snapshot_id: int) -> bool:
-        """Whether a table can still be read at a snapshot."""
+    def columns_at(
+        self, name: TableName, iceberg_snapshot_id: int
+    ) -> tuple[PresentColumn, ...] | None:
+        """How a table's present columns are read at a snapshot; see the port."""
         with self.lock:
             table = self.tables.get(name)
-            return table is not None and iceberg_snapshot_id in table.snapshots
+            if table is None or iceberg_snapshot_id not in table.snapshots:
+                return None
+            return table.schemas.columns(iceberg_snapshot_id)
 
     def line(self, name: TableName) -> tuple[int, ...]:
         """A table's current snapshot and its retained ancestors, newest first."""

@@ -10,7 +10,7 @@ from typing import Final, Protocol
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Conflict
 from vde_dagster.core.ledger.damage import LostMetadata, TableHead
-from vde_dagster.core.ledger.earlier_schemas import SAME, EarlierSchemas
+from vde_dagster.core.ledger.earlier_schemas import SAME, EarlierSchemas, PresentColumn
 from vde_dagster.core.ledger.late.history import SourceHistory
 from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.ledger.schema_changes import InPlace
@@ -293,8 +293,13 @@ class Catalog(PhysicalLayer, Maintenance, Protocol):
         """
         ...
 
-    def retains(self, name: TableName, iceberg_snapshot_id: int) -> bool:
-        """Whether a table can still be read at an Iceberg snapshot, which may have expired."""
+    def columns_at(
+        self, name: TableName, iceberg_snapshot_id: int
+    ) -> tuple[PresentColumn, ...] | None:
+        """How a table's present columns are read at an Iceberg snapshot; empty if as they are.
+
+        None if it cannot be read there: the Iceberg snapshot has expired, or there is no table.
+        """
         ...
 
     def line(self, name: TableName) -> Sequence[int]:

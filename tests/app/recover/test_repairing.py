@@ -51,7 +51,7 @@ def test_rows_of_another_program_are_set_aside_and_stay_readable(world: MemoryWo
     found = repaired(world)
     assert (found.repaired, found.is_sound) == (HeadMoved(found=theirs, recorded=before), True)
     assert world.rows("mart.sales") == AMOUNTS
-    assert world.catalog.retains(sales(world), theirs)
+    assert world.catalog.columns_at(sales(world), theirs) is not None
     assert repaired(world).repaired is None
 
 

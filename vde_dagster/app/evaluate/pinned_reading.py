@@ -344,9 +344,7 @@ def pin(
         else:
             key = binding.key(name)
             head = known[name] if name in known else heads.get(key)
-            pinned[name] = AsOf(
-                table=binding.table(name), iceberg_snapshot_id=readable(services, key, head)
-            )
+            pinned[name] = readable(services, key, head)
     return pinned
 
 

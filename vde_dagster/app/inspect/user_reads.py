@@ -75,8 +75,8 @@ def user_read(
         view = environment_view(name, binding.environment, naming_of(services, binding.environment))
         return UserRead(rows=TableRows(table=view, columns=chosen), is_view=True)
     loaded = _loaded(binding, node, entries, intervals, with_gaps=with_gaps)
-    head = readable(services, key, services.state.heads([key])[key])
-    rows = TableRows(table=table, iceberg_snapshot_id=head, columns=chosen)
+    at = readable(services, key, services.state.heads([key])[key]).iceberg_snapshot_id
+    rows = TableRows(table=table, iceberg_snapshot_id=at, columns=chosen)
     if intervals is None and (not loaded or loaded == written_intervals(entries)):
         return UserRead(rows=rows, loaded=loaded)  # there are no other rows in the table
     axis = node.time_axis

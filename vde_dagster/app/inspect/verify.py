@@ -106,8 +106,8 @@ def _verified(
     known = portions(entries)
     if node.model.kind.is_sequential:
         known = as_one(known)
-    snapshot, rows = readable(services, key, recorded), 0
-    if foreign and snapshot is not None and not services.catalog.retains(key.table, snapshot):
+    snapshot, rows = readable(services, key, recorded).iceberg_snapshot_id, 0
+    if foreign and snapshot and services.catalog.columns_at(key.table, snapshot) is None:
         return replace(without_rows, foreign_write=foreign)
     mismatches: list[Mismatch] = []
     for portion in known:

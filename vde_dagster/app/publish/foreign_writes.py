@@ -20,7 +20,7 @@ from vde_dagster.core.ledger.damage import (
     described,
     files_gone,
 )
-from vde_dagster.core.ledger.unit_of_work import Ending, Intent, Staging
+from vde_dagster.core.ledger.unit_of_work import AsOf, Ending, Intent, Staging
 from vde_dagster.core.model.model import Model
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import PRODUCTION, TableName
@@ -171,7 +171,7 @@ def missing_rows(services: Services, key: VersionKey, recorded: int | None) -> D
         return None
     if not services.catalog.present([key.table]):
         return TableDropped(recorded=recorded)
-    at = readable(services, key, recorded)
+    at = readable(services, key, recorded).iceberg_snapshot_id
     if recorded is None or at is None:
         return None
     return files_gone(recorded, services.catalog.missing_files(key.table, at))
@@ -203,18 +203,25 @@ def advice_on(
     return advice_for(key, damage, owner=owner, shown=shown, again=again)
 
 
-def readable(services: Services, key: VersionKey, recorded: int | None) -> int | None:
-    """The Iceberg snapshot at which the rows recorded at another one can be read.
+def readable(services: Services, key: VersionKey, recorded: int | None) -> AsOf:
+    """How the rows that were recorded at an Iceberg snapshot can be read.
 
-    That is the recorded one itself. If it has expired, it is the table's current one, provided that
+    They are read there. If it has expired, they are read at the table's current one, provided that
     this is a compaction of it.
     """
-    if recorded is None or services.catalog.retains(key.table, recorded):
-        return recorded
-    table = services.catalog.table_heads([key.table]).get(key.table)
-    if isinstance(table, TableHead) and table.has_rows_of(recorded):
-        return table.iceberg_snapshot_id
-    return recorded
+
+    def read_at(at: int | None) -> AsOf | None:
+        columns = () if at is None else services.catalog.columns_at(key.table, at)
+        if columns is None:
+            return None
+        return AsOf(table=key.table, iceberg_snapshot_id=at, columns=columns)
+
+    found = read_at(recorded)
+    if found is None and recorded is not None:
+        table = services.catalog.table_heads([key.table]).get(key.table)
+        if isinstance(table, TableHead) and table.has_rows_of(recorded):
+            found = read_at(table.iceberg_snapshot_id)
+    return found or AsOf(table=key.table, iceberg_snapshot_id=recorded)
 
 
 class DamagedInput(Refused):

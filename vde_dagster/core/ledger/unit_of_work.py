@@ -35,8 +35,8 @@ from vde_dagster.core.time.intervals import Interval
 class AsOf:
     """All rows of a table at one Iceberg snapshot; no rows where it has none yet (None).
 
-    ``columns`` are the present ones of a source that had others at the snapshot: it is read with
-    these. It is empty if they are the same, and for versions of models.
+    ``columns`` are the present ones of a table that had others at the snapshot: it is read with
+    these. It is empty if they are the same.
     """
 
     table: TableName

@@ -22,6 +22,7 @@ from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Refused, SetupError
 from vde_dagster.core.faults import Fault, fault_of
 from vde_dagster.core.ledger.damage import LostMetadata, TableHead
+from vde_dagster.core.ledger.earlier_schemas import PresentColumn
 from vde_dagster.core.ledger.late.history import SourceHistory
 from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.names import ModelName, TableName
@@ -305,10 +306,14 @@ class IcebergCatalog(IcebergMaintenance):
         """
         return origin(self._load(name), iceberg_snapshot_id)
 
-    def retains(self, name: TableName, iceberg_snapshot_id: int) -> bool:
-        """Whether a table can still be read at an Iceberg snapshot, which may have expired."""
+    def columns_at(
+        self, name: TableName, iceberg_snapshot_id: int
+    ) -> tuple[PresentColumn, ...] | None:
+        """How a table's present columns are read at an Iceberg snapshot; see the port."""
         table = self._load(name)
-        return table is not None and table.snapshot_by_id(iceberg_snapshot_id) is not None
+        if table is None or table.snapshot_by_id(iceberg_snapshot_id) is None:
+            return None
+        return schemas_of(table).columns(iceberg_snapshot_id)
 
     def line(self, name: TableName) -> Sequence[int]:
         """The current Iceberg snapshot of a table and its retained ancestors, newest first."""

@@ -17,7 +17,6 @@ from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.ledger.dsha import RowSum, total
 from vde_dagster.core.ledger.unit_of_work import (
-    AsOf,
     FrameRows,
     Input,
     PlannedWrite,
@@ -46,7 +45,7 @@ from vde_dagster.lakehouse.staging.evaluation import (
     qualified,
 )
 from vde_dagster.lakehouse.staging.fitting import as_declared, check, declared_schema, new_columns
-from vde_dagster.lakehouse.staging.stored_values import with_columns_of
+from vde_dagster.lakehouse.staging.stored_values import rows_at, with_columns_of
 from vde_dagster.lakehouse.staging.table_rows import check_times, input_frame, table_sql, with_times
 from vde_dagster.lakehouse.writes import completed, returned_columns, write_rows, written_columns
 from vde_dagster.lakehouse.writes.history import ends_history
@@ -263,8 +262,8 @@ class Stage:
         def published() -> DataFrame:
             if self._found() is None:
                 return self._no_rows(returned)
-            own = AsOf(table=staging.target.table, iceberg_snapshot_id=staging.base)
-            return input_frame(self._spark, self._catalog, own)
+            name = table_sql(self._catalog, staging.target.table)
+            return rows_at(self._spark, name, staging.base)
 
         self._run(staging.before, published, "in front of")
 

@@ -17,7 +17,7 @@ from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.ledger.dsha import RowSum, total
 from vde_dagster.core.ledger.unit_of_work import AddedBetween, AsOf, Input, OwnRows, RowsWithin
 from vde_dagster.core.model.writes import TimeAxisSpec
-from vde_dagster.core.names import TableName, model_of
+from vde_dagster.core.names import TableName
 from vde_dagster.core.sql.rendering import within
 from vde_dagster.core.time.formats import ISO_DATE, TimeFormat
 from vde_dagster.core.time.grains import Grain
@@ -51,13 +51,12 @@ def table_sql(catalog: str, name: TableName) -> str:
 def input_frame(spark: SparkSession, catalog: str, wanted: Input) -> DataFrame:
     """Exactly the rows that an input names (rule R3: pinned, whatever is committed meanwhile).
 
-    Rows have the columns that their table has now, even if they are older: a model's by their names
-    (rule R11), a source's as the input says.
+    Rows have the columns that their table has now, even if they are older, as the input says.
     """
     name = table_sql(catalog, wanted.table)
     match wanted:
-        case AsOf(iceberg_snapshot_id=at) if at is None or model_of(wanted.table) is not None:
-            return rows_at(spark, name, at)
+        case AsOf(iceberg_snapshot_id=None):
+            return rows_at(spark, name, None)
         case AsOf():
             pinned = spark.read.option("versionAsOf", str(wanted.iceberg_snapshot_id)).table(name)
             return with_present_columns(pinned, wanted.columns)
@@ -206,8 +205,7 @@ def sums_of(
     Columns have the requested types: a table's types only ever widen, and its structs only get
     fields (rule R11), so this gives every value as it was when it was recorded, or as it is now.
     """
-    pinned = AsOf(table=sought.table, iceberg_snapshot_id=sought.iceberg_snapshot_id)
-    rows = input_frame(spark, catalog, pinned)
+    rows = rows_at(spark, table_sql(catalog, sought.table), sought.iceberg_snapshot_id)
     if sought.axis is not None and sought.intervals is not None:
         rows = rows_inside(rows, sought.axis, sought.intervals)
     types = {each.name.lower(): each.dataType for each in rows.schema.fields}
