@@ -10,7 +10,7 @@ from tests.simulator.commands import run
 from vde_dagster.app.apply.running import plan_run
 from vde_dagster.app.binding import bind_environment
 from vde_dagster.app.inspect.status import EnvironmentStatus
-from vde_dagster.app.inspect.verify import verify
+from vde_dagster.app.inspect.verify import damaged_tables, verify
 from vde_dagster.app.plan.adoption import given_back
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import VdeError
@@ -34,6 +34,14 @@ def gone(status: EnvironmentStatus, lost: Collection[str]) -> Iterator[str]:
     for each in status.models:
         if each.lost is not None and each.lost.table not in lost:
             yield f"{each.lost.table} is gone, and nobody dropped it: {each.lost.damage}"
+
+
+def unknown_to_the_doctor(services: Services, status: EnvironmentStatus) -> Iterator[str]:
+    """The tables that a status calls changed, and the doctor does not."""
+    found = [*damaged_tables(services)]
+    for each in status.models:
+        if each.lost is not None and not any(each.lost.table in text for text in found):
+            yield f"the doctor does not know that {each.lost.table} {each.lost.damage}: {found}"
 
 
 def is_begun(services: Services, environment: str) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tests.app.generated_models import Made
-from tests.app.memory_world import MemoryWorld
+from tests.app.memory_world import RAW, MemoryWorld
 from vde_dagster.app.inspect.status import EnvironmentStatus
 from vde_dagster.core.names import ModelName, TableName, ViewNaming, environment_view
 
@@ -29,8 +29,8 @@ def meddle(world: MemoryWorld, environment: str, made: Made, how: str) -> TableN
     """
     view = environment_view(ModelName("gen", made.name), environment, ViewNaming())
     shown = world.catalog.view(view)
-    if shown is None:
-        return None
+    if shown is None or not shown.target.namespace.startswith("vde__"):
+        return None  # there is none, or what another program made of it
     return MEDDLING[how](Ours(world=world, view=view, target=shown.target))
 
 
@@ -96,6 +96,33 @@ def _drop_physical_view(ours: Ours) -> TableName | None:
     return ours.target
 
 
+def _rename_column(ours: Ours) -> TableName | None:
+    table = ours.world.catalog.tables.get(ours.target)
+    if table is None or table.before_change is not None:
+        return None
+    if "amount" not in {each.name for each in table.columns}:
+        return None
+    ours.world.catalog.rename_column(ours.target, "amount", "total")
+    return ours.target
+
+
+def _append_and_compact(ours: Ours) -> TableName | None:
+    touched = _append(ours)
+    _compact(ours)
+    return touched
+
+
+def _append_and_expire(ours: Ours) -> TableName | None:
+    touched = _append(ours)
+    _expire(ours)
+    return touched
+
+
+def _replace_view(ours: Ours) -> TableName | None:
+    ours.world.catalog.turn_view(ours.view, RAW)
+    return ours.view
+
+
 def _compact(ours: Ours) -> None:
     table = ours.world.catalog.tables.get(ours.target)
     if table is not None and table.head is not None:
@@ -117,6 +144,10 @@ MEDDLING: Final[Mapping[str, Callable[[Ours], TableName | None]]] = {
     "drop table": _drop_table,
     "drop view": _drop_view,
     "drop physical view": _drop_physical_view,
+    "rename column": _rename_column,
+    "append and compact": _append_and_compact,
+    "append and expire": _append_and_expire,
+    "replace view": _replace_view,
     "compact": _compact,
     "expire": _expire,
 }

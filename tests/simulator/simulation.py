@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 from tests.app.memory_world import hour_of
 from tests.app.read_models import reading_once
 from tests.simulator.at_once import at_once
-from tests.simulator.checks import computed_for_nothing, is_begun, planned_in_vain
+from tests.simulator.checks import (
+    computed_for_nothing,
+    is_begun,
+    planned_in_vain,
+    unknown_to_the_doctor,
+)
 from tests.simulator.commands import NOTHING, Command, People, command, meant, run, words_of
 from tests.simulator.edits import KEEPING, edit, meanings
 from tests.simulator.faults import FAULTS, Trouble, in_trouble
@@ -216,6 +221,8 @@ class Simulation(Looks):
             status = self.status(environment) if is_shown else None
             if status is not None and touched and not is_named(status, made.key, touched):
                 raise Wrong(f"{environment} does not say what became of {touched}")
+            if status is not None:
+                right(unknown_to_the_doctor(self.world.services(), status))
 
     def _refused_without(self, step: Reshape) -> None:
         """Commands that read a column which a source has lost are refused, and name it."""

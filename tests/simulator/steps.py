@@ -154,6 +154,7 @@ ACTS: Final = (
 )
 MEDDLINGS: Final = (
     *("append", "delete", "roll back", "drop table", "drop view", "drop physical view"),
+    *("rename column", "append and compact", "append and expire", "replace view"),
     *("compact", "expire"),
 )
 COLUMNS: Final = ("add column", "drop column", "lose column", "create again")

@@ -408,6 +408,11 @@ class MemoryCatalog(MemoryMaintenance, MemoryPhysicalLayer):
             self._views.pop(name, None)
             self.queries.pop(name, None)
 
+    def turn_view(self, name: TableName, target: TableName) -> None:
+        """Let a view of an environment show something else."""
+        with self.lock:
+            self._views[name] = replace(self._views[name], target=target)
+
     def rename_column(self, name: TableName, column: str, new: str) -> None:
         """Rename a column, without a snapshot."""
         with self.lock:

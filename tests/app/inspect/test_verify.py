@@ -136,6 +136,24 @@ def test_what_others_write_is_reported_where_the_recorded_rows_have_expired(
     assert "which it does not have any more" in reported[TOTALS].foreign_write
 
 
+@pytest.mark.parametrize("change", ["rename", "drop", "drop, and the recorded rows expire"])
+def test_a_table_without_a_recorded_column_is_reported_and_ends_nothing(
+    world: MemoryWorld, change: str
+) -> None:
+    table = world.bound().key(TOTALS).table
+    if change == "rename":
+        world.catalog.rename_column(table, "amount", "total")
+    else:
+        world.catalog.drop_column(table, "amount")
+    if "expire" in change:
+        world.catalog.compact(table)
+        world.catalog.expire(table)
+    reported = {each.key.model: each for each in verify(world.services(), world.bound())}
+    assert "amount" in reported[TOTALS].foreign_write
+    assert not reported[TOTALS].holds
+    assert all(each.holds for name, each in reported.items() if name != TOTALS)
+
+
 def test_a_compaction_is_no_write_of_others(world: MemoryWorld) -> None:
     world.catalog.compact(world.bound().key(TOTALS).table)
     assert verified(world, TOTALS)[TOTALS].holds

@@ -18,7 +18,7 @@ from vde_dagster.app.services import Services
 from vde_dagster.app.view_names import shown_naming
 from vde_dagster.core.columns import Column
 from vde_dagster.core.graph.graph import Node
-from vde_dagster.core.ledger.damage import Unreadable
+from vde_dagster.core.ledger.damage import ColumnsChanged, ColumnsGone, Unreadable
 from vde_dagster.core.ledger.dsha import RowSum
 from vde_dagster.core.ledger.entries import LedgerEntry
 from vde_dagster.core.ledger.holdings import Holding
@@ -99,7 +99,7 @@ def _verified(
     damage = head_damage(services, key, recorded)
     foreign = damage_text(services, key, damage) if damage is not None else ""
     without_rows = Verified(key=key, rows=0, entries=len(entries), mismatches=())
-    if isinstance(damage, Unreadable):
+    if isinstance(damage, Unreadable | ColumnsChanged | ColumnsGone):  # nothing to compare with
         return replace(without_rows, foreign_write=foreign)
     if services.catalog.table(key.table) is None:
         return replace(without_rows, missing_table=True)
