@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from datetime import datetime
+from typing import Any, Final
 
 from tests.simulator.commands import run
 from vde_dagster.app.apply.running import plan_run
@@ -14,7 +16,11 @@ from vde_dagster.app.inspect.verify import damaged_tables, verify
 from vde_dagster.app.plan.adoption import given_back
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import VdeError
+from vde_dagster.core.ledger.rows_lost import RowsWouldGo
 from vde_dagster.core.model.snapshot import VersionKey
+from vde_dagster.core.time.intervals import Interval
+
+_TIMES: Final = re.compile(r"--start (\S+) --end (\S+)")
 
 
 def wrong_digests(services: Services, environment: str, lost: Collection[str]) -> Iterator[str]:
@@ -59,6 +65,18 @@ def planned_in_vain(what: str, outcome: BaseException | None) -> Iterator[str]:
     is_asked = what in ("evaluate", "catch up")
     if not is_asked and "not complete up to there yet" in str(outcome):
         yield f"a {what} plans what it refuses then: {outcome}"
+
+
+def wrong_advice(what: str, outcome: BaseException | None) -> Iterator[str]:
+    """What is wrong with the commands of a refusal to take rows: they take those that wait."""
+    for refused in (outcome, getattr(outcome, "__cause__", None)):
+        if isinstance(refused, RowsWouldGo):
+            if what.startswith("run") and "`vde plan " in str(refused):
+                yield f"a {what} advises to plan files that may not be checked out: {refused}"
+            for start, end in _TIMES.findall(str(refused)):
+                times = Interval(datetime.fromisoformat(start), datetime.fromisoformat(end))
+                if times not in refused.intervals:
+                    yield f"{times} is not what waits: {refused}"
 
 
 def computed_for_nothing(services: Services, environment: str) -> Iterator[str]:

@@ -22,6 +22,7 @@ _OF_THE_PROCESS: Final = {"interrupt", "sharing"}
 class Trouble:
     """What goes wrong at the first fitting call from a number on, counted across all ports.
 
+    Only calls of the method ``strikes`` are counted, where one is named.
     ``after`` is whether that call is done before. ``meanwhile`` is what others do in a sleep.
     """
 
@@ -29,14 +30,16 @@ class Trouble:
     at: int
     after: bool
     meanwhile: Callable[[], object]
+    strikes: str = ""
     calls: int = 0
     has_happened: bool = False
 
     def call(self, port: str, method: str, made: Callable[[], Any]) -> Any:
         """Make a call of a port, or let the fault have its way."""
-        self.calls += 1
+        self.calls += not self.strikes or self.strikes == method
         again = self.has_happened and self.fault.lasts
         is_now = not self.has_happened and self.calls >= self.at
+        is_now = is_now and self.strikes in ("", method)
         if not (again or is_now) or not self.fault.fits(port, method):
             return made()
         is_done = self.after and not again and self.fault.may_follow(port)

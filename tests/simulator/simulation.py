@@ -17,6 +17,7 @@ from tests.simulator.checks import (
     is_begun,
     planned_in_vain,
     unknown_to_the_doctor,
+    wrong_advice,
 )
 from tests.simulator.commands import NOTHING, Command, People, command, meant, run, words_of
 from tests.simulator.edits import KEEPING, edit, meanings
@@ -180,6 +181,7 @@ class Simulation(Looks):
         for act, trouble, outcome in zip(step.acts, troubles, outcomes, strict=True):
             how = f", which {act.fault}" if trouble.has_happened else ""
             self.note(f"{act.what} {act.environment}{how}", act.what, outcome)
+            right(wrong_advice(act.what, outcome))
             if trouble.has_happened:
                 self.told[f"fault: {act.fault}"] += 1
         is_alone = not (others or len(commands) > 1 or troubles[0].has_happened)
@@ -305,7 +307,13 @@ class Simulation(Looks):
                 self.note(f"meanwhile {what}", act.meanwhile.what, outcome)
 
         at = act.cut_at or 10**9
-        return Trouble(fault=FAULTS[act.fault], at=at, after=act.after, meanwhile=meanwhile)
+        return Trouble(
+            fault=FAULTS[act.fault],
+            at=at,
+            after=act.after,
+            meanwhile=meanwhile,
+            strikes=act.strikes,
+        )
 
     @cached_property
     def daemon(self) -> Daemon:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from random import Random
 from typing import Final
 
@@ -70,7 +71,8 @@ class Act:
     ``other`` is a second environment, or the number of a model, where the command has one. A
     command of an environment that is not there is mostly one of another that is.
     ``meanwhile`` is what somebody else does in a sleep. Where it is ``typed``, it goes through the
-    entry of `vde`, if that has such a command and no other is at work at once.
+    entry of `vde`, if that has such a command and no other is at work at once. Only calls of the
+    method ``strikes`` count for a fault, where there is one.
     """
 
     what: str
@@ -82,6 +84,7 @@ class Act:
     fault: str = "dies"
     meanwhile: Act | None = None
     typed: bool = False
+    strikes: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,6 +161,10 @@ MEDDLINGS: Final = (
     *("compact", "expire"),
 )
 COLUMNS: Final = ("add column", "drop column", "lose column", "create again")
+_FOLLOWS: Final = {Edit: 0.6, Land: 0.4, Correct: 0.4, Signal: 0.4, Meddle: 0.5, Act: 0.5}
+"""How likely it is that a step follows from the one before, by what that is."""
+STRUCK: Final = ("publish", "finalize", "swap_views", "finish_promotion")
+"""Where half of all faults happen: few calls are these, and most depends on them."""
 FAULTS: Final = ("dies", "dies", "loses an answer", "has no space", "is locked out", "sleeps")
 
 
@@ -186,19 +193,36 @@ def history(seed: int, *, length: int = 40) -> History:
     return History(models=models, steps=(*first, Act(what="plan", environment="prod"), *steps))
 
 
+@lru_cache(maxsize=8)
 def _drawn(seed: int, number: int, *, sessions: bool) -> Step:
-    """A step; what somebody edits or lands is often planned or run at once."""
+    """A step; many follow from the one before.
+
+    What somebody edits or lands is often planned or run at once, a late row edited, a plan that
+    failed made elsewhere, what another program did repaired, and an empty version filled.
+    """
     chance = Random(f"{seed} {number}")
     made = _step(chance, sessions=sessions)
-    before = _step(Random(f"{seed} {number - 1}"), sessions=sessions)
+    before = _drawn(seed, number - 1, sessions=sessions) if number else made
+    if not number or chance.random() >= _FOLLOWS.get(type(before), 0.0):
+        return made
+    act = _act(chance)
     match before:
-        case Edit() if number and chance.random() < 0.6:
-            what = chance.choice(("plan", "plan", "plan", "forward", "skip", "select"))
-            return replace(_act(chance), what=what, environment=chance.choice(_PLANNED))
-        case Land() | Correct() | Signal() if number and chance.random() < 0.4:
-            return replace(_act(chance), what="run", environment=chance.choice(ENVIRONMENTS))
-        case _:
-            return made
+        case Land(hours=0) if chance.random() < 0.3:
+            number = chance.randrange(10**6)
+            made = Edit(model=chance.randrange(99), how="column", chance=number)
+        case Land() | Correct() | Signal():
+            made = replace(act, what="run", environment=chance.choice(ENVIRONMENTS))
+        case Edit():
+            what = chance.choice(("plan", "plan", "plan", "forward", "skip", "select", "empty"))
+            made = replace(act, what=what, environment=chance.choice(_PLANNED))
+        case Meddle(environment=where):
+            made = Heed(environment=where)
+        case Act(what="empty"):
+            made = replace(act, what="plan", environment="prod")
+        case Act(what="plan", cut_at=at, environment=where) if at:
+            others = [each for each in ENVIRONMENTS if each != where]
+            made = replace(act, what="plan", environment=chance.choice(others))
+    return made
 
 
 def _step(chance: Random, *, sessions: bool) -> Step:  # noqa: PLR0912 - a case for each
@@ -266,12 +290,14 @@ def _act(chance: Random) -> Act:
         others = _command(chance)
         where = made.environment if chance.random() < 0.7 else others.environment
         meanwhile = replace(others, environment=where)
+    strikes = chance.choice(("", "", "", *STRUCK))
     return replace(
         made,
-        cut_at=chance.randrange(1, 100),
+        cut_at=chance.choice((1, 1, 2, 4)) if strikes else chance.randrange(1, 100),
         after=chance.random() < 0.5,
         fault=fault,
         meanwhile=meanwhile,
+        strikes=strikes,
     )
 
 

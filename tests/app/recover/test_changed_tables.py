@@ -32,7 +32,7 @@ from vde_dagster.app.publish.foreign_writes import ForeignWrite
 from vde_dagster.app.recover.recovery import repair
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import Refused
-from vde_dagster.core.names import TableName
+from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.planning.options import PlanOptions
 from vde_dagster.orchestration.reporting.status_checks import StatusCheck, found_in
 
@@ -321,6 +321,18 @@ def test_the_tables_of_all_environments_are_looked_at_together(
     (said,) = damaged_tables(services)
     assert "somebody else wrote" in said
     assert commands(said) == [f"repair mart.sales --env {environment}"]
+
+
+def test_a_physical_view_that_is_gone_is_found_and_made_again_as_is_advised(
+    world: MemoryWorld,
+) -> None:
+    view = world.bound().key(ModelName("mart", "shown")).table
+    world.catalog.drop_view(view)
+    (said,) = damaged_tables(world.services())
+    assert str(view) in said
+    assert commands(said) == ["run prod"]
+    world.run()
+    assert list(damaged_tables(world.services())) == []
 
 
 def test_a_new_version_does_not_wait_for_what_nothing_of_it_reads(world: MemoryWorld) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from vde_dagster.app.binding import Binding
+from vde_dagster.app.binding import Binding, environments_showing
 from vde_dagster.app.evaluate.parent_ledgers import with_heads
 from vde_dagster.app.plan.catalog_look import replaced_views
 from vde_dagster.app.publish.foreign_writes import damage_text, damages, head_damage, readable
@@ -212,6 +212,13 @@ def damaged_tables(services: Services) -> Iterator[str]:
     for key, damage in damaged.items():
         yield damage_text(services, key, damage)
     sound = services.state.holdings(keys).keys() - damaged.keys()
+    there = services.catalog.present([key.table for key in sound])
+    gone = sorted(key for key in sound if key.table not in there)
+    for key in gone:  # a table would be damaged
+        owner = services.state.owners([key]).get(key)
+        owner = owner or next(environments_showing(services, key)).name
+        yield f"{key.model}: its view {key.table} is gone. `vde run {owner}` makes it again."
+    sound -= {*gone}
     for each in shown:
         for name in replaced_views(services, each, sound, naming=shown_naming(services, each)):
             yield (
