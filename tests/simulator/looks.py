@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from tests.simulator.sources import TABLES, Sources
 from vde_dagster.app.inspect.status import EnvironmentStatus, ModelStatus, look_at_environment
 from vde_dagster.app.promote.promotion import finish_promotions
 from vde_dagster.app.services import Services
+from vde_dagster.app.staleness.late_upstream import WAITS
 from vde_dagster.app.staleness.version_behind import FORBIDDEN
 from vde_dagster.core.errors import VdeError
 from vde_dagster.ports.state import State
@@ -155,9 +157,7 @@ class Looks:
             f"{environment}: {each.node.name}: {each.refused} {each.staleness} {each.due} "
             f"{each.lost.damage + each.lost.advice if each.lost is not None else ''}"
             for each in status.models
-            if each.is_behind
-            and (each.due or FORBIDDEN not in str(each.staleness))
-            and not self.is_final(each)
+            if each.is_behind and (each.due or not self.is_kept(each)) and not self.is_final(each)
         ]
 
     def waiting_for_a_plan(self, environment: str) -> list[str]:
@@ -175,6 +175,22 @@ class Looks:
         lost = status.lost
         return lost is not None and bool(lost.why) and lost.table in self.comparison.meddled
 
+    def is_kept(self, status: ModelStatus) -> bool:
+        """Whether what is stale is never computed again, or waits for what it reads.
+
+        Where another environment computes it, it waits if it does so there.
+        """
+        stale = status.staleness
+        if stale is None or stale.intervals:
+            return False
+        owner = _OWNER.search(stale.why_kept)
+        theirs = self.status(owner[1]) if owner is not None else None
+        is_final = WAITS in stale.why_kept or FORBIDDEN in stale.why_kept
+        return is_final or any(
+            each.node.name == status.node.name and self.is_kept(each)
+            for each in (theirs.models if theirs is not None else ())
+        )
+
     def carry_out(self, text: str, files: Models = (), depth: int = 0) -> None:
         """Do what a text advises, and what the refusals of that advise, and then it once more."""
         for words, asked in advised(self.people, text, files):
@@ -188,6 +204,9 @@ class Looks:
         self.note(f"vde {words}", f"advised {words.split(maxsplit=1)[0]}", outcome)
         self.check_shown([asked], is_certain=outcome is None)
         return outcome
+
+
+_OWNER: Final = re.compile(r"`vde run (\w+)` computes it")
 
 
 def right(wrong: Iterable[str]) -> None:

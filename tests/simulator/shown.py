@@ -86,6 +86,8 @@ class Comparison:
         table = self.world.catalog.tables.get(view.target) if view is not None else None
         if view is None or table is None or str(view.target) in self.meddled:
             return
+        if not view.target.namespace.startswith("vde__"):  # another program turned the view
+            return
         if made.form is Form.KEPT:
             now = {*whole(table)}
         elif made.form in HISTORIES:

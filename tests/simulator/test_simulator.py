@@ -53,3 +53,16 @@ def test_what_builds_on_itself_has_the_rows_of_its_sources(
     read = tuple(f"gen.{each}" for each in parents) or (EVENTS,)
     by_key = Made(name="by_key", form=Form.BY_KEY, parents=read, daily=True)
     tell(History(models=(*copies, by_key), steps=(*LANDED, PLAN, *steps)))
+
+
+def test_what_is_stale_waits_for_what_it_reads() -> None:
+    """A plan promised to compute hours that read a day which is not over, and was refused."""
+    read = Made(name="read", form=Form.LOOKUP, parents=(OTHERS, EVENTS))
+    reader = Made(name="reader", form=Form.BY_PARTITION, parents=("gen.read",))
+    refused = Made(name="refused", form=Form.HISTORY, parents=(OTHERS,), most=97)
+    many = Land(source=OTHERS, rows=((5.0, 99),))
+    late = Land(source=OTHERS, rows=((3.0, 73), (11.0, 75)))
+    skip, plan = (Act(what=each, environment="dev") for each in ("skip", "plan"))
+    daily = Edit(model=0, how="cadence", chance=540427)
+    steps = (*LANDED, many, PLAN, skip, daily, late, plan)
+    tell(History(models=(read, reader, refused), steps=steps), is_thorough=True)

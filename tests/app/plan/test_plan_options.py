@@ -301,7 +301,7 @@ def test_what_reads_all_of_a_table_waits_for_its_empty_intervals_if_it_is_stale(
     found = change(plan, "mart.share").staleness
     assert (found.intervals, found.kept) == ((), (day(1, 3),))
     assert found.why_kept == (
-        "it reads all of mart.sales, which has no computed rows for [2024-01-04, 2024-01-05): "
+        "it waits for mart.sales, which has no computed rows for [2024-01-04, 2024-01-05): "
         "`vde plan dev --restate-model mart.sales` computes them"
     )
     world.build(graph, "dev", restate=("mart.sales",))

@@ -22,7 +22,7 @@ from vde_dagster.app.staleness.version_behind import (
     listed,
 )
 from vde_dagster.core.graph.graph import Node
-from vde_dagster.core.graph.render_model import tables_read
+from vde_dagster.core.graph.render_model import reads_of, tables_read
 from vde_dagster.core.ledger.entries import EntryStatus, LedgerEntry
 from vde_dagster.core.ledger.late.decision import Decision, Load, NothingToLoad, Stop
 from vde_dagster.core.ledger.late.pending import pending_text
@@ -30,11 +30,12 @@ from vde_dagster.core.ledger.unit_of_work import UnitOfWorkState
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.options import PlanOptions
 from vde_dagster.core.planning.plan import Staleness, Workload
-from vde_dagster.core.planning.readiness import read_whole, readable_after
+from vde_dagster.core.planning.readiness import blocked_by_parents, readable_after
 from vde_dagster.core.planning.workload import left_out_by, within_bounds
 from vde_dagster.core.time.intervals import Interval, common, merge, subtract
 
 _STOPPED: Final = "a session that loads late rows was stopped"
+WAITS: Final = "it waits for"
 
 
 def late_upstream(services: Services, planned: Planned) -> dict[ModelName, Staleness]:
@@ -293,37 +294,48 @@ class Followers:
 
     def _ready(self, node: Node, found: Staleness) -> Staleness:
         """The part of it whose inputs will be there, as for what is missing."""
-        tables = tables_read(self.planned.graph, node) if found.intervals else ()
-        doubtful = {name: times for name in tables if (times := self._doubtful(name))}
-        waits = read_whole(self.planned.graph, node, doubtful)
+        graph, holdings = self.planned.graph, self.planned.holdings
+        if not found.intervals:
+            return found
+        there = {
+            name: self._there(name) for name in reads_of(graph, node.name).at(found.intervals[-1])
+        }
+        blocked = {
+            name: waiting
+            for name, times in blocked_by_parents(
+                graph, node, found.intervals, there, holdings.recorded
+            ).items()
+            if (waiting := common(found.intervals, times))
+        }
+        waits = merge(each for times in blocked.values() for each in times)
         if not waits:
             return found
-        why = "; ".join(self._why_doubtful(name, doubtful[name]) for name in waits)
-        reasons = "; ".join(filter(None, [found.why_kept, why]))
-        kept = merge((*found.kept, *found.intervals))
-        return replace(found, intervals=(), following=(), kept=kept, why_kept=reasons)
+        waits = found.intervals if node.model.kind.restates_whole else waits
+        left = subtract(found.intervals, waits)
+        why = [self._why_waiting(name, there[name]) for name in sorted(blocked)]
+        reasons = "; ".join(filter(None, [found.why_kept, *why]))
+        kept, following = merge((*found.kept, *waits)), common(found.following, left)
+        return replace(found, intervals=left, following=following, kept=kept, why_kept=reasons)
 
-    def _doubtful(self, name: ModelName) -> tuple[Interval, ...]:
-        """What a version has an entry of that will not count once the plan is done."""
-        recorded, computed = (
-            each.get(name, ())
-            for each in (self.planned.holdings.recorded, self.planned.holdings.computed)
-        )
-        if not subtract(recorded, computed):
-            return ()
-        work = self.work[name]
+    def _there(self, name: ModelName) -> tuple[Interval, ...]:
+        """What others may read of a version once the plan is done."""
+        holdings, work = self.planned.holdings, self.work.get(name, Workload())
         evaluated = (*work.missing, *work.restated, *self._again.get(name, ()))
+        recorded = holdings.recorded.get(name, ())
         model = self.planned.graph[name].model
-        return subtract(recorded, readable_after(model, computed, evaluated, recorded))
+        return merge(readable_after(model, holdings.computed.get(name, ()), evaluated, recorded))
 
-    def _why_doubtful(self, name: ModelName, times: tuple[Interval, ...]) -> str:
+    def _why_waiting(self, name: ModelName, there: tuple[Interval, ...]) -> str:
         """That a model waits for rows of another one, and how they come."""
-        kind = self.planned.graph[name].model.kind
-        of = f" for {', '.join(map(str, times))}" if kind.is_by_interval else ""
-        why = f"it reads all of {name}, which has no computed rows{of}"
+        holdings, kind = self.planned.holdings, self.planned.graph[name].model.kind
+        empty = subtract(holdings.recorded.get(name, ()), there)
+        if not empty:
+            return f"{WAITS} {name}, of which more has to be loaded first"
+        of = f" for {', '.join(map(str, empty))}" if kind.is_by_interval else ""
+        why = f"{WAITS} {name}, which has no computed rows{of}"
         if kind.disable_restatement:
             return why
-        owner = self.planned.holdings.owners.get(name, self.planned.environment)
+        owner = holdings.owners.get(name, self.planned.environment)
         return f"{why}: `vde plan {owner} --restate-model {name}` computes them"
 
     def _change(self, name: ModelName, times: tuple[Interval, ...]) -> None:

@@ -58,7 +58,7 @@ def missing_intervals(
     for node in graph:
         name, waits = node.name, any(parent in void for parent in node.model.parents)
         missing[name] = ()
-        if name in writes and not waits and not read_whole(graph, node, doubtful):
+        if name in writes and not waits and not _waits_for_all(graph, node, doubtful):
             missing[name] = _missing(
                 graph,
                 node,
@@ -153,19 +153,18 @@ def readable_after(
     return (*readable, *missing, *again)
 
 
-def read_whole(graph: Graph, node: Node, doubtful: Collection[ModelName]) -> tuple[ModelName, ...]:
-    """Which of some upstream models each interval of a model reads all of.
+def _waits_for_all(graph: Graph, node: Node, doubtful: Collection[ModelName]) -> bool:
+    """Whether each interval of a model reads all of a table that has rows which do not count.
 
-    ``doubtful`` are those that have rows which do not count, so that the intervals wait for them.
-    The model's query is looked at only if it reads one of them.
+    ``doubtful`` are the upstream models that have such rows. The model's query is looked at only
+    if it reads one of them.
     """
     if not (doubtful and node.model.kind.stores_rows):
-        return ()
+        return False
     if not any(name in doubtful for name in tables_read(graph, node)):
-        return ()
+        return False
     read = read_by_a_unit(graph, node)
-    whole = {name for name, found in read.items() if isinstance(found, WholeTable)}
-    return tuple(sorted(whole & {*doubtful}))
+    return any(name in doubtful and isinstance(found, WholeTable) for name, found in read.items())
 
 
 def blocked_by_parents(
