@@ -55,6 +55,8 @@ _ALL_AFTER: Final = 5
 """After how many steps every environment is looked at."""
 UNBOUNDED: Final = ("plan", "forward", "skip", "empty", "until")
 """Plans that end what an earlier one bounded."""
+_SETTLING: Final = ("run", "plan", "restate", "promote", "rollback")
+"""Commands after which a run of what they moved computes nothing."""
 _ROUNDS: Final = 3
 """How often everything is run at the end: twice after what is advised was carried out, and after
 rows were accepted that audits refused, of which there may be many."""
@@ -190,9 +192,10 @@ class Simulation(Looks):
         if is_certain and step.acts[0].what in UNBOUNDED:
             self.comparison.bounded.pop(step.acts[0].environment, None)
         self.check_shown([*commands, *others], is_certain=is_certain)
-        if is_certain and step.acts[0].what == "run" and not troubles[0].has_happened:
-            named = {act.environment for act in step.acts} - begun
-            for environment in named & self.people.shows.keys():
+        if is_certain and not troubles[0].has_happened:
+            moved = {act.other if act.what == "promote" else act.environment for act in step.acts}
+            is_settled = step.acts[0].what in _SETTLING and commands[0] is not NOTHING
+            for environment in (moved - begun) & self.people.shows.keys() if is_settled else ():
                 right(computed_for_nothing(self.world.services(), environment))
         for act in step.acts:
             self.check_digests(act.environment)
