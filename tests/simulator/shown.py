@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
 from typing import Any, Final
 
 from tests.app.generated_models import HISTORIES, Form, Made
 from tests.app.memory_world import MemoryWorld
 from tests.simulator.commands import Models
-from tests.simulator.reference import Row, Shown, expected
+from tests.simulator.reference import FOREVER, Row, Shown, expected
 from tests.simulator.sources import TABLES, Sources
 from tests.worlds.engine import MemoryEngine
 from tests.worlds.tables import Table
@@ -67,7 +69,9 @@ class Comparison:
                 # each interval looks at the table as it is then, so only the next one looks again
                 is_known = made.parents[0] not in TABLES or self.seen[name].issuperset(found)
                 rows = tuple(found) if is_known else rows
-            has = wanted[name].has
+            landed = self.sources.landed if made.waits else FOREVER
+            # an edit without the signal may share the table, and fills what signals hold back
+            has = partial(_is_certain, wanted[name], landed)
             right = sorted((row for row in rows if has(row)), key=_null_last)
             if found is None and not right:
                 continue  # what has no interval yet has no view either
@@ -97,6 +101,10 @@ class Comparison:
         if lost := self.stays.get(view.target, set()) - now:
             yield f"{environment}: {made.name} ({made.form.name}) has lost {lost}"
         self.stays[view.target] = now
+
+
+def _is_certain(wanted: Shown, landed: datetime, row: Row) -> bool:
+    return wanted.has(row) and row[1] < landed
 
 
 def shown(world: MemoryWorld, environment: str, made: Made) -> list[Any] | None:
