@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.exceptions import BadRequestError
 from pyspark.sql.types import LongType, StructField, StructType
 from sqlalchemy.exc import OperationalError
 
@@ -16,6 +18,7 @@ from tests.lakehouse.test_publish_contract import InterruptedSql, in_sql, lost, 
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.ledger.unit_of_work import Staging
 from vde_dagster.core.model.snapshot import VersionKey
+from vde_dagster.core.model.storage import PartitionField, Storage, Transform
 from vde_dagster.core.names import ModelName
 from vde_dagster.lakehouse.iceberg.creation import created_table, put_empty_branch
 from vde_dagster.lakehouse.iceberg.publish import branch_name
@@ -81,12 +84,46 @@ def test_a_table_is_there_though_the_answer_was_lost(catalog: InterruptedSql) ->
     assert heads(catalog) == {branch_name("one"): 0}
 
 
-def test_a_table_that_cannot_be_made_is_an_error_with_a_way_on(catalog: InterruptedSql) -> None:
-    def locked() -> None:
-        raise OperationalError("commit", None, sqlite3.OperationalError("database is locked"))
+@pytest.mark.parametrize("column, named", [("id", "id_bucket"), ("id_bucket", "exists")])
+def test_partitions_that_iceberg_does_not_take_are_named(
+    catalog: InterruptedSql, column: str, named: str
+) -> None:
+    schema = StructType([*SCHEMA, *([StructField(column, LongType())] if column != "id" else [])])
+    buckets = [PartitionField(column="id", transform=Transform.BUCKET, argument=n) for n in (4, 8)]
+    wanted = buckets if column == "id" else buckets[:1]
+    staging = replace(unit("one"), storage=Storage(partitioned_by=tuple(wanted)))
+    with pytest.raises(EvaluationFailed, match=named):
+        created_table(catalog, staging, schema)
 
-    catalog.before.append(locked)
-    with pytest.raises(EvaluationFailed, match=r"could not be created: .* locked. Run the same"):
+
+def test_a_server_that_creates_tables_alone_gets_the_branch_afterwards(
+    catalog: InterruptedSql,
+) -> None:
+    def refused() -> None:
+        raise BadRequestError("Stage create is not supported")
+
+    catalog.before.append(refused)
+    made = created_table(catalog, unit("one"), SCHEMA)
+    assert heads(catalog) == {}
+    put_empty_branch(made, unit("").target.table, "one")
+    assert heads(catalog) == {branch_name("one"): 0}
+
+
+@pytest.mark.parametrize(
+    "said, raised, named",
+    [
+        ("database is locked", OperationalError, "locked"),  # with advice, where it is caught
+        ("no such thing", EvaluationFailed, r"could not be created: .* thing. Run the same again"),
+    ],
+)
+def test_a_table_that_cannot_be_made_is_an_error(
+    catalog: InterruptedSql, said: str, raised: type[Exception], named: str
+) -> None:
+    def refused() -> None:
+        raise OperationalError("commit", None, sqlite3.OperationalError(said))
+
+    catalog.before.append(refused)
+    with pytest.raises(raised, match=named):
         created_table(catalog, unit("one"), SCHEMA)
     created_table(catalog, unit("one"), SCHEMA)
     assert heads(catalog) == {branch_name("one"): 0}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 
 import pytest
 
@@ -310,6 +310,23 @@ def test_what_reads_all_of_a_table_waits_for_its_empty_intervals_if_it_is_stale(
     assert world.rows("mart__dev.share") == [*zip(days, (37, 22, 25, 14), strict=True)]
     world.run("dev")  # the total waited for the last day of what it reads
     assert world.plan_run("dev").is_empty
+
+
+MANAGED = """
+MODEL (name mart.sum, kind MANAGED);
+SELECT SUM(amount) AS amount FROM mart.sales
+"""
+
+
+def test_what_depends_on_no_time_takes_what_there_is_of_a_table_by_time(
+    world: MemoryWorld,
+) -> None:
+    graph = graph_of({**SHOP, "sum": MANAGED})
+    world.build(graph)
+    world.land((31, 100), (80, 4), until=96)
+    world.clock.advance(timedelta(days=1))
+    world.run()
+    assert world.rows("mart.sum") == [(10 + 5 + 7 + 100 + 4,)]
 
 
 def test_kinds_for_which_empty_makes_no_sense_are_refused_by_name() -> None:

@@ -34,7 +34,7 @@ from vde_dagster.core.ledger.verification import (
     recorded_by,
 )
 from vde_dagster.core.model.snapshot import VersionKey
-from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.names import PRODUCTION, ModelName, TableName
 from vde_dagster.ports.catalog import TableState
 from vde_dagster.ports.engine import Sought
 
@@ -214,10 +214,11 @@ def damaged_tables(services: Services) -> Iterator[str]:
     sound = services.state.holdings(keys).keys() - damaged.keys()
     there = services.catalog.present([key.table for key in sound])
     gone = sorted(key for key in sound if key.table not in there)
-    for key in gone:  # a table would be damaged
-        owner = services.state.owners([key]).get(key)
-        owner = owner or next(environments_showing(services, key)).name
-        yield f"{key.model}: its view {key.table} is gone. `vde run {owner}` makes it again."
+    owners = services.state.owners(gone) if gone else {}
+    for key in gone:
+        showing = next(environments_showing(services, key), None)
+        owner = owners.get(key, showing.name if showing is not None else PRODUCTION)
+        yield f"{key.model}: {key.table} is gone. `vde run {owner}` makes it again."
     sound -= {*gone}
     for each in shown:
         for name in replaced_views(services, each, sound, naming=shown_naming(services, each)):

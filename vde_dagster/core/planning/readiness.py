@@ -15,7 +15,7 @@ from vde_dagster.core.ledger.staleness import read_by_a_unit
 from vde_dagster.core.model.model import Model
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.reads.input_ranges import WholeTable, affected
-from vde_dagster.core.time.intervals import ALWAYS, END_OF_TIME, EVER, Interval, subtract
+from vde_dagster.core.time.intervals import ALWAYS, END_OF_TIME, EVER, Interval, common, subtract
 from vde_dagster.core.time.schedule import blocked_for_whole, lacking
 
 Ready = Callable[[Model, Sequence[Interval]], tuple[Interval, ...]]
@@ -194,6 +194,9 @@ def blocked_by_parents(
         lacks = lacking(parent, there[name], since=node.bounded_from) if by_interval else ()
         if isinstance(found, WholeTable) and subtract(recorded.get(name, ()), there.get(name, ())):
             blocked[name] = (EVER,)
+        elif node.model.kind.is_timeless:  # it takes what there is, but for times that it names
+            is_there = isinstance(found, WholeTable) or not common(found, lacks)
+            blocked[name] = () if is_there else (EVER,)
         elif isinstance(found, WholeTable) or node.model.kind.is_whole:
             blocked[name] = blocked_for_whole(node.model, parent, lacks)
         else:

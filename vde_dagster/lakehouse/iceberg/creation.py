@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
 from pyiceberg.catalog import Catalog as PyIcebergCatalog
 from pyiceberg.exceptions import (
+    BadRequestError,
     CommitFailedException,
+    NoSuchNamespaceError,
     NoSuchTableError,
     TableAlreadyExistsError,
+    ValidationError,
 )
 from pyiceberg.manifest import write_manifest_list
 from pyiceberg.partitioning import PartitionField, PartitionSpec
@@ -30,6 +33,7 @@ from pyiceberg.transforms import IdentityTransform, parse_transform
 from pyiceberg.types import NestedField
 
 from vde_dagster.core.errors import EvaluationFailed
+from vde_dagster.core.faults import fault_of
 from vde_dagster.core.ledger.unit_of_work import Staging
 from vde_dagster.core.model.storage import PartitionField as Partition
 from vde_dagster.core.model.storage import Transform
@@ -62,26 +66,36 @@ def created_table(catalog: PyIcebergCatalog, staging: Staging, schema: StructTyp
         EvaluationFailed: It could not be created.
     """
     name = staging.target.table
-    columns = _schema(schema, staging.descriptions)
-    properties = table_properties(staging)
     try:
-        creation = catalog.create_table_transaction(
-            (name.namespace, name.name),
-            columns,
-            partition_spec=_partitions(columns, staging.storage.partitioned_by),
-            sort_order=_order(columns, staging.storage.clustered_by),
-            properties=properties | ({"comment": staging.comment} if staging.comment else {}),
-        )
-        _EmptyBranch(creation, branch_name(staging.work_id)).commit()
-        return creation.commit_transaction()
+        columns = _schema(schema, staging.descriptions)
+        asked: dict[str, Any] = {
+            "identifier": (name.namespace, name.name),
+            "schema": columns,
+            "partition_spec": _partitions(columns, staging.storage.partitioned_by),
+            "sort_order": _order(columns, staging.storage.clustered_by),
+            "properties": table_properties(staging)
+            | ({"comment": staging.comment} if staging.comment else {}),
+        }
+        try:
+            creation = catalog.create_table_transaction(**asked)
+            _EmptyBranch(creation, branch_name(staging.work_id)).commit()
+            return creation.commit_transaction()
+        except BadRequestError:  # a server may not create a table together with something
+            return catalog.create_table(**asked)
     except (TableAlreadyExistsError, CommitFailedException, *LOST) as error:
         try:
             return load(catalog, name)  # another process was faster, or the answer was lost
         except NoSuchTableError:
-            first, *_ = str(error).splitlines() or [repr(error)]
-            raise EvaluationFailed(
-                f"the table {name} could not be created: {first}", advice="Run the same again."
-            ) from error
+            if fault_of(error) is not None:
+                raise error from None
+            raise _failed(name, error, advice="Run the same again.") from error
+    except (ValueError, ValidationError, NoSuchNamespaceError) as error:
+        raise _failed(name, error) from error
+
+
+def _failed(name: TableName, error: Exception, advice: str = "") -> EvaluationFailed:
+    first, *_ = str(error).splitlines() or [repr(error)]
+    return EvaluationFailed(f"the table {name} could not be created: {first}", advice=advice)
 
 
 def put_empty_branch(found: Table, name: TableName, work_id: str) -> None:
@@ -162,18 +176,21 @@ def _schema(of: StructType, descriptions: Mapping[str, str]) -> Schema:
 
 
 def _partitions(schema: Schema, fields: Iterable[Partition]) -> PartitionSpec:
-    """The partitions, under the names that Iceberg gives them."""
-    return PartitionSpec(
-        *(
-            PartitionField(
-                source_id=schema.find_field(each.column, case_sensitive=False).field_id,
-                field_id=_FIRST_PARTITION + number,
-                transform=parse_transform(_transform(each)),
-                name=_partition_name(each),
-            )
-            for number, each in enumerate(fields)
-        )
-    )
+    """The partitions, under the names that Iceberg gives them.
+
+    Raises:
+        ValueError: Two would have the same name.
+    """
+    made: list[PartitionField] = []
+    for each in fields:
+        source = schema.find_field(each.column, case_sensitive=False)
+        name = _partition_name(source.name, each.transform)
+        if name in {other.name for other in made}:
+            raise ValueError(f"two partitions would be called {name}")
+        number = _FIRST_PARTITION + len(made)
+        transform = parse_transform(_transform(each))
+        made.append(PartitionField(source.field_id, number, transform, name))
+    return PartitionSpec(*made)
 
 
 def _transform(field: Partition) -> str:
@@ -181,14 +198,14 @@ def _transform(field: Partition) -> str:
     return name if field.argument is None else f"{name}[{field.argument}]"
 
 
-def _partition_name(field: Partition) -> str:
-    match field.transform:
+def _partition_name(column: str, transform: Transform) -> str:
+    match transform:
         case Transform.IDENTITY:
-            return field.column
+            return column
         case Transform.TRUNCATE:
-            return f"{field.column}_trunc"
+            return f"{column}_trunc"
         case _:
-            return f"{field.column}_{field.transform.value.removesuffix('s')}"
+            return f"{column}_{transform.value.removesuffix('s')}"
 
 
 def _order(schema: Schema, columns: Iterable[str]) -> SortOrder:

@@ -284,8 +284,10 @@ class SparkEngine:
             return self._session_now
 
     def _load(self, name: TableName) -> Table:
+        from vde_dagster.lakehouse.iceberg.publish import load
+
         with span("catalog load"):
-            return self._opened().load_table((name.namespace, name.name))
+            return load(self._opened(), name)
 
     def _create(self, staging: Staging, schema: StructType) -> Table:
         from vde_dagster.lakehouse.iceberg.creation import created_table
