@@ -45,17 +45,13 @@ def edit(models: Models, step: Edit, earlier: Sequence[Models]) -> Models:
 def meanings(models: Sequence[Made]) -> Iterator[tuple[Made, object]]:
     """Each model with what it and all that it reads compute."""
     known: dict[str, object] = {}
-    whole: dict[str, object] = {}
     for made in models:
         bare = made  # of Python all counts
         if not made.in_python:
             bare = replace(made, columns=0, most=None, waits=False, layout="")
         meaning = (bare, *(known.get(each, each) for each in made.parents))
         known[f"gen.{made.name}"] = meaning
-        above = tuple(whole.get(each, each) for each in made.parents)
-        whole[f"gen.{made.name}"] = (made.text, *above)
-        # a late row that is loaded with an edit reaches no kept rows (docs/reliability.md)
-        yield made, (meaning, above) if made.form is Form.KEPT else meaning
+        yield made, meaning
 
 
 def _replaced(models: Models, made: Made, new: Made) -> Models:

@@ -30,7 +30,7 @@ _PROPERTIES: Final = {
     "write.delete.mode": "copy-on-write",
     "write.merge.mode": "copy-on-write",
     "write.update.mode": "copy-on-write",
-    # Spark gives it to tables that it creates: without it they would be larger.
+    # As Spark adds to tables that it creates.
     "write.parquet.compression-codec": "zstd",
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "50",
