@@ -147,7 +147,8 @@ class Made:
     followed by sessions in stateful mode, and an audit refuses amounts above ``most``. A signal
     holds it back where it ``waits``. It ``begins`` and ``ends`` so many hours after START, and
     ``layout`` is what its table is partitioned by, where it says so. It is written ``in_python`` or
-    in SQL.
+    in SQL. Rows with amounts up to ``above`` are left out, and ``same`` counts edits that change no
+    row.
     """
 
     name: str
@@ -165,6 +166,8 @@ class Made:
     ends: int | None = None
     layout: str = ""
     in_python: bool = False
+    above: int | None = None
+    same: int = 0
 
     def may_be_in_python(self, models: Sequence[Made]) -> bool:
         """Whether it can be written in Python.
@@ -174,6 +177,8 @@ class Made:
         """
         views = {f"gen.{each.name}" for each in models if each.form in LOOKED_THROUGH}
         bounded = {f"gen.{each.name}" for each in models if each.is_by_time}
+        if self.above is not None or self.same:
+            return False
         if self.form in SEQUENTIAL and not bounded.issuperset(self.parents):
             return False
         return self.form.name in IN_PYTHON and views.isdisjoint(self.parents)
@@ -238,10 +243,12 @@ class Made:
         query = core.format(**names, n=self.hours, unit=self.unit.name, at="at")
         more = "".join(f", CAST({at} AS BIGINT) AS more{at}" for at in range(self.columns))
         if self.form in BY_SESSIONS:
-            amount = f"amount + {self.plus} AS amount{more}"
+            amount = f"amount + {' + '.join([str(self.plus), *['0'] * self.same])} AS amount{more}"
             return f"{self._header};\n{query.replace('amount', amount, 1)}"
         outer = "SELECT id, at, CAST(amount + {} AS BIGINT) AS amount{} FROM ({}) AS core"
-        return f"{self._header};\n{outer.format(self.plus, more, query)}"
+        added = " + ".join([str(self.plus), *["0"] * self.same])
+        most = "" if self.above is None else f" WHERE core.amount > {self.above}"
+        return f"{self._header};\n{outer.format(added, more, query)}{most}"
 
     @property
     def _header(self) -> str:

@@ -14,10 +14,11 @@ from typing import TypeVar
 
 from tests.app.read_models import forget_models
 from tests.quick_process import collect_garbage_less_often, keep_files_in_memory
+from tests.simulator.histories import FIRST, history
 from tests.simulator.pairs import Pairs, coverage, pairs_of
 from tests.simulator.shrinking import Shrunk, as_numbers, as_text, left_of, shrunk, sort_of
 from tests.simulator.simulation import tell
-from tests.simulator.steps import FIRST, History, history
+from tests.simulator.steps import History
 from tests.simulator.written import as_test, in_words
 
 T = TypeVar("T")

@@ -50,14 +50,24 @@ def unknown_to_the_doctor(services: Services, status: EnvironmentStatus) -> Iter
             yield f"the doctor does not know that {each.lost.table} {each.lost.damage}: {found}"
 
 
-def is_begun(services: Services, environment: str) -> bool:
-    """Whether an earlier process left work on what an environment shows.
-
-    A run finishes it and does not compare it with what came since; the next one does.
-    """
+def is_promoting(services: Services, environment: str) -> bool:
+    """Whether a promotion was begun and is not finished."""
     shown = services.state.environment(environment)
-    keys = [each.key for each in shown.snapshots.values()] if shown is not None else []
-    return bool(services.state.unfinished(keys))
+    return shown is not None and shown.promoting
+
+
+def begun_work(services: Services) -> frozenset[VersionKey]:
+    """The versions on which earlier processes left work.
+
+    Whoever finishes that does not compare it with what came since; the next one does.
+    """
+    return frozenset(each.key for each in services.state.references().open_work)
+
+
+def shows_any(services: Services, environment: str, keys: Collection[VersionKey]) -> bool:
+    """Whether an environment shows one of some versions."""
+    shown = services.state.environment(environment)
+    return shown is not None and any(each.key in keys for each in shown.snapshots.values())
 
 
 def planned_in_vain(what: str, outcome: BaseException | None) -> Iterator[str]:

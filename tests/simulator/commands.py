@@ -21,10 +21,12 @@ from vde_dagster.app.apply.saved_plans import left_of
 from vde_dagster.app.binding import bind_environment
 from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.clean_up.janitor import clean_up
+from vde_dagster.app.clean_up.maintaining import maintain
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.promote.promotion import finish_promotions, remove_environment
-from vde_dagster.app.promote.taking import plan_promotion, plan_rollback
+from vde_dagster.app.promote.taking import give_up_promotion, plan_promotion, plan_rollback
 from vde_dagster.app.services import Services
+from vde_dagster.core.clean_up.upkeep import Upkeep
 from vde_dagster.core.planning.options import DEFAULT_OPTIONS, PlanOptions
 from vde_dagster.core.planning.plan import Plan
 
@@ -62,6 +64,9 @@ NOTHING: Final = Command(do=lambda _: None)
 def meant(people: People, act: Act) -> Act:
     """What somebody means who gives a command: of eight wrong environments, one is left wrong."""
     shown = sorted(people.shows)
+    if act.what == "rollback" and len(people.ever.get(act.environment, ())) < 2:
+        shown = [each for each in shown if len(people.ever.get(each, ())) > 1]
+        return replace(act, environment=shown[act.model % len(shown)]) if shown else act
     if act.what not in _OF_WHAT_IS_THERE or act.environment in shown or not shown:
         return act
     return act if act.model % 8 == 0 else replace(act, environment=shown[act.model % len(shown)])
@@ -143,8 +148,15 @@ def _in_order(models: list[Made]) -> Models | None:
 
 
 def _restate(people: People, act: Act) -> Command:
-    name = f"gen.{_chosen(people, act).name}"
-    return _plan(people, act, restate=(name,), allow_empty=True)
+    name = f"gen.{chosen(people, act).name}"
+    return _plan(people, act, restate=(name,), allow_empty=True, **times_of(act))
+
+
+def times_of(act: Act) -> dict[str, datetime]:
+    """The times that a restatement is bounded to; mostly it is not."""
+    if act.model % 5 != 1:
+        return {}
+    return {"start": _begins(act), "end": _begins(act) + timedelta(hours=12)}
 
 
 def _promote(people: People, act: Act) -> Command:
@@ -166,6 +178,15 @@ def _roll_back(people: People, act: Act) -> Command:
         ),
         moves=act.environment,
         to=[*people.ever.get(act.environment, ())],
+    )
+
+
+def _give_up(people: People, act: Act) -> Command:
+    """Go back to what was shown before a promotion that was begun."""
+    return Command(
+        do=lambda services: give_up_promotion(services, act.environment),
+        moves=act.environment,
+        to=[*people.ever.get(act.environment, ()), ()],
     )
 
 
@@ -198,7 +219,7 @@ def _remove(_: People, act: Act) -> Command:
 
 
 def _pause(people: People, act: Act) -> Command:
-    name = _chosen(people, act).key
+    name = chosen(people, act).key
     return Command(do=lambda services: pause_models(services, act.environment, [name], reason=""))
 
 
@@ -207,7 +228,7 @@ def _resume(_: People, act: Act) -> Command:
 
 
 def _catch_up(people: People, act: Act) -> Command:
-    made = _chosen(people, act, late=True)
+    made = chosen(people, act, late=True)
 
     def do(services: Services) -> None:
         binding = bind_environment(services, act.environment)
@@ -239,7 +260,7 @@ def publish(services: Services, files: Models, work_id: str, audits: Sequence[st
 
 def _evaluate(people: People, act: Act) -> Command:
     """One loaded interval of a model, by hand."""
-    made = _chosen(people, act)
+    made = chosen(people, act)
 
     def do(services: Services) -> None:
         binding = bind_environment(services, act.environment)
@@ -251,11 +272,11 @@ def _evaluate(people: People, act: Act) -> Command:
             interval = entries[act.model % len(entries)].interval
             evaluate_range(services, binding, made.key, interval, force=act.model % 2 == 0)
 
-    is_by_time = made.is_by_time and not _has_sessions(made)
-    return Command(do=do) if is_by_time else NOTHING
+    return Command(do=do) if made.is_by_time else NOTHING
 
 
-def _chosen(people: People, act: Act, *, late: bool = False) -> Made:
+def chosen(people: People, act: Act, *, late: bool = False) -> Made:
+    """The model that an act is about."""
     models = people.shows.get(act.environment, people.models)
     found = [each for each in models if _has_sessions(each)] if late else []
     return _of(found or models, act)
@@ -273,6 +294,8 @@ def _running(wanted: Wanted) -> Callable[[People, Act], Command]:
     return lambda _, act: Command(do=lambda services: run(services, act.environment, wanted))
 
 
+_UPKEEP: Final = Upkeep(snapshots=timedelta(0), orphans=timedelta(0), small_files=2)
+
 _COMMANDS: Final[Mapping[str, Callable[[People, Act], Command]]] = {
     "plan": _plan,
     "forward": lambda people, act: _plan(people, act, forward_only=True),
@@ -287,6 +310,7 @@ _COMMANDS: Final[Mapping[str, Callable[[People, Act], Command]]] = {
     "run stale": _running(Wanted.STALE),
     "promote": _promote,
     "rollback": _roll_back,
+    "give up": _give_up,
     "save": _save,
     "apply saved": _apply_saved,
     "remove": _remove,
@@ -296,6 +320,7 @@ _COMMANDS: Final[Mapping[str, Callable[[People, Act], Command]]] = {
     "evaluate": _evaluate,
     "publish": _publish,
     "clean up": lambda *_: Command(do=lambda services: clean_up(services, TIMES)),
+    "maintain": lambda *_: Command(do=lambda services: maintain(services, TIMES, _UPKEEP)),
 }
 
 
@@ -306,6 +331,16 @@ def words_of(act: Act, models: Models) -> Words | None:
 
 
 _PLAN: Final = ("--auto-apply", "--skip-tests")
+
+
+def _restating(act: Act, models: Models) -> Words:
+    return (
+        *("plan", act.environment, *_PLAN, "--allow-empty"),
+        *("--restate-model", f"gen.{_of(models, act).name}"),
+        *(word for name, at in times_of(act).items() for word in (f"--{name}", f"{at}")),
+    )
+
+
 _WORDS: Final[Mapping[str, Callable[[Act, Models], Words]]] = {
     "plan": lambda act, _: ("plan", act.environment, *_PLAN),
     "forward": lambda act, _: ("plan", act.environment, *_PLAN, "--forward-only"),
@@ -317,15 +352,13 @@ _WORDS: Final[Mapping[str, Callable[[Act, Models], Words]]] = {
         *("plan", act.environment, *_PLAN),
         *("--select-model", f"gen.{_of(models, act).name}"),
     ),
-    "restate": lambda act, models: (
-        *("plan", act.environment, *_PLAN, "--allow-empty"),
-        *("--restate-model", f"gen.{_of(models, act).name}"),
-    ),
+    "restate": _restating,
     "run": lambda act, _: ("run", act.environment),
     "run due": lambda act, _: ("run", act.environment, "--no-stale"),
     "run stale": lambda act, _: ("run", act.environment, "--only-stale"),
     "promote": lambda act, _: ("promote", act.environment, act.other, "--auto-apply"),
     "rollback": lambda act, _: ("rollback", act.environment, "--auto-apply"),
+    "give up": lambda act, _: ("promote", "dev", act.environment, "--give-up"),
     "pause": lambda act, models: (
         "pause",
         f"gen.{_of(models, act).name}",

@@ -73,5 +73,11 @@ class Daemon:
             )
         finally:
             logging.disable(logging.NOTSET)
-        failures = [each.message for each in done.all_events if each.is_failure]
-        return "" if done.success else str(failures)[:600]
+        return "" if done.success else "\n".join(filter(None, map(_why, done.all_events)))
+
+
+def _why(event: dg.DagsterEvent) -> str:
+    """Why a step or a run failed; empty for other events."""
+    error = event.step_failure_data.error if event.is_step_failure else None
+    said = error.message if error is not None else event.message
+    return str(said) if event.is_failure else ""

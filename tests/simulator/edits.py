@@ -38,6 +38,8 @@ def edit(models: Models, step: Edit, earlier: Sequence[Models]) -> Models:
     chance = Random(step.chance)
     if step.how == "revert":
         return chance.choice(earlier)
+    if step.how == "back":
+        return earlier[-2] if len(earlier) > 1 else models
     made = models[step.model % len(models)]
     return _EDITS[step.how](models, made, chance)
 
@@ -48,7 +50,7 @@ def meanings(models: Sequence[Made]) -> Iterator[tuple[Made, object]]:
     for made in models:
         bare = made  # of Python all counts
         if not made.in_python:
-            bare = replace(made, columns=0, most=None, waits=False, layout="")
+            bare = replace(made, columns=0, most=None, waits=False, layout="", same=0)
         meaning = (bare, *(known.get(each, each) for each in made.parents))
         known[f"gen.{made.name}"] = meaning
         yield made, meaning
@@ -90,7 +92,7 @@ def _of_another_form(models: Models, made: Made, chance: Random) -> Models:
     if form in LOOKED_THROUGH and any(each.in_python for each in readers):
         return models
     bare = replace(made, form=form, hours=2, lookback=0, waits=False, most=None, in_python=False)
-    bare = replace(bare, begins=0, ends=None, layout="")
+    bare = replace(bare, begins=0, ends=None, layout="", above=None, same=0)
     return _replaced(models, made, bare)
 
 
@@ -145,6 +147,13 @@ def _rewritten(models: Models, made: Made, _: Random) -> Models:
     return _replaced(models, made, replace(made, in_python=not made.in_python))
 
 
+def _the_same(models: Models, made: Made, _: Random) -> Models:
+    """Another text that gives the same rows."""
+    if made.form is Form.SEED or made.in_python or made.same:
+        return models
+    return _replaced(models, made, replace(made, same=1))
+
+
 def _laid_out(models: Models, made: Made, chance: Random) -> Models:
     if not made.is_by_time:
         return models
@@ -165,4 +174,5 @@ _EDITS: Final[Mapping[str, Callable[[Models, Made, Random], Models]]] = {
     "times": _of_other_times,
     "layout": _laid_out,
     "rewrite": _rewritten,
+    "same": _the_same,
 }

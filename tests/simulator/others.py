@@ -9,6 +9,7 @@ from typing import Final
 from tests.app.generated_models import Made
 from tests.app.memory_world import RAW, MemoryWorld
 from vde_dagster.app.inspect.status import EnvironmentStatus
+from vde_dagster.core.columns import Column
 from vde_dagster.core.names import ModelName, TableName, ViewNaming, environment_view
 
 
@@ -32,6 +33,15 @@ def meddle(world: MemoryWorld, environment: str, made: Made, how: str) -> TableN
     if shown is None or not shown.target.namespace.startswith("vde__"):
         return None  # there is none, or what another program made of it
     return MEDDLING[how](Ours(world=world, view=view, target=shown.target))
+
+
+def take_name(world: MemoryWorld, environment: str, made: Made) -> set[TableName]:
+    """Let another program make a table where a model's view would be; empty if something is."""
+    name = environment_view(made.key, environment, ViewNaming())
+    if world.catalog.present({name}):
+        return set()
+    world.catalog.create_table(name, [Column(name="theirs", type="string")])
+    return {name}
 
 
 def is_named(status: EnvironmentStatus, model: ModelName, touched: TableName) -> bool:

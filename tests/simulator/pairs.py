@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
 
-from tests.simulator.steps import ACTS, COLUMNS, EDITS, MEDDLINGS, History
+from tests.simulator.single import ACTS, COLUMNS, EDITS, MEDDLINGS
+from tests.simulator.steps import History
 from tests.simulator.written import kind_of
 
 Pairs = Counter[tuple[str, str]]
@@ -14,11 +15,11 @@ _NAMED = 12
 """How many kinds that never came next are named; of more their number says enough."""
 
 KINDS = (
-    *("land", "land late", "correct", "lose a row", "compact", "expire"),
+    *("land", "land late", "correct", "lose a row", "lose hours", "compact", "expire"),
     *("signal", "jump", "heed", "tick", "at once"),
     *(f"source: {how}" for how in COLUMNS),
     *dict.fromkeys(ACTS),
-    *dict.fromkeys(f"edit: {how}" for how in EDITS),
+    *dict.fromkeys(f"edit: {how}" for how in (*EDITS, "back")),
     *dict.fromkeys(f"others: {how}" for how in MEDDLINGS),
 )
 """Everything that a step can be."""

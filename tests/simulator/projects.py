@@ -51,5 +51,7 @@ def _adorned(made: Made, models: Sequence[Made], chance: Random) -> Made:
     if made.form not in WHOLE_TABLES and chance.random() < 0.12:
         made = replace(made, waits=True)
     if made.may_be_in_python(models) and chance.random() < 0.25:
-        made = replace(made, in_python=True)
+        return replace(made, in_python=True)
+    if (made.is_by_time or made.form in WHOLE_TABLES) and made.form is not Form.SESSIONS:
+        made = replace(made, above=chance.choice((None, None, 1)))
     return made

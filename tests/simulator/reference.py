@@ -73,7 +73,9 @@ def _shown(model: Made, parents: Sequence[Shown], landed: datetime) -> Shown:
     certain = _certain(model, parents)
     if certain is None or any(each is None for each in given):
         return Shown(None, shown_to)
-    made = _rows(model, given[0] or (), given[-1] or (), (begin, end))
+    made = [*_rows(model, given[0] or (), given[-1] or (), (begin, end))]
+    if model.above is not None:
+        made = [row for row in made if row[2] > model.above]
     return Shown(
         tuple((id_, at, amount + model.plus) for id_, at, amount in made), shown_to, certain
     )

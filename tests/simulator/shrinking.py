@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from tests.app.generated_models import downstream
-from tests.simulator.steps import FIRST, History
+from tests.simulator.histories import FIRST
+from tests.simulator.steps import History
 
 Ending = Callable[[History], str]
 """How a history ends: the first line of what is wrong, or nothing."""

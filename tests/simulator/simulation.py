@@ -4,27 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
+from tests.app.generated_models import Made
 from tests.app.memory_world import hour_of
 from tests.app.read_models import reading_once
-from tests.simulator.at_once import at_once
-from tests.simulator.checks import (
-    computed_for_nothing,
-    is_begun,
-    planned_in_vain,
-    unknown_to_the_doctor,
-    wrong_advice,
-)
-from tests.simulator.commands import NOTHING, Command, People, command, meant, run, words_of
+from tests.simulator.carrying import Carrying, acts_of
+from tests.simulator.checks import computed_for_nothing, unknown_to_the_doctor
+from tests.simulator.commands import People, command, meant, run
 from tests.simulator.edits import KEEPING, edit, meanings
-from tests.simulator.faults import FAULTS, Trouble, in_trouble
 from tests.simulator.leftovers import leftovers, wrong_records
-from tests.simulator.looks import DEPTH, Looks, Wrong, right, texts_of, tried
-from tests.simulator.others import is_named, meddle
+from tests.simulator.looks import DEPTH, Wrong, right, texts_of, tried
+from tests.simulator.others import is_named, meddle, take_name
 from tests.simulator.reference import FOREVER
 from tests.simulator.steps import (
     Act,
@@ -33,6 +27,7 @@ from tests.simulator.steps import (
     Edit,
     Heed,
     History,
+    Hush,
     Jump,
     Land,
     Meddle,
@@ -42,21 +37,21 @@ from tests.simulator.steps import (
     Tick,
     Tidy,
 )
+from tests.simulator.watch import EVERYBODY
 from vde_dagster.app.apply.pausing import resume_models
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import EvaluationFailed
-from vde_dagster.core.names import ModelName, ViewNaming, environment_view
+from vde_dagster.core.names import ModelName, TableName, ViewNaming, environment_view
 
 if TYPE_CHECKING:
     from tests.simulator.daemon import Daemon
-    from tests.simulator.typed import Terminal
 
 _ALL_AFTER: Final = 5
 """After how many steps every environment is looked at."""
-UNBOUNDED: Final = ("plan", "forward", "skip", "empty", "until")
-"""Plans that end what an earlier one bounded."""
-_SETTLING: Final = ("run", "plan", "restate", "promote", "rollback")
-"""Commands after which a run of what they moved computes nothing."""
+_OF_OWNERS: Final = ("run", "run due", "run stale", "catch up", "evaluate")
+"""Commands that write nothing but what their environment owns."""
+_WAITS: Final = "--allow-empty"
+"""What a refusal says of rows that wait for a person."""
 _ROUNDS: Final = 3
 """How often everything is run at the end: twice after what is advised was carried out, and after
 rows were accepted that audits refused, of which there may be many."""
@@ -64,16 +59,16 @@ _ACCEPTED: Final = "advised publish: done"
 
 
 @dataclass
-class Simulation(Looks):
+class Simulation(Carrying):
     """A world, what people have in their files, and what each environment has to show.
 
     A ``thorough`` simulation looks at every environment after each step.
     """
 
     _first: dict[str, object] = field(default_factory=dict)
-    _ever_bounded: dict[str, set[str]] = field(default_factory=dict)
     is_thorough: bool = False
     _steps: int = 0
+    _taken: set[TableName] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -87,20 +82,23 @@ class Simulation(Looks):
         """
         self.world.clock.advance(timedelta(minutes=1))
         self._steps += 1
+        self.leaves = any(act.leaves for act in acts_of(step))
         match step:
             case Land():
                 self.sources.land(step)
             case Correct():
                 self.sources.correct(step)
-            case Tidy(source=source, expires=expires):
-                self.sources.tidy(source, expires=expires)
+            case Hush():
+                self.sources.hush(step)
+            case Tidy():
+                self._tidy(step)
             case Reshape():
                 self.sources.reshape(step, lambda: self._refused_without(step))
             case Edit():
                 self.people.models = edit(self.people.models, step, self.earlier)
                 self._note_files()
             case Signal():
-                self.sources.let_pass(hour_of(self.sources.until))
+                self.sources.let_pass(hour_of(max(self.sources.until.values())))
             case Jump(minutes=minutes):
                 self.world.clock.jump(timedelta(minutes=minutes))
             case Meddle():
@@ -115,7 +113,27 @@ class Simulation(Looks):
                 self._at_once(step)
         for models in (*self.people.shows.values(), self.people.models):
             self.comparison.note_seen(models)  # a plan that ends early has seen it, too
+        acts = acts_of(step)
+        is_alone = len(acts) == 1 or isinstance(step, Tick)
+        right(
+            self.watch.wrong(
+                self.people.shows,
+                writer=self._writer(step) if is_alone else EVERYBODY,
+                cleaned=any(act.what == "clean up" for act in acts),
+            )
+        )
         self.check(self._touched(step))
+
+    def _writer(self, step: Step) -> str:
+        """The environment that one command or tick writes for."""
+        if isinstance(step, Tick):
+            return step.environment
+        (act,) = acts_of(step)
+        act = meant(self.people, act)
+        where = command(self.people, act).moves or act.environment
+        # what production is about to show it may fill, and whoever maintains tables compacts them
+        is_filling = where == "prod" and act.what not in _OF_OWNERS
+        return EVERYBODY if is_filling or act.what == "maintain" else where
 
     def _touched(self, step: Step) -> Collection[str]:
         """The environments to look at after a step: all of them after every fifth one.
@@ -132,9 +150,7 @@ class Simulation(Looks):
             case Meddle() | Heed() | Tick() | Reshape():
                 return (step.environment,)
             case Act() | AtOnce():
-                acts = step.acts if isinstance(step, AtOnce) else (step,)
-                acts = (*acts, *(act.meanwhile for act in acts if act.meanwhile))
-                acts = tuple(meant(self.people, act) for act in acts)
+                acts = tuple(meant(self.people, act) for act in acts_of(step))
                 moved = {act.other for act in acts if act.what == "promote"}
                 return moved | {act.environment for act in acts}
             case _:
@@ -151,71 +167,27 @@ class Simulation(Looks):
             if made.form in KEEPING and self._first.setdefault(made.name, meaning) != meaning:
                 self.comparison.loose.add(made.name)
 
-    def _at_once(self, step: AtOnce) -> None:
-        """Carry out commands, of which each is a process of its own."""
-        step = replace(step, acts=tuple(meant(self.people, act) for act in step.acts))
-        commands = [command(self.people, act) for act in step.acts]
-        if len(commands) == 1:
-            commands = [self._typed(step.acts[0], commands[0])]
-        others = [command(self.people, act.meanwhile) for act in step.acts if act.meanwhile]
-        for act in (*step.acts, *(act.meanwhile for act in step.acts)):
-            if act is not None:
-                self._loosen(act)
-        outcomes: list[BaseException | None] = [None] * len(commands)
-        begun = {
-            act.environment for act in step.acts if is_begun(self.world.services(), act.environment)
-        }
-
-        def process(number: int) -> Callable[[Services], None]:
-            def carried_out(services: Services) -> None:
-                outcomes[number] = tried(commands[number].do, services)
-
-            return carried_out
-
-        troubles = [self._trouble(act) for act in step.acts]
-        services = [in_trouble(self.world.services(), trouble) for trouble in troubles]
-        if len(commands) == 1:
-            process(0)(services[0])
-        else:
-            at_once([*zip(services, map(process, range(len(commands))), strict=True)], step.seed)
-        if any(trouble.has_happened for trouble in troubles):
-            self.world.reboot()
-        for act, trouble, outcome in zip(step.acts, troubles, outcomes, strict=True):
-            how = f", which {act.fault}" if trouble.has_happened else ""
-            self.note(f"{act.what} {act.environment}{how}", act.what, outcome)
-            right(wrong_advice(act.what, outcome))
-            if trouble.has_happened:
-                self.told[f"fault: {act.fault}"] += 1
-        is_alone = not (others or len(commands) > 1 or troubles[0].has_happened)
-        right(planned_in_vain(step.acts[0].what, outcomes[0] if is_alone else None))
-        is_certain = outcomes == [None] and not others
-        if is_certain and step.acts[0].what in UNBOUNDED:
-            self.comparison.bounded.pop(step.acts[0].environment, None)
-        self.check_shown([*commands, *others], is_certain=is_certain)
-        if is_certain and not troubles[0].has_happened:
-            moved = {act.other if act.what == "promote" else act.environment for act in step.acts}
-            is_settled = step.acts[0].what in _SETTLING and commands[0] is not NOTHING
-            for environment in (moved - begun) & self.people.shows.keys() if is_settled else ():
-                right(computed_for_nothing(self.world.services(), environment))
-        for act in step.acts:
-            self.check_digests(act.environment)
-
-    def _typed(self, act: Act, untyped: Command) -> Command:
-        """A command as somebody types it who means it, or as it is."""
-        files = self.people.models
-        shown = self.people.shows.get(act.environment, files)
-        chosen_from = files if act.what == "select" else shown
-        words = words_of(act, chosen_from) if act.typed and untyped is not NOTHING else None
-        if words is None:
-            return untyped
-        return replace(untyped, do=lambda services: self.terminal.type(services, files, words))
-
     def _meddle(self, step: Meddle) -> None:
         """Another program does something, and every status that shows it names it."""
         shows = self.people.shows.get(step.environment, ())
-        if not shows:
-            return
-        made = shows[step.model % len(shows)]
+        match step.how:
+            case "take a name":
+                shown = {each.key for each in shows}
+                for made in self.people.models[::-1]:
+                    if made.key not in shown:
+                        self._taken |= take_name(self.world, step.environment, made)
+                        return
+            case "free names":
+                self._free_names()
+            case _ if shows:
+                self._touch(step, shows[step.model % len(shows)])
+
+    def _free_names(self) -> None:
+        """What other programs made under names of views is dropped."""
+        while self._taken:
+            self.world.catalog.drop_table(self._taken.pop())
+
+    def _touch(self, step: Meddle, made: Made) -> None:
         touched = meddle(self.world, step.environment, made, step.how)
         self.told[f"meddled: {step.how if touched else 'nothing that matters'}"] += 1
         self.comparison.meddled |= {str(touched)}
@@ -239,16 +211,27 @@ class Simulation(Looks):
             if isinstance(outcome, EvaluationFailed) and "amount" not in str(outcome):
                 raise Wrong(f"{outcome} does not name the column that {step.source} has lost")
 
+    def _tidy(self, step: Tidy) -> None:
+        """A compaction of a source makes nothing stale."""
+        before = [self.behind(each) for each in sorted(self.people.shows)]
+        self.sources.tidy(step.source, expires=step.expires)
+        after = [self.behind(each) for each in sorted(self.people.shows)]
+        if after != before and not step.expires:
+            raise Wrong(f"the compaction of {step.source} made {after} of {before}")
+
     def _tick(self, environment: str) -> None:
         """Dagster's daemon looks, and runs what the sensor asks for."""
         if environment not in self.people.shows:
             return
-        self.finish_promotion(environment)
         said, ended = self.daemon.tick(environment, self.people.shows[environment])
         self.told[
             "tick: " + ("nothing" if not ended else "done" if not any(ended) else "fails")
         ] += 1
         self.log.append(f"tick of {environment}: {said} {ended}")
+        if any(_WAITS in each for each in ended):
+            _, again = self.daemon.tick(environment, self.people.shows[environment])
+            if any(_WAITS in each for each in again):
+                raise Wrong(f"a tick of {environment} runs what waits for a person: {again}")
         status = self.status(environment)
         if "is up to date" in said and status is not None and status.is_behind:
             left = self.behind(environment)
@@ -276,61 +259,12 @@ class Simulation(Looks):
                 return
         raise Wrong(f"{gone_still} of {environment} are gone still, after {text}")
 
-    def _loosen(self, act: Act) -> None:
-        """Note whose rows are no longer those of a computation from scratch after a command."""
-        names = {made.name for made in self.people.models}
-        match act.what:
-            case "forward":
-                self._keep(act.environment)
-            case "empty":
-                self.comparison.emptied |= names
-            case "from":
-                self._ever_bounded.setdefault(act.environment, set()).update(names)
-                self.comparison.bounded.setdefault(act.environment, set()).update(names)
-            case "rollback" if act.environment in self._ever_bounded:
-                self.comparison.bounded[act.environment] = {*self._ever_bounded[act.environment]}
-
-    def _keep(self, environment: str) -> None:
-        """Rows of models that are changed forward-only are by any of their definitions."""
-        shown = {made.name: of for made, of in meanings(self.people.shows.get(environment, ()))}
-        now = {made.name: of for made, of in meanings(self.people.models)}
-        self.comparison.loose |= {
-            name for name, meaning in now.items() if shown.get(name) != meaning
-        }
-
-    def _trouble(self, act: Act) -> Trouble:
-        """The fault that a command has ahead; it never comes where the act has none."""
-
-        def meanwhile() -> None:
-            self.world.reboot()
-            if act.meanwhile is not None:
-                others = command(self.people, act.meanwhile)
-                outcome = tried(others.do, self.world.services())
-                what = f"{act.meanwhile.what} {act.meanwhile.environment}"
-                self.note(f"meanwhile {what}", act.meanwhile.what, outcome)
-
-        at = act.cut_at or 10**9
-        return Trouble(
-            fault=FAULTS[act.fault],
-            at=at,
-            after=act.after,
-            meanwhile=meanwhile,
-            strikes=act.strikes,
-        )
-
     @cached_property
     def daemon(self) -> Daemon:
         """Dagster's daemon, which takes seconds to load."""
         from tests.simulator.daemon import Daemon
 
         return Daemon(self.world)
-
-    @cached_property
-    def terminal(self) -> Terminal:
-        """Where somebody types commands."""
-        from tests.simulator.typed import Terminal
-
-        return Terminal()
 
     def close(self) -> None:
         """End what outlives a step."""
@@ -345,6 +279,8 @@ class Simulation(Looks):
             Wrong: It is not.
         """
         self.sources.let_pass(FOREVER)
+        self._free_names()
+        self.leaves = False
         behind: list[str] = []
         number = left = 0
         while left < _ROUNDS:

@@ -11,7 +11,7 @@ from typing import Final
 from tests.app.generated_models import OTHERS
 from tests.app.memory_world import RAW, RAW_COLUMNS, SOURCE, START, MemoryWorld, hour_of
 from tests.simulator.reference import Row, Shown
-from tests.simulator.steps import Correct, Land, Reshape
+from tests.simulator.steps import Correct, Hush, Land, Reshape
 from vde_dagster.app.services import VALID_TO
 from vde_dagster.core.columns import Column
 from vde_dagster.core.names import TableName
@@ -23,24 +23,25 @@ TABLES: Final = {str(SOURCE): RAW, str(OTHERS): TableName("raw", "others")}
 
 @dataclass
 class Sources:
-    """The rows that landed, by source, up to the hour ``until``; signals pass what ends by
-    ``landed``."""
+    """The rows that landed, by source, and up to which hour each is complete; signals pass what
+    ends by ``landed``."""
 
     world: MemoryWorld
     rows: dict[str, list[Row]] = field(default_factory=lambda: {source: [] for source in TABLES})
-    until: int = 0
+    until: dict[str, int] = field(default_factory=lambda: dict.fromkeys(TABLES, 0))
     landed: datetime = START
     _number: int = 0
 
     def __post_init__(self) -> None:
-        self._create(TABLES[str(OTHERS)])
+        self._create(str(OTHERS))
         self.let_pass(START + timedelta(hours=12))
 
     @property
     def shown(self) -> dict[str, Shown]:
         """What each source shows now."""
-        end = hour_of(self.until)
-        return {name: Shown(tuple(rows), end) for name, rows in self.rows.items()}
+        return {
+            name: Shown(tuple(rows), hour_of(self.until[name])) for name, rows in self.rows.items()
+        }
 
     def let_pass(self, landed: datetime) -> None:
         """Let signals pass what ends by a time."""
@@ -48,26 +49,42 @@ class Sources:
         os.environ["VDE_TEST_LANDED"] = landed.isoformat()
 
     def land(self, step: Land) -> None:
-        """Let rows arrive in a source, and time go on for both."""
-        self.until += step.hours
-        hours = [(hour if hour >= 0 else self.until + hour, amount) for hour, amount in step.rows]
+        """Let rows arrive in a source, and time go on; the source that lags catches up."""
+        if step.hours:
+            until = max(self.until.values()) + step.hours
+            for source in (step.source,) if step.alone else TABLES:
+                self.until[source] = until
+        until = self.until[step.source]
+        hours = [(hour if hour >= 0 else until + hour, amount) for hour, amount in step.rows]
         new = [self._row(max(hour, 0), amount) for hour, amount in hours]
         if new:
             self.world.catalog.append(TABLES[step.source], self._stored(step.source, new))
             self.rows[step.source] += new
-        for table in TABLES.values():
-            self.world.catalog.set_property(table, VALID_TO, hour_of(self.until).isoformat())
+        for source, table in TABLES.items():
+            complete = hour_of(self.until[source]).isoformat()
+            self.world.catalog.set_property(table, VALID_TO, complete)
 
     def correct(self, step: Correct) -> None:
         """Change a row of a source, or take it out."""
         rows = self.rows[step.source]
-        if step.amount is None and len(rows) < 4:
+        if len(rows) < (4 if step.amount is None else 2):
             return
         at = 1 + step.at % (len(rows) - 1)  # the first row marks the beginning of the source
         changed = [] if step.amount is None else [(rows[at][0], rows[at][1], step.amount)]
-        self.rows[step.source] = [*rows[:at], *changed, *rows[at + 1 :]]
-        stored = self._stored(step.source, self.rows[step.source])
-        self.world.catalog.overwrite(TABLES[step.source], stored)
+        self._overwrite(step.source, [*rows[:at], *changed, *rows[at + 1 :]])
+
+    def hush(self, step: Hush) -> None:
+        """Take all rows of some hours out of a source, but for the one that marks its beginning."""
+        begin = START + timedelta(hours=step.begins)
+        end = begin + timedelta(hours=step.hours)
+        first, *rows = self.rows[step.source]
+        left = [row for row in rows if not begin <= row[1] < end]
+        if len(left) < len(rows):
+            self._overwrite(step.source, [first, *left])
+
+    def _overwrite(self, source: str, rows: list[Row]) -> None:
+        self.rows[source] = rows
+        self.world.catalog.overwrite(TABLES[source], self._stored(source, rows))
 
     def tidy(self, source: str, *, expires: bool) -> None:
         """Forget earlier Iceberg snapshots of a source, or compact it."""
@@ -87,17 +104,17 @@ class Sources:
                 table.put_columns_back()
             case "create again":
                 catalog.drop_table(name)
-                self._create(name)
+                self._create(step.source)
                 catalog.append(name, self._stored(step.source, self.rows[step.source]))
             case "drop column" if has:
                 catalog.drop_column(name, SPARE.name)
             case "add column" if not has:
                 table.widen((*table.columns, SPARE))
 
-    def _create(self, name: TableName) -> None:
+    def _create(self, source: str) -> None:
         columns = [Column(name=name, type=kind) for name, kind in RAW_COLUMNS.items()]
-        until = {VALID_TO: hour_of(self.until).isoformat()}
-        self.world.catalog.create_table(name, columns, properties=until)
+        until = {VALID_TO: hour_of(self.until[source]).isoformat()}
+        self.world.catalog.create_table(TABLES[source], columns, properties=until)
 
     def _stored(self, source: str, rows: Sequence[Row]) -> list[tuple[object, ...]]:
         """Rows with the columns of a source that nobody reads."""

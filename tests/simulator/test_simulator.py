@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.app.generated_models import Form, Made
+from tests.simulator.histories import history
 from tests.simulator.projects import SOURCES
 from tests.simulator.simulation import tell
-from tests.simulator.steps import Act, Correct, Edit, History, Land, Step, history
+from tests.simulator.steps import Act, Correct, Edit, History, Land, Step
 
 SHORT, LONG = range(60), range(60, 160)
 EVENTS, OTHERS = SOURCES

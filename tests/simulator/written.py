@@ -13,6 +13,7 @@ from tests.simulator.steps import (
     Correct,
     Edit,
     History,
+    Hush,
     Land,
     Meddle,
     Reshape,
@@ -34,6 +35,8 @@ def kind_of(step: Step) -> str:  # noqa: PLR0911 - a case for each
             return f"edit: {how}"
         case Meddle(how=how):
             return f"others: {how}"
+        case Hush():
+            return "lose hours"
         case Land(hours=0):
             return "land late"
         case Correct(amount=None):

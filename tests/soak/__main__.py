@@ -59,11 +59,16 @@ class Day:
 
 @dataclass
 class Soak:
-    """The project's folder and what happened to it; ``failures`` are runs that were not killed."""
+    """The project's folder and what happened to it; ``failures`` are runs that were not killed.
+
+    ``today`` is the day of the next hour, which is the first one of ``left``.
+    """
 
     folder: Path
     chance: random.Random
     kill_every: float
+    left: list[datetime]
+    today: Day = field(default_factory=lambda: Day(number=1))
     days: list[Day] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
 
@@ -72,11 +77,25 @@ class Soak:
         """Dagster's storage."""
         return self.folder / ".vde" / "dagster"
 
-    def live(self, hours: Sequence[datetime]) -> Iterator[Day]:
-        """Live through some hours, and give each day when it is over."""
-        left, day = list(hours), Day(number=1)
-        while left:
-            process = self._start(left)
+    @property
+    def _noted(self) -> Path:
+        return self.folder / ".vde" / "soak.json"
+
+    def go_on(self) -> None:
+        """Go on where an earlier process stopped, if there was one."""
+        if self._noted.exists():
+            noted = json.loads(self._noted.read_text())
+            self.today, self.days = Day(**noted["today"]), [Day(**each) for each in noted["days"]]
+            self.left = [each for each in self.left if each.isoformat() > noted["hour"]]
+
+    def _note(self, hour: str) -> None:
+        noted = {"hour": hour, "today": self.today, "days": self.days}
+        self._noted.write_text(json.dumps(noted, default=asdict))
+
+    def live(self) -> Iterator[Day]:
+        """Live through the hours, and give each day when it is over."""
+        while self.left:
+            process = self._start(self.left)
             kill = threading.Timer(self.chance.expovariate(1 / self.kill_every), _kill, [process])
             kill.daemon = True
             kill.start()
@@ -84,21 +103,25 @@ class Soak:
             assert process.stdin is not None
             for line in process.stdout:
                 told = json.loads(line)
-                left.pop(0)
-                day.seconds += told["seconds"]
-                day.runs += len(told["runs"])
+                self.left.pop(0)
+                self.today.seconds += told["seconds"]
+                self.today.runs += len(told["runs"])
                 self.failures += [f"{told['hour']}: {each}" for each in told["runs"] if each]
                 if datetime.fromisoformat(told["hour"]).hour == 0:
-                    self._measure(day, process.pid)
-                    yield day
-                    day = Day(number=day.number + 1)
+                    self._measure(self.today, process.pid)
+                    yield self.today
+                    self.days.append(self.today)
+                    self.today = Day(number=self.today.number + 1)
                     with suppress(BrokenPipeError):  # it was killed while the day was compared
                         process.stdin.write("\n")
                         process.stdin.flush()
+                self._note(told["hour"])
             kill.cancel()
             if process.wait() not in (0, -signal.SIGKILL):
-                raise SystemExit(f"The worker ended with {process.returncode} before {left[:1]}")
-            day.kills += bool(left)
+                raise SystemExit(
+                    f"The worker ended with {process.returncode} before {self.left[:1]}"
+                )
+            self.today.kills += bool(self.left)
 
     def _start(self, left: Sequence[datetime]) -> subprocess.Popen[str]:
         words = [str(self.folder), left[0].isoformat(), left[-1].isoformat()]
@@ -183,6 +206,16 @@ def picture(days: Sequence[Day]) -> str:
     return page(parts, width=860, height=3 * (len(days[step - 1 :: step]) * 22 + 60) + 20)
 
 
+def _make(soak: Soak) -> None:
+    """Make the project's folder, and Dagster's."""
+    ignored = shutil.ignore_patterns(".vde", "__pycache__")
+    shutil.copytree(Path(landing.__file__).parent, soak.folder, ignore=ignored)
+    with (soak.folder / "vde.yaml").open("a", encoding="utf-8") as settings:
+        settings.write(SETTINGS)
+    soak.home.mkdir(parents=True)
+    (soak.home / "dagster.yaml").write_text("telemetry: {enabled: false}\n")
+
+
 def main() -> int:
     """Exit code 1 if rows differ, or a run failed that nobody killed."""
     parser = argparse.ArgumentParser(prog="./run soak", description=__doc__)
@@ -195,22 +228,23 @@ def main() -> int:
     parser.add_argument(
         "--stories", action="store_true", help="tell those of each platform and of 14 days instead"
     )
+    parser.add_argument(
+        "--folder",
+        type=Path,
+        help="live there, and go on with what an earlier process left; the folder stays",
+    )
     asked = parser.parse_args()
     keep_files_in_memory()
     if asked.stories:
         return pytest.main(["-m", "story", "-n", "0", "tests/flights", "tests/platform"])
     with tempfile.TemporaryDirectory(prefix="vde-soak-") as temporary:
-        folder = Path(temporary) / "nyc_flights"
-        ignored = shutil.ignore_patterns(".vde", "__pycache__")
-        shutil.copytree(Path(landing.__file__).parent, folder, ignore=ignored)
-        with (folder / "vde.yaml").open("a", encoding="utf-8") as settings:
-            settings.write(SETTINGS)
-        soak = Soak(folder, random.Random(asked.seed), asked.kill_every)
-        soak.home.mkdir(parents=True)
-        (soak.home / "dagster.yaml").write_text("telemetry: {enabled: false}\n")
+        folder = (asked.folder or Path(temporary)).resolve() / "nyc_flights"
         hours = [expected.START + number * HOUR for number in range(2, asked.days * 24 + 1)]
-        for day in soak.live(hours):
-            soak.days.append(day)
+        soak = Soak(folder, random.Random(asked.seed), asked.kill_every, hours)
+        if not soak.home.exists():
+            _make(soak)
+        soak.go_on()
+        for day in soak.live():
             print(json.dumps(asdict(day)), flush=True)
             wrong = differing(folder, expected.START + day.number * DAY)
             if wrong or soak.failures:
