@@ -148,7 +148,7 @@ class Made:
     holds it back where it ``waits``. It ``begins`` and ``ends`` so many hours after START, and
     ``layout`` is what its table is partitioned by, where it says so. It is written ``in_python`` or
     in SQL. Rows with amounts up to ``above`` are left out, and ``same`` counts edits that change no
-    row.
+    row. Late rows further back than ``threshold`` hours wait for a person, where there is one.
     """
 
     name: str
@@ -168,6 +168,7 @@ class Made:
     in_python: bool = False
     above: int | None = None
     same: int = 0
+    threshold: int = 0
 
     def may_be_in_python(self, models: Sequence[Made]) -> bool:
         """Whether it can be written in Python.
@@ -263,7 +264,8 @@ class Made:
             tracked = (each.split("|") for each in self._tracked)
             sources = [f"{e[0]} (tracked_by {e[1]})" if e[1:] else e[0] for e in tracked]
             mode = "stateful" if self.late else "stateless"
-            found["late_data"] = f"(mode {mode}, sources ({', '.join(sources)}))"
+            limit = f", catchup_threshold '{self.threshold} hours'" if self.threshold else ""
+            found["late_data"] = f"(mode {mode}, sources ({', '.join(sources)}){limit})"
         if self.most is not None:
             found["audits"] = f"(accepted_range (column := amount, max_v := {self.most}))"
         if self.waits:
@@ -286,7 +288,10 @@ class Made:
             found["end"] = f"{START + self.ends * HOUR:%Y-%m-%d %H:%M}"
         if self.form in BY_SESSIONS or self.late:
             mode = "stateful" if self.late else "stateless"
-            found["late_data"] = {"mode": mode, "sources": [*self._tracked]}
+            late: dict[str, object] = {"mode": mode, "sources": [*self._tracked]}
+            if self.threshold:
+                late["catchup_threshold"] = f"{self.threshold} hours"
+            found["late_data"] = late
         if self.most is not None:
             found["audits"] = [("accepted_range", {"column": "amount", "max_v": self.most})]
         if self.waits:
@@ -336,10 +341,10 @@ _ANY: Final = (
 _FIRST: Final = tuple(each for each in _ANY if each not in ONLY_AT_THE_END)
 
 
-def generated(chance: Random) -> tuple[Made, ...]:
-    """Some models over the sources and each other, parents first."""
+def generated(chance: Random, counts: Sequence[int] = range(2, 7)) -> tuple[Made, ...]:
+    """Some models over the sources and each other, parents first; as many as one of ``counts``."""
     made: list[Made] = []
-    count = chance.randint(2, 6)
+    count = chance.choice(counts)
     while len(made) < count:
         form = chance.choice(_ANY if made else _FIRST)
         readable = [each for each in made if each.form not in ONLY_AT_THE_END]

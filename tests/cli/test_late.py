@@ -89,6 +89,20 @@ def test_sessions_of_a_model_that_had_none_are_none(life: Path) -> None:
     assert "No session of lifecycle.signups has run yet." in done.stderr
 
 
+@pytest.mark.parametrize("environment", ["prod", "dev"])
+def test_a_session_is_advised_where_the_version_is_owned(life: Path, environment: str) -> None:
+    """It ran in production, whatever was looked at."""
+    if environment == "dev":
+        signups = life / "models" / "lifecycle" / "signups.sql"
+        text = signups.read_text().replace(
+            "SELECT account_id,", "SELECT account_id + 1 AS account_id,"
+        )
+        signups.write_text(text)
+        promote(life, environment)
+    done = call("late", "status", "lifecycle.signups", "--env", environment, "--project", life)
+    assert f"`vde catch-up lifecycle.signups --env {environment}`" in done.stdout
+
+
 @pytest.mark.parametrize("command", ["status", "sessions"])
 def test_a_model_without_late_data_is_refused_with_those_that_have_it(
     life: Path, command: str

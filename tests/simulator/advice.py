@@ -19,11 +19,14 @@ from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.pausing import resume_models
 from vde_dagster.app.apply.running import plan_run
 from vde_dagster.app.binding import Binding, bind_environment
+from vde_dagster.app.catch_up.detecting import late_models
 from vde_dagster.app.catch_up.sessions import catch_up
+from vde_dagster.app.inspect.late_report import late_reports
 from vde_dagster.app.inspect.status import look_at_operations, status_of
 from vde_dagster.app.promote.taking import give_up_promotion, plan_promotion, plan_rollback
 from vde_dagster.app.recover.recovery import repair
 from vde_dagster.app.services import Services
+from vde_dagster.cli.looks.late import late_lines
 from vde_dagster.cli.looks.status import Looked
 from vde_dagster.cli.looks.status_view import status_lines
 from vde_dagster.cli.printing import print_all
@@ -76,6 +79,9 @@ def advised(people: People, text: str, files: Models = ()) -> Iterator[tuple[str
                 given = files or people.models
                 do = partial(publish, files=given, work_id=words[1], audits=audits)
                 yield written, Command(do=do)
+            case "late" if words[1] == "status":
+                do = partial(_loading_late, people=people, where=_where(words))
+                yield written, Command(do=do)
             case word if word not in _LOOKS:
                 raise ValueError(f"`vde {written}` is advised, and is none that is known here")
 
@@ -101,6 +107,16 @@ def with_whole_commands(words: str, refusal: str) -> str:
     if "--skip-backfill" in refusal and "--skip-backfill" not in words:
         options += [f"{each} --skip-backfill" for each in options]
     return "\n".join([refusal, *(f"`vde {words} {option}`" for option in options)])
+
+
+def _loading_late(services: Services, people: People, where: str) -> None:
+    """Do what `vde late status` advises about late rows that wait for a person."""
+    binding = _bound(services, where)
+    reports = late_reports(services, binding, late_models(binding))
+    printed = "\n".join(line for each in reports for line in late_lines(each, where))
+    text = re.sub("to load it: (.*)", r"`\1`", printed)
+    for _, asked in advised(people, text):
+        asked.do(services)
 
 
 def _where(words: Sequence[str]) -> str:

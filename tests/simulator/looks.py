@@ -201,7 +201,7 @@ class Looks:
                 self._carried_out(words, asked)
 
     def _carried_out(self, words: str, asked: Command) -> BaseException | None:
-        if re.search("--allow-empty|--accept-loss|--reload|publish", words):
+        if re.search("--allow-empty|--accept-loss|--reload|publish|late status", words):
             self.watch.permit(None)
         outcome = tried(asked.do, self.world.services())
         self.note(f"vde {words}", f"advised {words.split(maxsplit=1)[0]}", outcome)

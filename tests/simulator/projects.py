@@ -14,12 +14,14 @@ SOURCES: Final = (str(SOURCE), str(OTHERS))
 SEED: Final = "s0"
 _FOLLOWING: Final = {Form.COPY, Form.SUMS, Form.JOIN, Form.UNION, Form.RECENT}
 """Forms that may follow late rows by sessions in stateful mode."""
+_COUNTS: Final = (1, 2, 2, 3, 3, 4, 6)
+"""How many models a project has: most of what goes wrong takes two or three."""
 _MOST: Final = (60, 90, 97, 300)
 
 
 def invented(chance: Random) -> tuple[Made, ...]:
     """The models of a new project, parents first."""
-    models = [*generated(chance)]
+    models = [*generated(chance, _COUNTS)]
     if chance.random() < 0.4:
         reading = [at for at, made in enumerate(models) if _may_read_seed(made)]
         if reading:
@@ -46,6 +48,8 @@ def _adorned(made: Made, models: Sequence[Made], chance: Random) -> Made:
     may_follow = made.form in _FOLLOWING and tracked.issuperset(made.parents)
     if may_follow and chance.random() < 0.35:
         made = replace(made, late=True, lookback=0)
+    if made.late or made.form is Form.SESSIONS:
+        made = replace(made, threshold=chance.choice((0, 0, 12)))
     if chance.random() < 0.12:
         made = replace(made, most=chance.choice(_MOST))
     if made.form not in WHOLE_TABLES and chance.random() < 0.12:

@@ -302,7 +302,7 @@ def test_what_reads_all_of_a_table_waits_for_its_empty_intervals_if_it_is_stale(
     assert (found.intervals, found.kept) == ((), (day(1, 3),))
     assert found.why_kept == (
         "it waits for mart.sales, which has no computed rows for [2024-01-04, 2024-01-05): "
-        "`vde plan dev --restate-model mart.sales` computes them"
+        "`vde run dev --restate-model mart.sales` computes them"
     )
     world.build(graph, "dev", restate=("mart.sales",))
     days = [*DAYS, date(2024, 1, 4)]

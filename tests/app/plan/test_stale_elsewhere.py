@@ -92,6 +92,40 @@ def test_nor_that_what_an_edit_keeps_is_where_its_owner_has_a_late_row(
     assert sum(amounts) == (10 if between is Form.COPY else 20)
 
 
+@pytest.mark.parametrize("late", [False, True], ids=["stateless", "stateful"])
+def test_what_waits_for_a_person_is_not_left_to_runs_of_its_owner(late: bool) -> None:
+    """`vde run prod` was said to compute what is beyond the threshold."""
+    form = Form.COPY if late else Form.SESSIONS
+    made = Made(name="m0", form=form, parents=("raw.events",), late=late, threshold=12)
+    world = MemoryWorld.landed((1.5, 1), (40.5, 2), until=48)
+    world.build(project((made,)))
+    other = Made(name="m1", form=Form.FULL, parents=("gen.m0",))
+    world.build(project((made, other)), "dev")
+    world.clock.advance(timedelta(minutes=1))
+    world.land((5.5, 7), until=48)
+    world.run()
+    hour = f"[{hour_of(5):%Y-%m-%d %H:%M}, {hour_of(6):%Y-%m-%d %H:%M})"
+    for environment in ("prod", "dev"):
+        (behind,) = look_at_environment(world.services(), environment).models
+        stale = there(behind.staleness)
+        assert (behind.node.name, stale.intervals) == (made.key, ())
+        assert f"pending: {hour} (it is further back than catchup_threshold)" in stale.why_kept
+        assert COMPUTES not in stale.why_kept
+
+
+def test_what_is_late_is_computed_by_its_owner_but_for_what_waits_for_a_person() -> None:
+    made = Made(name="m0", form=Form.COPY, parents=("raw.events",), late=True, threshold=12)
+    world = MemoryWorld.landed((1.5, 1), (40.5, 2), until=48)
+    world.build(project((made,)))
+    world.build(project((made, Made(name="m1", form=Form.FULL, parents=("gen.m0",)))), "dev")
+    world.clock.advance(timedelta(minutes=1))
+    world.land((5.5, 7), (41.5, 8), until=48)
+    (behind,) = look_at_environment(world.services(), "dev").models
+    said = there(behind.staleness).why_kept
+    assert said.startswith(f"{COMPUTES}. That leaves [")
+    assert said.endswith("(it is further back than catchup_threshold)")
+
+
 def test_what_is_never_computed_again_is_named_before_its_owner_has_the_late_row() -> None:
     base = Made(name="m0", form=Form.COPY, parents=("raw.events",), daily=True)
     kept = Made(name="m1", form=Form.KEPT, parents=("gen.m0",), daily=True)

@@ -14,7 +14,7 @@ from typing import Final
 from vde_dagster.app.binding import Binding, bind_environment
 from vde_dagster.app.inputs.staying import StaleLooks, stale_looks
 from vde_dagster.app.services import Services
-from vde_dagster.app.staleness.late_upstream import why_stale
+from vde_dagster.app.staleness.late_upstream import by_session, why_stale
 from vde_dagster.app.staleness.since import stale_since
 from vde_dagster.app.staleness.version_behind import FORBIDDEN, Planned, late_behind, listed
 from vde_dagster.core.graph.render_model import reads_of
@@ -163,11 +163,22 @@ def _as_seen(
         after = units_reading(graph, node, changed, recorded)
         if found is None and after:
             first = listed(changed.keys() & reads_of(graph, name).demands.keys())
-            found = Staleness(reason=f"it reads {first}, which is computed again first", kept=after)
+            reason = f"it reads {first}, which is computed again first"
+            found = Staleness(reason=reason, intervals=after)
         if found is not None and name in names:
-            yield name, replace(found, why_kept=FORBIDDEN if forbidden else theirs[name].computes)
-        if found is not None and binding.key(name) not in shown and not forbidden:
-            changed[name] = found.kept if node.model.kind.is_partitioned else recorded
+            why = FORBIDDEN if forbidden else _why_kept(found, theirs[name])
+            yield name, replace(found, intervals=(), kept=found.times, why_kept=why)
+        computes = found.intervals if found is not None and not forbidden else ()
+        if computes and binding.key(name) not in shown:
+            changed[name] = computes if node.model.kind.is_partitioned else recorded
+
+
+def _why_kept(found: Staleness, filler: Filler) -> str:
+    """Who computes what is stale, or why nobody does."""
+    if not found.intervals:
+        return found.why_kept
+    beyond = f". That leaves {found.why_kept}" if found.why_kept else ""
+    return f"{filler.computes}{beyond}"
 
 
 def _stale(
@@ -176,21 +187,18 @@ def _stale(
     looks: StaleLooks,
     names: Collection[ModelName],
 ) -> dict[ModelName, Staleness]:
-    """What is stale by itself in versions of an environment."""
+    """What is stale by itself in versions of an environment, and what its runs leave of that."""
     graph = binding.graph
     computed = [name for name in names if graph[name].model.stateless is None]
-    found = {
-        name: Staleness(
-            reason=why_stale(look),
-            kept=merge(each.entry.interval for each in look.stale),
-            since=stale_since(look),
-        )
-        for name, look, _ in looks.found(computed)
-        if look.stale
-    }
+    found: dict[ModelName, Staleness] = {}
+    for name, look, _ in looks.found(computed):
+        if look.stale:
+            behind = merge(each.entry.interval for each in look.stale)
+            stale = Staleness(intervals=behind, reason=why_stale(look), since=stale_since(look))
+            found[name] = by_session(services, binding, name, stale)
     for name in sorted(set(names) - set(computed)):
         recorded = looks.loaded.get(binding.key(name), NOTHING).recorded
         late = late_behind(services, binding, looks.states, graph[name], recorded)
         if late is not None:
-            found[name] = Staleness(reason=late.reason, kept=late.times)
+            found[name] = replace(late, session=False)
     return found

@@ -57,17 +57,17 @@ def late_upstream(services: Services, planned: Planned) -> dict[ModelName, Stale
     for name, look, _ in looks.found(computed):
         if look.stale:
             stale = _staleness(planned, planned.graph[name], look)
-            found[name] = _by_session(services, planned, name, stale)
+            found[name] = by_session(services, planned.binding, name, stale)
     return found
 
 
-def _by_session(
-    services: Services, planned: Planned, name: ModelName, stale: Staleness
+def by_session(
+    services: Services, binding: Binding, name: ModelName, stale: Staleness
 ) -> Staleness:
     """What is stale in a version, as far as a stateful session would load it; the rest is kept."""
-    if planned.graph[name].model.stateful is None:
+    if binding.graph[name].model.stateful is None:
         return stale
-    late, why = _loaded_by(detect(services, planned.binding, name), stale.intervals)
+    late, why = _loaded_by(detect(services, binding, name), stale.intervals)
     left = subtract(stale.intervals, late)
     if not left:
         return stale
@@ -336,7 +336,7 @@ class Followers:
         if kind.disable_restatement:
             return why
         owner = holdings.owners.get(name, self.planned.environment)
-        return f"{why}: `vde plan {owner} --restate-model {name}` computes them"
+        return f"{why}: `vde run {owner} --restate-model {name}` computes them"
 
     def _change(self, name: ModelName, times: tuple[Interval, ...]) -> None:
         self._again[name] = times

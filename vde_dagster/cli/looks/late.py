@@ -50,7 +50,7 @@ def status(call: Call, *, model: ModelName | None, environment: str) -> None:
     models = [{**fields_of(each), "commands": _commands(each, environment)} for each in found]
     call.answer(
         {"environment": environment, "models": models},
-        (line for each in found for line in _status_lines(each, environment)),
+        (line for each in found for line in late_lines(each, environment)),
         otherwise=f"No model of {environment} has late data.",
     )
 
@@ -82,7 +82,8 @@ def _commands(found: LateReport, environment: str) -> list[str | None]:
     return [None if words is None else vde(*words) for words in loading]
 
 
-def _status_lines(found: LateReport, environment: str) -> Iterator[str]:
+def late_lines(found: LateReport, environment: str) -> Iterator[str]:
+    """What `vde late status` prints of a model."""
     yield f"{found.name} ({found.mode.value})"
     yield from (f"  mark: {_mark_text(each)}" for each in found.marks)
     for each, command in zip(found.pending, _commands(found, environment), strict=True):
@@ -91,7 +92,7 @@ def _status_lines(found: LateReport, environment: str) -> Iterator[str]:
             yield f"    to load it: {command}"
     if found.owner not in (None, environment):
         yield f"  its sessions run in {found.owner}, which owns its version"
-    yield f"  {_decision_text(found)}"
+    yield f"  {_decision_text(found, environment)}"
 
 
 def _mark_text(mark: HighWaterMark) -> str:
@@ -99,14 +100,15 @@ def _mark_text(mark: HighWaterMark) -> str:
     return f"{mark.source} at Iceberg snapshot {mark.iceberg_snapshot_id}{complete}"
 
 
-def _decision_text(found: LateReport) -> str:
+def _decision_text(found: LateReport, environment: str) -> str:
     match found.decision:
         case NothingToLoad(reason=reason):
             return f"nothing to load: {reason}"
         case Stop(reason=reason, advice=advice):
             return f"stopped: {reason}. {advice}"
         case Load():
-            return f"there is something to load: `{vde('catch-up', str(found.name))}`"
+            command = vde("catch-up", str(found.name), "--env", found.owner or environment)
+            return f"there is something to load: `{command}`"
         case unreachable:
             assert_never(unreachable)
 

@@ -82,7 +82,7 @@ def loading_arguments(
     # Rows that a source has lost are taken from the model only if a person says so (rule R8).
     loses = ("--allow-empty",) if pending.reason is PendingReason.REMOVED else ()
     bounds = ("--start", start, "--end", end)
-    return ("plan", environment, "--restate-model", str(model), *bounds, *loses)
+    return ("run", environment, "--restate-model", str(model), *bounds, *loses)
 
 
 def pending_text(pending: Sequence[Pending]) -> str:
