@@ -129,7 +129,7 @@ _KINDS: Final[Mapping[Form, str]] = {
     Form.FULL_UNTIL: "FULL",
     Form.VIEW: "VIEW",
     Form.EMBEDDED: "EMBEDDED",
-    Form.BY_KEY: "INCREMENTAL_BY_UNIQUE_KEY (unique_key id, batch_size 1)",
+    Form.BY_KEY: "INCREMENTAL_BY_UNIQUE_KEY (unique_key id, batch_size 1{options})",
     Form.BY_PARTITION: "INCREMENTAL_BY_PARTITION",
     Form.UNMANAGED: "INCREMENTAL_UNMANAGED",
     Form.ADDED_LATE: "INCREMENTAL_UNMANAGED",
@@ -148,7 +148,8 @@ class Made:
     holds it back where it ``waits``. It ``begins`` and ``ends`` so many hours after START, and
     ``layout`` is what its table is partitioned by, where it says so. It is written ``in_python`` or
     in SQL. Rows with amounts up to ``above`` are left out, and ``same`` counts edits that change no
-    row. Late rows further back than ``threshold`` hours wait for a person, where there is one.
+    row. Late rows further back than ``threshold`` hours wait for a person, where there is one. What
+    is late is loaded by ``ranges``, and a session ``stops`` where loaded rows of a source changed.
     """
 
     name: str
@@ -169,6 +170,8 @@ class Made:
     above: int | None = None
     same: int = 0
     threshold: int = 0
+    ranges: bool = False
+    stops: bool = False
 
     def may_be_in_python(self, models: Sequence[Made]) -> bool:
         """Whether it can be written in Python.
@@ -264,8 +267,8 @@ class Made:
             tracked = (each.split("|") for each in self._tracked)
             sources = [f"{e[0]} (tracked_by {e[1]})" if e[1:] else e[0] for e in tracked]
             mode = "stateful" if self.late else "stateless"
-            limit = f", catchup_threshold '{self.threshold} hours'" if self.threshold else ""
-            found["late_data"] = f"(mode {mode}, sources ({', '.join(sources)}){limit})"
+            more = "".join(f", {name} '{value}'" for name, value in self._late_options.items())
+            found["late_data"] = f"(mode {mode}, sources ({', '.join(sources)}){more})"
         if self.most is not None:
             found["audits"] = f"(accepted_range (column := amount, max_v := {self.most}))"
         if self.waits:
@@ -276,7 +279,8 @@ class Made:
     def _arguments(self) -> dict[str, object]:
         """Its properties but for its name, as a decorator is given them."""
         by_time = f"INCREMENTAL_BY_TIME_RANGE (time_column at{self._options})"
-        found: dict[str, object] = {"kind": _KINDS.get(self.form, by_time)}
+        kind = _KINDS.get(self.form, by_time)
+        found: dict[str, object] = {"kind": kind.replace("{options}", self._options)}
         found["cron"] = "@daily" if self.daily else "@hourly"
         if self.form is Form.BY_PARTITION:
             found["partitioned_by"] = f"{'days' if self.daily else 'hours'}(at)"
@@ -288,9 +292,7 @@ class Made:
             found["end"] = f"{START + self.ends * HOUR:%Y-%m-%d %H:%M}"
         if self.form in BY_SESSIONS or self.late:
             mode = "stateful" if self.late else "stateless"
-            late: dict[str, object] = {"mode": mode, "sources": [*self._tracked]}
-            if self.threshold:
-                late["catchup_threshold"] = f"{self.threshold} hours"
+            late = {"mode": mode, "sources": [*self._tracked], **self._late_options}
             found["late_data"] = late
         if self.most is not None:
             found["audits"] = [("accepted_range", {"column": "amount", "max_v": self.most})]
@@ -299,6 +301,17 @@ class Made:
         windows = {each: self._declared(each) for each in dict.fromkeys(self.parents)}
         if self.in_python:
             found["depends_on"] = windows
+        return found
+
+    @property
+    def _late_options(self) -> dict[str, str]:
+        found: dict[str, str] = {}
+        if self.threshold:
+            found["catchup_threshold"] = f"{self.threshold} hours"
+        if self.ranges:
+            found["load_type"] = "range"
+        if self.stops:
+            found["on_source_rewrite"] = "stop"
         return found
 
     @property

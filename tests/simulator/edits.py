@@ -113,7 +113,11 @@ def _of_late_rows(models: Models, made: Made, _: Random) -> Models:
     tracked = {*SOURCES, *(f"gen.{each.name}" for each in models if each.is_by_time)}
     if made.form not in (Form.COPY, Form.SUMS, Form.JOIN) or not tracked.issuperset(made.parents):
         return models
-    return _replaced(models, made, replace(made, late=not made.late, lookback=0, threshold=0))
+    return _replaced(
+        models,
+        made,
+        replace(made, late=not made.late, lookback=0, threshold=0, ranges=False, stops=False),
+    )
 
 
 def _audited(models: Models, made: Made, chance: Random) -> Models:

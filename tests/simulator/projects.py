@@ -48,8 +48,12 @@ def _adorned(made: Made, models: Sequence[Made], chance: Random) -> Made:
     may_follow = made.form in _FOLLOWING and tracked.issuperset(made.parents)
     if may_follow and chance.random() < 0.35:
         made = replace(made, late=True, lookback=0)
+    if made.form in (Form.KEPT, Form.BY_KEY):
+        made = replace(made, lookback=chance.choice((0, 0, 2)))
     if made.late or made.form is Form.SESSIONS:
-        made = replace(made, threshold=chance.choice((0, 0, 12)))
+        made = replace(made, threshold=chance.choice((0, 0, 12)), stops=chance.random() < 0.2)
+    if made.late:
+        made = replace(made, ranges=chance.random() < 0.25)
     if chance.random() < 0.12:
         made = replace(made, most=chance.choice(_MOST))
     if made.form not in WHOLE_TABLES and chance.random() < 0.12:

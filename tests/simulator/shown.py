@@ -92,7 +92,7 @@ class Comparison:
             return
         if not view.target.namespace.startswith("vde__"):  # another program turned the view
             return
-        if made.form is Form.KEPT:
+        if made.form is Form.KEPT and not made.lookback:
             now = {*whole(table)}
         elif made.form in HISTORIES:
             now = {row for row in whole(table) if row[-1] is not None}

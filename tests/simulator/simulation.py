@@ -55,6 +55,8 @@ _WAITS: Final = "--allow-empty"
 _ROUNDS: Final = 3
 """How often everything is run at the end: twice after what is advised was carried out, and after
 rows were accepted that audits refused, of which there may be many."""
+_MOST_ROUNDS: Final = 12
+"""After how many rounds accepting rows leads nowhere."""
 _ACCEPTED: Final = "advised publish: done"
 
 
@@ -283,7 +285,7 @@ class Simulation(Carrying):
         self.leaves = False
         behind: list[str] = []
         number = left = 0
-        while left < _ROUNDS:
+        while left < _ROUNDS and number < _MOST_ROUNDS:
             accepted = self.told[_ACCEPTED]
             for environment in sorted(self.people.shows) if number else ():
                 # what an owner never showed is computed by a plan of the files that have it

@@ -117,6 +117,41 @@ def test_accepted_rows_are_shown_and_nothing_is_computed_for_them() -> None:
     assert world.catalog.branches(done.key.table) == ()
 
 
+BY_KEY = (
+    "MODEL (name mart.kept, kind INCREMENTAL_BY_UNIQUE_KEY (unique_key id, batch_size 1, "
+    "lookback 2), cron '@hourly', audits ({audits})); SELECT CAST(amount >= 50 AS INT) AS id, "
+    "MAX(at) AS at, MAX(amount) AS amount FROM raw.events "
+    "WHERE at BETWEEN @start_ts AND @end_ts GROUP BY CAST(amount >= 50 AS INT)"
+)
+KINDS = {
+    "by time": (TEXT.replace("(time_column at)", "(time_column at, lookback 2)"), [3, 4, 10, 20]),
+    "by key": (BY_KEY, [4]),
+}
+
+
+@pytest.mark.parametrize("text, others", KINDS.values(), ids=KINDS)
+def test_no_lookback_asks_for_them_again_until_other_rows_come(
+    text: str, others: list[int]
+) -> None:
+    """They were refused before each new hour, so that nobody could go on by accepting them."""
+    graph = graph_of({"kept": text.format(more="", audits=MOST.format(most=50), column="")})
+    world = MemoryWorld.landed((0.5, 10), (1.5, 20), until=2)
+    world.build(graph)
+    world.land((2.5, 70), until=3)
+    refused(world, graph)
+    accept(world, graph=graph)
+    for hour in (3, 4):
+        world.clock.advance(timedelta(minutes=1))
+        world.land((hour + 0.5, hour), until=hour + 1)
+        world.run()
+    assert sorted(world.amounts("mart.kept")) == [*others, 70]
+    assert_nothing_is_left_to_do(world, graph)
+    world.clock.advance(timedelta(minutes=1))
+    world.land((2.2, 90), until=5)
+    with pytest.raises(AuditFailed):
+        world.run()
+
+
 def test_who_accepted_what_when_and_why_is_recorded_with_the_work() -> None:
     world = one_bad_hour()
     before = newest(world)

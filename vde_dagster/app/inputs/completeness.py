@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from vde_dagster.app.binding import Binding
+from vde_dagster.app.inputs.accepted import without_accepted
 from vde_dagster.app.inputs.seen import Seen
 from vde_dagster.app.services import Services, valid_to_of
 from vde_dagster.core.graph.graph import Graph, Node, sources
@@ -18,11 +19,12 @@ from vde_dagster.core.model.model import Model
 from vde_dagster.core.model.ownership import may_write
 from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.core.names import ModelName, TableName
-from vde_dagster.core.planning.options import DEFAULT_OPTIONS
-from vde_dagster.core.planning.plan import NO_TRACKED, TrackedTimes, complete_times
+from vde_dagster.core.planning.options import DEFAULT_OPTIONS, PlanOptions
+from vde_dagster.core.planning.plan import NO_TRACKED, TrackedTimes, Workload, complete_times
+from vde_dagster.core.planning.readiness import Ready
 from vde_dagster.core.planning.workload import Holdings, workloads
 from vde_dagster.core.sql.reads.input_ranges import WholeTable
-from vde_dagster.core.time.intervals import EVER, Interval, meets, merge
+from vde_dagster.core.time.intervals import EVER, Interval, common, meets, merge, subtract
 from vde_dagster.ports.catalog import TableState
 from vde_dagster.project.signals import ready_intervals
 
@@ -224,6 +226,29 @@ class Due:
     inputs: Mapping[ModelName, datetime | None]
 
 
+def due_work(
+    services: Services,
+    graph: Graph,
+    snapshots: Mapping[ModelName, ModelSnapshot],
+    holdings: Holdings,
+    options: PlanOptions,
+    *,
+    now: datetime | None,
+    complete_to: Mapping[ModelName, datetime | None],
+    ready: Ready,
+) -> dict[ModelName, Workload]:
+    """`workloads`, but for rows that a person accepted, and that a lookback leaves as they are."""
+    work = workloads(graph, holdings, options, now=now, complete_to=complete_to, ready=ready)
+    again = {
+        name: times
+        for name, each in work.items()
+        if graph[name].model.lookback and (times := common(each.missing, holdings.settled[name]))
+    }
+    for name, stays in without_accepted(services, graph, snapshots, again):
+        work[name] = replace(work[name], missing=subtract(work[name].missing, stays))
+    return work
+
+
 def due_of(
     services: Services,
     binding: Binding,
@@ -262,8 +287,10 @@ def due_of(
     complete_to = complete_times_of(
         services, graph, now, holdings, tables, sessions=sessions, read_from=read_from
     )
-    work = workloads(
+    work = due_work(
+        services,
         graph,
+        snapshots,
         holdings,
         DEFAULT_OPTIONS,
         now=now,

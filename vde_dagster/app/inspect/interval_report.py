@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
 from vde_dagster.app.binding import bind_environment, shown_binding
+from vde_dagster.app.inputs.accepted import AcceptedRows, accepted_rows
 from vde_dagster.app.plan.fillers import fillers
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.plan.resolving import bounds_of
@@ -16,15 +17,13 @@ from vde_dagster.app.services import Project, Services
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.ledger.holdings import NOTHING
-from vde_dagster.core.ledger.unit_of_work import Acceptance
 from vde_dagster.core.model.model import Model
-from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import PRODUCTION, ModelName
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.planning.readiness import readable_after
 from vde_dagster.core.time import schedule
 from vde_dagster.core.time.cron import Cron
-from vde_dagster.core.time.intervals import ALWAYS, END_OF_TIME, Interval, merge
+from vde_dagster.core.time.intervals import ALWAYS, END_OF_TIME, Interval
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,35 +192,6 @@ def clipped(report: ModelIntervals, shown: Interval) -> ModelIntervals:
             if (within := tuple(inside(each.intervals)))
         ),
     )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AcceptedRows:
-    """Intervals whose rows a person accepted, and that nothing has written since, merged."""
-
-    intervals: tuple[Interval, ...]
-    acceptance: Acceptance
-
-
-def accepted_rows(
-    services: Services, keys: Iterable[VersionKey]
-) -> dict[VersionKey, tuple[AcceptedRows, ...]]:
-    """What of these versions was accepted, by version; versions without any are absent."""
-    found: dict[VersionKey, tuple[AcceptedRows, ...]] = {}
-    for key, works in services.state.accepted(keys).items():
-        said = {each.intent.work_id: each.intent.accepted for each in works}
-        times = merge(each for work in works for each in work.intent.intervals)
-        held: dict[str, list[Interval]] = {}
-        for entry in services.state.entries_within(key, times):
-            held.setdefault(entry.work_id, []).append(entry.interval)
-        rows = tuple(
-            AcceptedRows(intervals=merge(held[work_id]), acceptance=acceptance)
-            for work_id, acceptance in said.items()
-            if work_id in held and acceptance is not None
-        )
-        if rows:
-            found[key] = rows
-    return found
 
 
 def complete_to(services: Services, environment: str, name: ModelName) -> datetime | None:

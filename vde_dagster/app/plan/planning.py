@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from vde_dagster.app.inputs.completeness import complete_times_of, holdings_of
+from vde_dagster.app.inputs.completeness import complete_times_of, due_work, holdings_of
 from vde_dagster.app.plan.catalog_look import CatalogLook, look_at_catalog, lost_for, rebuilding
 from vde_dagster.app.plan.fillers import stale_elsewhere
 from vde_dagster.app.plan.resolving import Basis, Models, basis_of, bounded_models, resolve_models
@@ -42,7 +42,6 @@ from vde_dagster.core.planning.workload import (
     not_restated,
     restatement,
     with_restated,
-    workloads,
 )
 from vde_dagster.core.time.intervals import merge, subtract
 from vde_dagster.ports.state import Environment
@@ -275,8 +274,10 @@ def _due(
     services: Services, planned: Planned, options: PlanOptions, now: datetime | None
 ) -> dict[ModelName, Workload]:
     """What is missing of each model and evaluated, and what is left out."""
-    return workloads(
+    return due_work(
+        services,
         planned.graph,
+        planned.snapshots,
         planned.holdings,
         options,
         now=now,
