@@ -152,7 +152,10 @@ class Looks:
         status = self.status(environment)
         if status is None:
             return [self.log[-1]]
-        missing = [f"{environment}: {name} has no view" for name in status.dropped_views]
+        # until somebody restores such a table, no view of the environment moves
+        is_stuck = any(map(self.is_final, status.models))
+        dropped = () if is_stuck else status.dropped_views
+        missing = [f"{environment}: {name} has no view" for name in dropped]
         missing += [f"{environment}: a promotion is not finished"] * status.is_promoting
         return missing + [
             f"{environment}: {each.node.name}: {each.refused} {each.staleness} {each.due} "

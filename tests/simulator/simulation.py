@@ -133,9 +133,10 @@ class Simulation(Carrying):
         (act,) = acts_of(step)
         act = meant(self.people, act)
         where = command(self.people, act).moves or act.environment
-        # what production is about to show it may fill, and whoever maintains tables compacts them
+        # what production is about to show it may fill; who maintains tables compacts them, and
+        # rows are published where they were refused
         is_filling = where == "prod" and act.what not in _OF_OWNERS
-        return EVERYBODY if is_filling or act.what == "maintain" else where
+        return EVERYBODY if is_filling or act.what in ("maintain", "publish") else where
 
     def _touched(self, step: Step) -> Collection[str]:
         """The environments to look at after a step: all of them after every fifth one.

@@ -13,8 +13,9 @@ from typing import Final
 import pytest
 
 from tests.app.generated_models import Form, Made, edited, project
-from tests.app.memory_world import MemoryWorld
+from tests.app.memory_world import MemoryWorld, hour_of, there
 from vde_dagster.app.inspect.status import look_at_environment
+from vde_dagster.app.staleness.version_behind import FORBIDDEN
 
 BASE: Final = Made(name="m0", form=Form.COPY, parents=("raw.events",), daily=True)
 NEXT: Final = Made(name="m1", form=Form.COPY, parents=("gen.m0",), daily=True)
@@ -52,4 +53,41 @@ def test_late_rows_reach_what_an_edit_keeps(chain: str, runs_between: bool) -> N
     assert len(landed) == 3
     for made in new:
         assert [row[:3] for row in world.rows(f"gen.{made.name}")] == landed, made.name
+    assert look_at_environment(world.services(), "prod").is_up_to_date
+
+
+FORMS: Final = (Form.COPY, Form.SUMS, Form.FULL, Form.RECENT)
+
+
+@pytest.mark.parametrize("is_hourly", [False, True])
+@pytest.mark.parametrize("between", [False, True], ids=["", "through a view"])
+@pytest.mark.parametrize("form", FORMS)
+def test_what_is_never_computed_again_is_named(form: Form, between: bool, is_hourly: bool) -> None:
+    """It was called up to date: its trace was said to be that of the new table."""
+    base = replace(BASE, form=form, hours=2 if form is Form.RECENT else 0)
+    views = (replace(NEXT, form=Form.VIEW),) if between else ()
+    read = "gen.m1" if between else "gen.m0"
+    kept = replace(THIRD, form=Form.KEPT, parents=(read,), daily=not is_hourly)
+    world = MemoryWorld.landed((1.5, 1), (26.5, 2), until=72)
+    world.build(project((base, *views, kept)))
+    world.clock.advance(timedelta(minutes=1))
+    world.land((5.5, 7), until=72)
+    before = world.rows("gen.m2")
+    world.build(project((edited(base, breaking=False), *views, kept)))
+    (behind,) = look_at_environment(world.services(), "prod").models
+    stale = there(behind.staleness)
+    assert (behind.node.name, stale.intervals, stale.why_kept) == (kept.key, (), FORBIDDEN)
+    assert any(each.start <= hour_of(5) and hour_of(6) <= each.end for each in stale.kept)
+    if form in (Form.COPY, Form.SUMS):  # of the others it is not known which rows are the same
+        assert not any(each.end > hour_of(24) for each in stale.kept)
+    assert world.rows("gen.m2") == before
+    world.build(project((edited(edited(base, breaking=False), breaking=False), *views, kept)))
+    assert len(look_at_environment(world.services(), "prod").models) == 1
+
+
+def test_an_edit_without_late_rows_makes_nothing_stale_that_is_kept() -> None:
+    kept = replace(THIRD, form=Form.KEPT, parents=("gen.m0",))
+    world = MemoryWorld.landed((1.5, 1), (26.5, 2), until=72)
+    world.build(project((BASE, kept)))
+    world.build(project((edited(BASE, breaking=False), kept)))
     assert look_at_environment(world.services(), "prod").is_up_to_date

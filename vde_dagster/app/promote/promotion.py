@@ -61,7 +61,8 @@ def promote(services: Services, plan: Plan, lease: Lease) -> Environment:
     looks = None
     if before is not None:
         refuse_older_rows(services, plan, before)
-        looks = moved_looks(services, before, plan.graph, plan.snapshots)
+        kept = {each.name: each.behind.kept for each in plan.changes if each.behind is not None}
+        looks = moved_looks(services, before, plan.graph, plan.snapshots, kept=kept)
     binding = bind_plan(plan)
     complete_tables(services, binding, plan.changes)
     describe_tables(services, binding, plan, lost=lost)

@@ -13,6 +13,7 @@ from vde_dagster.core.ledger.staleness import LastLook
 from vde_dagster.core.model.ownership import may_write
 from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.time.intervals import Interval, merge
 from vde_dagster.ports.state import Environment
 
 
@@ -47,6 +48,8 @@ def moved_looks(
     shown: Environment,
     graph: Graph,
     snapshots: Mapping[ModelName, ModelSnapshot],
+    *,
+    kept: Mapping[ModelName, tuple[Interval, ...]],
 ) -> dict[VersionKey, LastLook]:
     """Looks at versions that a promotion keeps under new parents, or for an edited model.
 
@@ -61,6 +64,8 @@ def moved_looks(
         shown: The environment as it is.
         graph: The models that are promoted.
         snapshots: What it will show of them.
+        kept: What stays of them though the promotion's plan gave other rows to what it reads: that
+            is to be compared.
     """
     keys = {
         name: snapshots[name].key
@@ -83,7 +88,12 @@ def moved_looks(
     after = stale_looks(services, graph, snapshots, loaded, last=last)
     moved = [name for name, key in keys.items() if key in loaded and after.is_moved(name, before)]
     behind = {name: each.stale for name, _, each in before.found(moved)}
-    return {keys[name]: replace(after.seen(name), stale=behind.get(name, ())) for name in moved}
+    return {
+        keys[name]: replace(
+            after.seen(name), stale=merge((*behind.get(name, ()), *kept.get(name, ())))
+        )
+        for name in moved
+    }
 
 
 def _touched(
