@@ -123,7 +123,9 @@ BY_KEY = (
     "MAX(at) AS at, MAX(amount) AS amount FROM raw.events "
     "WHERE at BETWEEN @start_ts AND @end_ts GROUP BY CAST(amount >= 50 AS INT)"
 )
+KEPT = TEXT.replace("(time_column at)", "(time_column at, lookback 2, disable_restatement true)")
 KINDS = {
+    "kept": (KEPT, [3, 4, 10, 20]),
     "by time": (TEXT.replace("(time_column at)", "(time_column at, lookback 2)"), [3, 4, 10, 20]),
     "by key": (BY_KEY, [4]),
 }
@@ -147,9 +149,30 @@ def test_no_lookback_asks_for_them_again_until_other_rows_come(
     assert sorted(world.amounts("mart.kept")) == [*others, 70]
     assert_nothing_is_left_to_do(world, graph)
     world.clock.advance(timedelta(minutes=1))
-    world.land((2.2, 90), until=5)
+    is_kept = "disable_restatement" in text  # then a lookback alone looks at it
+    world.land((2.2, 90), *([(5.5, 5)] if is_kept else []), until=6 if is_kept else 5)
+    if is_kept:
+        world.run()
+        assert sorted(world.amounts("mart.kept")) == [3, 4, 5, 10, 20, 70]
+    else:
+        with pytest.raises(AuditFailed):
+            world.run()
+
+
+def test_a_lookback_asks_for_them_again_where_late_rows_came() -> None:
+    """What is never restated has no other way to get these."""
+    graph = graph_of({"kept": KEPT.format(more="", audits=MOST.format(most=50), column="")})
+    world = MemoryWorld.landed((0.5, 10), (1.5, 20), until=2)
+    world.build(graph)
+    world.land((2.5, 70), until=3)
+    refused(world, graph)
+    accept(world, graph=graph)
+    world.clock.advance(timedelta(minutes=1))
+    world.land((2.2, 9), (3.5, 3), until=4)
     with pytest.raises(AuditFailed):
         world.run()
+    accept(world, graph=graph)
+    assert sorted(world.amounts("mart.kept")) == [3, 9, 10, 20, 70]
 
 
 def test_who_accepted_what_when_and_why_is_recorded_with_the_work() -> None:

@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 
 from tests.app.generated_models import Form, Made, edited, project
-from tests.app.memory_world import START, MemoryWorld, graph_of, hour_of, there
+from tests.app.memory_world import RAW, START, MemoryWorld, graph_of, hour_of, there
 from tests.app.shop_world import EDITED, SALES_NAME, SHOP, day, shop_in_production
 from vde_dagster.app.apply.running import Wanted, plan_run
 from vde_dagster.app.inspect.status import look_at_environment
@@ -142,3 +142,19 @@ def test_what_is_never_computed_again_is_named_before_its_owner_has_the_late_row
         assert stale.why_kept == FORBIDDEN
         world.run()
     assert world.amounts("gen__dev.m1") == [1]
+
+
+def test_what_would_lose_rows_is_not_left_to_runs_of_its_owner() -> None:
+    """`vde run prod` was said to compute it, and never does."""
+    made = Made(name="m0", form=Form.COPY, parents=("raw.events",))
+    world = MemoryWorld.landed((1.5, 1), (1.7, 4), (40.5, 2), until=48)
+    world.build(project((made,)))
+    world.build(project((made, Made(name="m1", form=Form.FULL, parents=("gen.m0",)))), "dev")
+    world.clock.advance(timedelta(minutes=1))
+    world.catalog.delete(RAW, [row for row in world.rows("raw.events") if row[2] != 1])
+    for environment in ("prod", "dev"):
+        (behind,) = look_at_environment(world.services(), environment).models
+        stale = there(behind.staleness)
+        assert stale.kept == (Interval(hour_of(1), hour_of(2)),)
+        assert "`vde run prod --restate-model gen.m0 --allow-empty`" in stale.why_kept
+        assert COMPUTES not in stale.why_kept

@@ -13,7 +13,8 @@ from typing import Final
 import pytest
 
 from tests.app.generated_models import Form, Made, edited, project
-from tests.app.memory_world import MemoryWorld, hour_of, there
+from tests.app.memory_world import RAW, MemoryWorld, hour_of, there
+from tests.app.shop_world import day
 from vde_dagster.app.inspect.status import look_at_environment
 from vde_dagster.app.staleness.version_behind import FORBIDDEN
 
@@ -91,3 +92,37 @@ def test_an_edit_without_late_rows_makes_nothing_stale_that_is_kept() -> None:
     world.build(project((BASE, kept)))
     world.build(project((edited(BASE, breaking=False), kept)))
     assert look_at_environment(world.services(), "prod").is_up_to_date
+
+
+@pytest.mark.parametrize("form", [Form.COPY, Form.KEPT])
+def test_a_row_that_comes_between_plan_and_apply_reaches_what_is_kept_or_is_named(
+    form: Form,
+) -> None:
+    """The new table had it, and what reads that was called up to date without it."""
+    reader = replace(NEXT, form=form)
+    world = MemoryWorld.landed((1.5, 1), (26.5, 2), until=72)
+    world.build(project((BASE, reader)))
+    plan = world.plan(project((edited(BASE, breaking=False), reader)))
+    world.clock.advance(timedelta(minutes=1))
+    world.land((5.5, 7), until=72)
+    world.apply(plan)
+    (behind,) = look_at_environment(world.services(), "prod").models
+    assert (behind.node.name, there(behind.staleness).times) == (reader.key, (day(1),))
+    world.run()
+    assert sorted(world.amounts("gen.m1")) == ([1, 2, 7] if form is Form.COPY else [1, 2])
+
+
+@pytest.mark.parametrize("form", [Form.COPY, Form.FULL, Form.BY_KEY])
+def test_rows_that_a_source_has_lost_stay_whatever_runs_afterwards(form: Form) -> None:
+    """A day of hours of which one is gone in the source, and another one has a late row."""
+    base, reader = replace(BASE, daily=False), replace(NEXT, form=form)
+    world = MemoryWorld.landed((1.5, 1), (3.5, 5), (26.5, 2), until=72)
+    world.build(project((base, reader)))
+    kept = world.rows("gen.m1")
+    world.clock.advance(timedelta(minutes=1))
+    world.catalog.delete(RAW, [row for row in world.rows("raw.events") if row[2] != 1])
+    world.land((5.5, 7), until=72)
+    world.build(project((edited(base, breaking=False), reader)))
+    for _ in range(2):
+        assert world.rows("gen.m1") == kept
+        world.run()

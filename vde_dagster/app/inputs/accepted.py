@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from vde_dagster.app.inputs.input_moves import InputStates
+from vde_dagster.app.inputs.staying import look_within
 from vde_dagster.app.services import Services
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.ledger.unit_of_work import Acceptance
 from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.time.intervals import Interval, common, merge
+from vde_dagster.core.time.intervals import Interval, common, merge, subtract
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,9 +52,10 @@ def without_accepted(
 ) -> Iterator[tuple[ModelName, tuple[Interval, ...]]]:
     """What a lookback leaves out of what it would evaluate again, by model.
 
-    The audits would refuse the same rows once more, before anything new. If other rows come, these
-    intervals are stale, and the audits are asked about them. Kinds that build on their own rows
-    leave out all up to the accepted ones: what comes before would undo these.
+    The audits would refuse the same rows once more, before anything new. Where what they were
+    computed from has changed, they are computed again, and the audits are asked about that. Kinds
+    that build on their own rows leave out all up to the accepted ones: what comes before would
+    undo these.
 
     Args:
         services: The ports.
@@ -66,6 +69,10 @@ def without_accepted(
     for name, times in again.items():
         found = accepted.get(snapshots[name].key, ())
         stays = common(times, merge(each for rows in found for each in rows.intervals))
+        if stays:
+            states = InputStates(services=services, graph=graph, snapshots=snapshots)
+            look = look_within(states, name, stays)
+            stays = subtract(stays, merge(each.entry.interval for each in look.stale))
         if stays and graph[name].model.kind.is_sequential:
             stays = tuple(_up_to(times, stays))
         if stays:

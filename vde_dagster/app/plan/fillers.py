@@ -14,8 +14,7 @@ from typing import Final
 from vde_dagster.app.binding import Binding, bind_environment
 from vde_dagster.app.inputs.staying import StaleLooks, stale_looks
 from vde_dagster.app.services import Services
-from vde_dagster.app.staleness.late_upstream import by_session, why_stale
-from vde_dagster.app.staleness.since import stale_since
+from vde_dagster.app.staleness.late_upstream import by_session, stale_in
 from vde_dagster.app.staleness.version_behind import FORBIDDEN, Planned, late_behind, listed
 from vde_dagster.core.graph.render_model import reads_of
 from vde_dagster.core.ledger.holdings import NOTHING
@@ -25,7 +24,7 @@ from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.plan import Staleness
 from vde_dagster.core.planning.restatement import units_reading
-from vde_dagster.core.time.intervals import Interval, format_instant, merge
+from vde_dagster.core.time.intervals import Interval, format_instant
 
 _REASON: Final = 160  # how much of a reason is shown
 
@@ -193,8 +192,7 @@ def _stale(
     found: dict[ModelName, Staleness] = {}
     for name, look, _ in looks.found(computed):
         if look.stale:
-            behind = merge(each.entry.interval for each in look.stale)
-            stale = Staleness(intervals=behind, reason=why_stale(look), since=stale_since(look))
+            stale = stale_in(binding.environment, graph[name], look)
             found[name] = by_session(services, binding, name, stale)
     for name in sorted(set(names) - set(computed)):
         recorded = looks.loaded.get(binding.key(name), NOTHING).recorded

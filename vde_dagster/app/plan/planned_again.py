@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -11,6 +11,7 @@ from vde_dagster.app.inputs.input_moves import InputStates
 from vde_dagster.app.plan.planning import plan_environment, planned_now, shown_heads
 from vde_dagster.app.plan.resolving import bounds_of
 from vde_dagster.app.services import Services
+from vde_dagster.app.staleness.upstream_changes import compared_again
 from vde_dagster.app.staleness.version_behind import look_at
 from vde_dagster.core.errors import Conflict
 from vde_dagster.core.names import ModelName
@@ -85,6 +86,25 @@ def refuse_older_rows(services: Services, plan: Plan, shown: Environment) -> Non
             "stays",
             advice=f"plan {plan.environment} again.",
         )
+
+
+def to_compare(
+    services: Services, plan: Plan, shown: Environment
+) -> Mapping[ModelName, tuple[Interval, ...]]:
+    """What a plan keeps, and its next look has to compare with the tables that it shows then.
+
+    A kept version is as fresh against a parent's new table as against the one that is shown (rule
+    R10), but where the new one was computed with late rows that the shown one lacks.
+    """
+    kept, replaced = set[ModelName](), set[ModelName]()
+    for node in plan.graph:
+        before = shown.snapshots.get(node.name)
+        if before is not None:
+            (kept if before.key == plan.snapshots[node.name].key else replaced).add(node.name)
+    if not any(each.name in replaced for each in plan.graph.upstream(kept)):
+        return {}
+    planned = planned_now(services, plan, shown, stored_graph(shown.snapshots, services.models))
+    return compared_again(services, planned)
 
 
 def _recorded_since(

@@ -18,7 +18,7 @@ from vde_dagster.app.binding import bind_plan, existing, stored_graph
 from vde_dagster.app.evaluate.evolution import complete_tables, describe_tables
 from vde_dagster.app.plan.catalog_look import look_at_versions, lost_for, taken_names
 from vde_dagster.app.plan.plan_checks import Held, gap_problems, gaps_after, held_now, lost_problems
-from vde_dagster.app.plan.planned_again import refuse_older_rows
+from vde_dagster.app.plan.planned_again import refuse_older_rows, to_compare
 from vde_dagster.app.promote.swapping import staying_views, swap
 from vde_dagster.app.publish.shown_views import show
 from vde_dagster.app.services import Services
@@ -61,8 +61,8 @@ def promote(services: Services, plan: Plan, lease: Lease) -> Environment:
     looks = None
     if before is not None:
         refuse_older_rows(services, plan, before)
-        kept = {each.name: each.behind.kept for each in plan.changes if each.behind is not None}
-        looks = moved_looks(services, before, plan.graph, plan.snapshots, kept=kept)
+        again = to_compare(services, plan, before)
+        looks = moved_looks(services, before, plan.graph, plan.snapshots, again=again)
     binding = bind_plan(plan)
     complete_tables(services, binding, plan.changes)
     describe_tables(services, binding, plan, lost=lost)

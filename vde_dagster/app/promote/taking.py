@@ -230,7 +230,7 @@ def _begin_back(
         hidden=before.hidden,
         author=services.author,
         taken=Revision(before.name, before.revision),
-        looks=moved_looks(services, begun, graph, before.snapshots, kept={}),
+        looks=moved_looks(services, begun, graph, before.snapshots, again={}),
     )
 
 

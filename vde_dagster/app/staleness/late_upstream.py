@@ -123,6 +123,14 @@ def why_stale(look: StaleLook) -> str:
 def _staleness(planned: Planned, node: Node, look: StaleLook) -> Staleness:
     """What is stale in a version, and which part of it is kept as it is."""
     assert planned.own is not None, "only what is shown stays"
+    staleness = stale_in(planned.environment, node, look)
+    if staleness.intervals and planned.own.snapshots[node.name].drifted:
+        return replace(staleness, reason=f"{staleness.reason}, {_EDITED}")
+    return staleness
+
+
+def stale_in(environment: str, node: Node, look: StaleLook) -> Staleness:
+    """What is stale in a version that an environment writes, and what its runs leave of that."""
     behind = merge(each.entry.interval for each in look.stale)
     staleness = Staleness(
         reason=why_stale(look),
@@ -135,23 +143,20 @@ def _staleness(planned: Planned, node: Node, look: StaleLook) -> Staleness:
     kept = merge(each.entry.interval for each in expired)
     if kept and node.model.kind.restates_whole:
         kept = behind
-    why = _why_expired(planned, node, look) if kept else ""
-    staleness = replace(staleness, intervals=subtract(behind, kept), kept=kept, why_kept=why)
-    if staleness.intervals and planned.own.snapshots[node.name].drifted:
-        return replace(staleness, reason=f"{staleness.reason}, {_EDITED}")
-    return staleness
+    why = _why_expired(environment, node, look) if kept else ""
+    return replace(staleness, intervals=subtract(behind, kept), kept=kept, why_kept=why)
 
 
 _EDITED: Final = "and a forward-only change kept its rows: they become those of the model as it is"
 
 
-def _why_expired(planned: Planned, node: Node, look: StaleLook) -> str:
+def _why_expired(environment: str, node: Node, look: StaleLook) -> str:
     """Why rows would be lost, and what to do about it."""
     lacking = {name for each in look.expired for name in each.inputs}
     gone = [name for name in lacking if look.inputs.states.is_gone(name)]
     if gone:
         return f"{listed(gone)} does not exist any more. Restore it, or take it out of the model"
-    again = f"`vde run {planned.environment} --restate-model {node.name} --allow-empty`"
+    again = f"`vde run {environment} --restate-model {node.name} --allow-empty`"
     return f"{UNCOVERED}. To compute it from what is left, run {again}"
 
 

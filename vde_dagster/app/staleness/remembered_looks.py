@@ -49,7 +49,7 @@ def moved_looks(
     graph: Graph,
     snapshots: Mapping[ModelName, ModelSnapshot],
     *,
-    kept: Mapping[ModelName, tuple[Interval, ...]],
+    again: Mapping[ModelName, tuple[Interval, ...]],
 ) -> dict[VersionKey, LastLook]:
     """Looks at versions that a promotion keeps under new parents, or for an edited model.
 
@@ -64,8 +64,7 @@ def moved_looks(
         shown: The environment as it is.
         graph: The models that are promoted.
         snapshots: What it will show of them.
-        kept: What stays of them though the promotion's plan gave other rows to what it reads: that
-            is to be compared.
+        again: What of them is to be compared with the tables that they will read.
     """
     keys = {
         name: snapshots[name].key
@@ -90,7 +89,7 @@ def moved_looks(
     behind = {name: each.stale for name, _, each in before.found(moved)}
     return {
         keys[name]: replace(
-            after.seen(name), stale=merge((*behind.get(name, ()), *kept.get(name, ())))
+            after.seen(name), stale=merge((*behind.get(name, ()), *again.get(name, ())))
         )
         for name in moved
     }

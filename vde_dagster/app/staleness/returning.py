@@ -19,7 +19,7 @@ from vde_dagster.app.staleness.version_behind import FORBIDDEN, UNCOVERED, Plann
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.options import PlanOptions
 from vde_dagster.core.planning.plan import Behind, Staleness, Workload
-from vde_dagster.core.planning.restatement import Restatement, both, units_reading
+from vde_dagster.core.planning.restatement import Restatement, both
 from vde_dagster.core.planning.workload import left_out_by, within_bounds
 from vde_dagster.core.time.intervals import Interval, common, merge, subtract
 
@@ -61,7 +61,6 @@ def with_lag(one: Lag, other: Lag) -> Lag:
             intervals=merge((*first.intervals, *second.intervals)),
             lost=merge((*first.lost, *second.lost)),
             why_lost=first.why_lost or second.why_lost,
-            kept=merge((*first.kept, *second.kept)),
         )
         if (first := one.found.get(name)) is not None
         else second
@@ -191,26 +190,17 @@ def lag_of_readers(
     }
     found: dict[ModelName, Behind] = {}
     for name in dict.fromkeys((*spread.ranges, *readers.spoiled, *spread.kept)):
-        reason, again = _reads_such(planned, name, readers.changed), ranges.get(name, ())
+        reason = _reads_such(planned, name, readers.changed)
         if name in readers.spoiled:
             kept = ", ".join(map(str, readers.spoiled[name]))
             reason = f"{reason}. It keeps its rows of {kept}: {UNCOVERED}"
-        elif name not in ranges:
+            found[name] = Behind(intervals=ranges.get(name, ()), reason=reason)
+        elif name in ranges:
+            found[name] = Behind(intervals=ranges[name], reason=reason)
+        else:
             beyond = "--start and --end leave it out" if name in spread.ranges else FORBIDDEN
-            reason = f"{reason}. It keeps its rows: {left_out or beyond}"
-        times = _reading(planned, name, readers.changed)
-        found[name] = Behind(intervals=again, reason=reason, kept=subtract(times, again))
+            found[name] = Behind(reason=f"{reason}. It keeps its rows: {left_out or beyond}")
     return Lag(restated=replace(spread, ranges=ranges), found=found)
-
-
-def _reading(
-    planned: Planned, name: ModelName, changed: Mapping[ModelName, tuple[Interval, ...]]
-) -> tuple[Interval, ...]:
-    """What of a version reads these times, by itself or through others that stay."""
-    recorded = planned.holdings.recorded[name]
-    if not recorded or not planned.graph[name].model.kind.is_partitioned:
-        return merge(recorded)
-    return units_reading(planned.graph, planned.graph[name], changed, recorded)
 
 
 def _reads_such(planned: Planned, name: ModelName, found: Iterable[ModelName]) -> str:

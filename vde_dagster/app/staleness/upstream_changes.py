@@ -149,6 +149,24 @@ def kept_readers(services: Services, planned: Planned, late: Times) -> KeptReade
     )
 
 
+def compared_again(services: Services, planned: Planned) -> Times:
+    """What stays and reads tables that are replaced by such that have other rows, by model.
+
+    That is asked when views are about to move: rows that came late since the plan was made count,
+    too. What would lose rows by being computed again is no part of it.
+    """
+    readers = kept_readers(services, planned, {})
+    found: dict[ModelName, tuple[Interval, ...]] = {}
+    for name in planned.staying if readers.changed else ():
+        node, recorded = planned.graph[name], planned.holdings.recorded[name]
+        times = units_reading(planned.graph, node, readers.changed, recorded) if recorded else ()
+        if not node.model.kind.is_partitioned:
+            times = merge(recorded) if times and name not in readers.spoiled else ()
+        if left := subtract(times, readers.spoiled.get(name, ())):
+            found[name] = left
+    return found
+
+
 def _reading(planned: Planned, kept: Collection[ModelName], changed: Times) -> Restatement:
     """The intervals of versions that stay and read these times."""
     return read_again(

@@ -46,8 +46,6 @@ class Behind:
     - ``lost`` would be shown as they are, since they cannot be computed again or are left out;
       ``why_lost`` says why. All others of ``intervals`` are evaluated before any view moves.
     - ``session`` says that a catch-up session does that, which adds late rows to intervals.
-    - ``kept`` stay in a version that is shown already, though what they read gets other rows by
-      the plan.
     """
 
     intervals: tuple[Interval, ...] = ()
@@ -55,7 +53,6 @@ class Behind:
     lost: tuple[Interval, ...] = ()
     why_lost: str = ""
     session: bool = False
-    kept: tuple[Interval, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

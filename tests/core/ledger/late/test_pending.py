@@ -11,14 +11,16 @@ from vde_dagster.core.names import ModelName
 TIMES = ("--start", day(0).start.isoformat(), "--end", day(0).end.isoformat())
 
 
+@pytest.mark.parametrize("environment, does", [("prod", "run"), ("dev", "plan")])
 @pytest.mark.parametrize("reason", PendingReason)
-def test_it_is_loaded_as_the_environment_has_it_whatever_is_checked_out(
-    reason: PendingReason,
+def test_production_loads_it_as_it_is_whatever_is_checked_out(
+    reason: PendingReason, environment: str, does: str
 ) -> None:
+    """A run of another environment takes no bounds."""
     left = Pending(interval=day(0), sources=(RAW,), reason=reason)
-    words = loading_arguments(ModelName("staging", "events"), "dev", left)
+    words = loading_arguments(ModelName("staging", "events"), environment, left)
     if reason is PendingReason.INCOMPLETE:
         assert words is None
         return
     flag = ("--allow-empty",) if reason is PendingReason.REMOVED else ()
-    assert words == ("run", "dev", "--restate-model", "staging.events", *TIMES, *flag)
+    assert words == (does, environment, "--restate-model", "staging.events", *TIMES, *flag)

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Final
 
 from vde_dagster.core.ledger.entries import LedgerChange, LedgerOperation
-from vde_dagster.core.names import ModelName
+from vde_dagster.core.names import PRODUCTION, ModelName
 from vde_dagster.core.time.intervals import EVER, Interval, merge, subtract
 
 
@@ -82,7 +82,9 @@ def loading_arguments(
     # Rows that a source has lost are taken from the model only if a person says so (rule R8).
     loses = ("--allow-empty",) if pending.reason is PendingReason.REMOVED else ()
     bounds = ("--start", start, "--end", end)
-    return ("run", environment, "--restate-model", str(model), *bounds, *loses)
+    # a run computes what is shown, whatever files are checked out; elsewhere only a plan is bounded
+    does = "run" if environment == PRODUCTION else "plan"
+    return (does, environment, "--restate-model", str(model), *bounds, *loses)
 
 
 def pending_text(pending: Sequence[Pending]) -> str:
