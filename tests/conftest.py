@@ -118,6 +118,7 @@ _LONGEST: Final = {
         "packaging/test_lint.py",
         "app/faults/test_processes.py",
         "cli/test_demo.py",
+        "simulator/test_simulator.py",
         "project/test_fuzz.py",  # five thousand projects of each sort, in the full form
         "platform/test_platforms.py",  # only in the full form
     )
