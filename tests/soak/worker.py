@@ -100,6 +100,9 @@ def _let_a_day_pass(folder: Path, instance: dg.DagsterInstance) -> None:
         before = datetime.fromtimestamp(float(old), UTC)
         for run in instance.get_runs(RunsFilter(created_before=before)):
             instance.delete_run(run.run_id)
+            # Dagster's SQLite storage leaves the file of a run's events
+            events = Path(instance.root_directory) / "history" / "runs" / f"{run.run_id}.db"
+            events.unlink(missing_ok=True)
 
 
 def _expire_sources(project: VdeProject) -> None:
