@@ -289,7 +289,8 @@ def test_whoever_stops_it_finds_nothing_left(shop: Path, number: signal.Signals)
     before = content(shop)
     (shop / "workspace.yaml").write_text(WORKSPACE)
     (shop / "served.py").write_text("import time\ntime.sleep(60)\n")
-    code = "from vde_dagster.cli import main; main()"
+    stops = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    code = f"{stops}from vde_dagster.cli import main; main()"  # `./run test &` has it ignored
     process = subprocess.Popen(
         [sys.executable, "-c", code, "doctor", "--no-spark", "--project", shop],
         env={key: each for key, each in os.environ.items() if key not in OURS},

@@ -20,7 +20,8 @@ from tests.class_archive import write_class_archive
 ROOT: Final = Path(__file__).parents[2]
 PATIENCE: Final = 120.0
 CODE: Final = """
-import sys, threading
+import signal, sys, threading
+signal.signal(signal.SIGINT, signal.default_int_handler)  # `./run test &` has it ignored
 from vde_dagster.runtime.secrets import remember
 from vde_dagster.lakehouse.spark.jars import resolve_jars
 from vde_dagster.lakehouse.spark.session import SparkSettings, open_session
