@@ -209,9 +209,12 @@ class Looks:
         outcome = tried(asked.do, self.world.services())
         self.note(f"vde {words}", f"advised {words.split(maxsplit=1)[0]}", outcome)
         self.check_shown([asked], is_certain=outcome is None)
+        if outcome is None and re.search("--allow-empty|publish", words):
+            self.told[ACCEPTED] += 1
         return outcome
 
 
+ACCEPTED: Final = "accepted what was refused"
 _OWNER: Final = re.compile(r"`vde run (\w+)` computes it")
 
 

@@ -17,7 +17,7 @@ from tests.simulator.checks import computed_for_nothing, unknown_to_the_doctor
 from tests.simulator.commands import People, command, meant, run
 from tests.simulator.edits import KEEPING, edit, meanings
 from tests.simulator.leftovers import leftovers, wrong_records
-from tests.simulator.looks import DEPTH, Wrong, right, texts_of, tried
+from tests.simulator.looks import ACCEPTED, DEPTH, Wrong, right, texts_of, tried
 from tests.simulator.others import is_named, meddle, take_name
 from tests.simulator.reference import FOREVER
 from tests.simulator.steps import (
@@ -54,10 +54,9 @@ _WAITS: Final = "--allow-empty"
 """What a refusal says of rows that wait for a person."""
 _ROUNDS: Final = 3
 """How often everything is run at the end: twice after what is advised was carried out, and after
-rows were accepted that audits refused, of which there may be many."""
+something was accepted that was refused, hour by hour."""
 _MOST_ROUNDS: Final = 12
-"""After how many rounds accepting rows leads nowhere."""
-_ACCEPTED: Final = "advised publish: done"
+"""After how many rounds accepting leads nowhere."""
 
 
 @dataclass
@@ -287,7 +286,7 @@ class Simulation(Carrying):
         behind: list[str] = []
         number = left = 0
         while left < _ROUNDS and number < _MOST_ROUNDS:
-            accepted = self.told[_ACCEPTED]
+            accepted = self.told[ACCEPTED]
             for environment in sorted(self.people.shows) if number else ():
                 # what an owner never showed is computed by a plan of the files that have it
                 self.carry_out(self.advice_of(environment), self.people.shows[environment])
@@ -308,7 +307,7 @@ class Simulation(Carrying):
                 self._tidy_up()
                 return
             number += 1
-            left = left + 1 if self.told[_ACCEPTED] == accepted else 1
+            left = left + 1 if self.told[ACCEPTED] == accepted else 1
         raise Wrong("in the end: " + "\n".join(behind))
 
     def _tidy_up(self) -> None:
