@@ -87,6 +87,7 @@ class MemoryCatalog(MemoryMaintenance, MemoryPhysicalLayer):
                 iceberg_snapshot_id=table.head,
                 columns=table.columns,
                 properties=dict(table.properties),
+                rows_of=None if table.head is None else self.origin(name, table.head),
                 schemas=table.schemas,
                 changed_at=table.changed_at,
             )

@@ -29,6 +29,7 @@ _BEHIND: Final = timedelta(minutes=1)
 class TableState:
     """A table as its current metadata describes it. ``iceberg_snapshot_id`` is None when empty.
 
+    ``rows_of`` is the one that gave it the rows that it has now (`Catalog.origin`).
     ``partition_columns`` are those that new files are partitioned by. ``schemas`` say how rows of
     its Iceberg snapshots are read with its present columns. ``changed_at`` is when anything about
     it was changed last, None if that is not known.
@@ -39,6 +40,7 @@ class TableState:
     iceberg_snapshot_id: int | None
     columns: tuple[Column, ...]
     properties: Mapping[str, str]
+    rows_of: int | None = None
     partition_columns: tuple[str, ...] = ()
     schemas: EarlierSchemas = SAME
     changed_at: datetime | None = None

@@ -158,3 +158,30 @@ def test_what_would_lose_rows_is_not_left_to_runs_of_its_owner() -> None:
         assert stale.kept == (Interval(hour_of(1), hour_of(2)),)
         assert "`vde run prod --restate-model gen.m0 --allow-empty`" in stale.why_kept
         assert COMPUTES not in stale.why_kept
+
+
+@pytest.mark.parametrize("is_lost", [False, True], ids=["a late row", "a lost row"])
+@pytest.mark.parametrize("form", [Form.COPY, Form.SUMS, Form.FULL, Form.CHANCE])
+def test_what_its_owner_leaves_as_it_is_is_behind_where_an_edit_has_other_rows(
+    form: Form, is_lost: bool
+) -> None:
+    """It was called up to date: production's runs compute nothing of it, since all is pending."""
+    base = Made(name="m0", form=Form.COPY, parents=("raw.events",), late=True, threshold=12)
+    reader = Made(name="m1", form=form, parents=("gen.m0",), daily=True)
+    world = MemoryWorld.landed((0.5, 5), (1.5, 1), (40.5, 2), until=48)
+    world.build(project((base, reader)))
+    world.clock.advance(timedelta(minutes=1))
+    if is_lost:
+        world.catalog.delete(RAW, [row for row in world.rows("raw.events") if row[2] != 1])
+    else:
+        world.land((5.5, 7), until=48)
+    world.build(project((edited(base, breaking=False), reader)), "dev")
+    assert sorted(world.amounts("gen__dev.m0")) == ([2, 5] if is_lost else [1, 2, 5, 7])
+    assert sum(world.amounts("gen__dev.m1")) == 8
+    (behind,) = look_at_environment(world.services(), "dev").models
+    stale = there(behind.staleness)
+    assert (behind.node.name, stale.intervals) == (reader.key, ())
+    assert stale.kept[0].start == hour_of(0)
+    assert stale.reason == "it reads gen.m0, which has to be loaded first"
+    assert "pending: " in stale.why_kept
+    assert COMPUTES not in stale.why_kept

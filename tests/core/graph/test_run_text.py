@@ -11,7 +11,7 @@ import pytest
 from tests.core.graph.rendered import EMBEDDED, STORED, S, by_time, full, render, run
 from tests.core.graph.rendered import E as LAST
 from vde_dagster.core.names import ModelName, TableName, physical_table
-from vde_dagster.core.sql.places import with_catalog
+from vde_dagster.core.sql.places import with_relations
 
 V = "`p`.`s_1`"
 """The table of m.s, which has the columns i and k."""
@@ -320,7 +320,7 @@ def test_the_table_that_a_statement_writes_keeps_its_name() -> None:
 
 def test_a_name_in_a_hint_is_no_table_of_a_catalog() -> None:
     query = "SELECT /*+ BROADCAST(m.s) */ s.i FROM m.s AS s"
-    assert with_catalog(query, "lake") == query.replace("FROM m.s", "FROM `lake`.m.s")
+    assert with_relations(query, "lake", {}) == query.replace("FROM m.s", "FROM `lake`.m.s")
 
 
 def test_the_example_in_the_documents_is_what_runs() -> None:

@@ -25,6 +25,7 @@ from vde_dagster.core.sql.reads.input_ranges import (
 )
 from vde_dagster.core.time.intervals import ALWAYS, Interval, common, due, format_instant, subtract
 from vde_dagster.core.time.schedule import lacking
+from vde_dagster.ports.catalog import TableState
 from vde_dagster.ports.state import State
 
 _MANY: Final = 1_000
@@ -109,13 +110,13 @@ def with_heads(
 
 
 def refuse_gaps(
-    services: Services,
     binding: Binding,
     node: Node,
     interval: Interval,
     *,
     ranges: Mapping[ModelName, InputRange],
     ledgers: ParentLedgers,
+    sources: Mapping[ModelName, TableState],
 ) -> None:
     """Refuse an interval whose inputs are not complete, and name what is missing.
 
@@ -134,7 +135,7 @@ def refuse_gaps(
         f"the source {name} is complete only to {format_instant(complete)}"
         for name in sorted(ranges)
         if binding.graph[name].model.kind.is_source
-        and (complete := valid_to_of(services.source(name))) is not None
+        and (complete := valid_to_of(sources[name])) is not None
         and complete < interval.end != ALWAYS.end
     ]
     if lacking:

@@ -275,7 +275,10 @@ def _pinned(
         services, binding, _with_each_unit(binding, node, interval, ranges)
     )
     tokens = {name: each for name, each in ledgers.tokens.items() if name in ranges}
-    refuse_gaps(services, binding, node, interval, ranges=ranges, ledgers=ledgers)
+    for name in ranges:
+        if name not in sources and binding.graph[name].model.kind.is_source:
+            sources[name] = source_table(services, binding, name)
+    refuse_gaps(binding, node, interval, ranges=ranges, ledgers=ledgers, sources=sources)
     tables = pin(services, binding, ranges, {**pins, **ledgers.heads}, sources=sources)
     return _Inputs(tables=tables, tokens=tokens, sources=sources)
 

@@ -294,6 +294,8 @@ def _tokens(
     for name, pinned in reading.pinned.items():
         if name not in found:
             state = reading.sources.get(name) or source_table(services, binding, name)
-            rows_of = None if pinned is None else services.catalog.origin(state.name, pinned)
-            found[name] = OneToken(state.token(rows_of))
+            rows_of = state.rows_of
+            if pinned is not None and pinned != state.iceberg_snapshot_id:
+                rows_of = services.catalog.origin(state.name, pinned)
+            found[name] = OneToken(state.token(None if pinned is None else rows_of))
     return found

@@ -177,6 +177,4 @@ def source_version(services: Services, binding: Binding, source: str) -> str:
             f"the source {name} does not exist in the catalog, so its rows have no version",
             advice="Ask for it after the table was written.",
         )
-    head = state.iceberg_snapshot_id
-    rows_of = None if head is None else services.catalog.origin(state.name, head)
-    return state.token(rows_of)
+    return state.token(state.rows_of)

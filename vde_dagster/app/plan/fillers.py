@@ -16,6 +16,7 @@ from vde_dagster.app.inputs.staying import StaleLooks, stale_looks
 from vde_dagster.app.services import Services
 from vde_dagster.app.staleness.late_upstream import by_session, stale_in
 from vde_dagster.app.staleness.version_behind import FORBIDDEN, Planned, late_behind, listed
+from vde_dagster.core.graph.graph import Graph, Node
 from vde_dagster.core.graph.render_model import reads_of
 from vde_dagster.core.ledger.holdings import NOTHING
 from vde_dagster.core.ledger.unit_of_work import UnitOfWork
@@ -24,7 +25,7 @@ from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.plan import Staleness
 from vde_dagster.core.planning.restatement import units_reading
-from vde_dagster.core.time.intervals import Interval, format_instant
+from vde_dagster.core.time.intervals import Interval, format_instant, subtract
 
 _REASON: Final = 160  # how much of a reason is shown
 
@@ -153,23 +154,54 @@ def _as_seen(
     near = {node.name for node in graph.upstream(names)}
     stale = _stale(services, binding, looks, near)
     shown = {each.key for each in planned.snapshots.values()}
-    changed: dict[ModelName, tuple[Interval, ...]] = {}
+    others: dict[ModelName, Staleness] = {}
     for node in graph:
         name, recorded = node.name, looks.loaded.get(binding.key(node.name), NOTHING).recorded
         if name not in near or not recorded or not node.model.kind.follows_upstream:
             continue
-        found, forbidden = stale.get(name), node.model.kind.disable_restatement
-        after = units_reading(graph, node, changed, recorded)
-        if found is None and after:
-            first = listed(changed.keys() & reads_of(graph, name).demands.keys())
-            reason = f"it reads {first}, which is computed again first"
-            found = Staleness(reason=reason, intervals=after)
-        if found is not None and name in names:
-            why = FORBIDDEN if forbidden else _why_kept(found, theirs[name])
+        found = stale.get(name) or _reading(graph, node, others, recorded)
+        if found is None:
+            continue
+        if node.model.kind.disable_restatement:
+            found = replace(found, intervals=(), kept=found.times, why_kept=FORBIDDEN)
+        if name in names:
+            why = _why_kept(found, theirs[name])
             yield name, replace(found, intervals=(), kept=found.times, why_kept=why)
-        computes = found.intervals if found is not None and not forbidden else ()
-        if computes and binding.key(name) not in shown:
-            changed[name] = computes if node.model.kind.is_partitioned else recorded
+        if binding.key(name) not in shown:
+            others[name] = found if node.model.kind.is_partitioned else _whole(found, recorded)
+
+
+def _whole(found: Staleness, recorded: tuple[Interval, ...]) -> Staleness:
+    """The same of a table of which any part may have changed."""
+    intervals, kept = (recorded if times else () for times in (found.intervals, found.kept))
+    return replace(found, intervals=intervals, kept=kept)
+
+
+def _reading(
+    graph: Graph,
+    node: Node,
+    others: Mapping[ModelName, Staleness],
+    recorded: tuple[Interval, ...],
+) -> Staleness | None:
+    """What a version reads of stale ones, where others are shown that may have what these lack.
+
+    So it is behind also where they are left as they are, and nothing computes it again.
+    """
+    computed = {name: each.intervals for name, each in others.items() if each.intervals}
+    left = {name: each.kept for name, each in others.items() if each.kept}
+    again, behind = (units_reading(graph, node, each, recorded) for each in (computed, left))
+    if not (again or behind):
+        return None
+    read = reads_of(graph, node.name).demands.keys()
+    first = listed((computed if again else left).keys() & read)
+    does = "is computed again first" if again else "has to be loaded first"
+    why = "; ".join(dict.fromkeys(others[name].why_kept for name in sorted(left.keys() & read)))
+    return Staleness(
+        reason=f"it reads {first}, which {does}",
+        intervals=again,
+        kept=subtract(behind, again),
+        why_kept=why if behind else "",
+    )
 
 
 def _why_kept(found: Staleness, filler: Filler) -> str:

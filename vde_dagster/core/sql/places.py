@@ -120,16 +120,28 @@ def macros_placed(text: str) -> SqlText:
     return SqlText(tuple(_pieces(text, _macros(tokens))))
 
 
-def with_catalog(text: str, catalog: str) -> str:
-    """A query whose two-part table names are completed with a catalog; all else stays.
+def with_relations(text: str, catalog: str, relations: Mapping[str, str]) -> str:
+    """A query that reads what stands for some names; all else stays.
+
+    Args:
+        text: In Spark's dialect.
+        catalog: It completes tables' names of two parts.
+        relations: What stands for names of one part; nothing else in the text has these.
 
     Raises:
         sqlglot.errors.SqlglotError: The text is not understood.
     """
-    tables = [each for each in read_spark(text).find_all(exp.Table) if not _is_in_hint(each)]
-    starts = [each.parts[0].meta["start"] for each in tables if each.db and not each.catalog]
     prefix = f"{exp.to_identifier(catalog, quoted=True).sql('spark')}."
-    found = [_Found(start=start, end=start, pieces=(prefix,)) for start in starts]
+    found: list[_Found] = []
+    for table in read_spark(text).find_all(exp.Table):
+        if _is_in_hint(table):
+            continue
+        first = table.parts[0]
+        if table.db and not table.catalog:
+            found.append(_Found(start=_start(first), end=_start(first), pieces=(prefix,)))
+        elif not table.db and table.name in relations:
+            pieces = (relations[table.name],)
+            found.append(_Found(start=_start(first), end=first.meta["end"] + 1, pieces=pieces))
     return SqlText(tuple(_pieces(text, found))).text
 
 

@@ -224,6 +224,7 @@ class IcebergCatalog(IcebergMaintenance):
             iceberg_snapshot_id=None if snapshot is None else snapshot.snapshot_id,
             columns=columns_of(table.schema()),
             properties=dict(table.metadata.properties),
+            rows_of=None if snapshot is None else origin(table, snapshot.snapshot_id),
             partition_columns=tuple(
                 table.schema().find_column_name(each.source_id) or ""
                 for each in table.spec().fields

@@ -20,6 +20,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's doc
 
 from vde_dagster.core.ledger.dsha import ALGORITHMS, MODULUS, MURMUR3_128, RowSum
 from vde_dagster.lakehouse.digest import native
+from vde_dagster.lakehouse.iceberg.tables import quoted
 from vde_dagster.lakehouse.spark.connect import is_remote
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 _LIMB: Final = 1 << 32
 _MOST_SECONDS: Final = 60.0
 _HALF_LIMB: Final = 1 << 31
+_SUMS: Final = "sums"
 
 
 def row_sums(
@@ -52,10 +54,8 @@ def row_sums(
     upper, lower = native.halves(frame, apart=apart)
     key = (F.lit(None).cast("bigint") if group is None else group).alias("key")
     hashed = frame.select(key, upper.alias("upper"), lower.alias("lower"))
-    found = {
-        row["key"]: _row_sum(row.asDict())
-        for row in hashed.groupBy("key").agg(*_sums("upper", "lower")).collect()
-    }
+    grouped = hashed.groupBy("key").agg(_sums("upper", "lower"))
+    found = {row["key"]: _row_sum(row[_SUMS].asDict()) for row in grouped.collect()}
     return found or ({None: RowSum()} if group is None else {})
 
 
@@ -84,7 +84,7 @@ class Figures:
         figures = self.found()
         if figures is None:
             return None
-        return _row_sum(figures) if "rows" in figures else RowSum()
+        return _row_sum(figures[_SUMS].asDict()) if _SUMS in figures else RowSum()
 
     def sums(self, committed_rows: int) -> Mapping[object, RowSum] | None:
         """The sum of all rows, under the key None; or None if other rows were committed.
@@ -112,12 +112,11 @@ def observed(frame: DataFrame, algorithm: str) -> tuple[DataFrame, Figures]:
     Raises:
         ValueError: There is no such algorithm.
     """
-    upper, lower = _halves(frame, algorithm)
     # An observation is not compiled and would compute each half several times: so the halves are
     # computed as columns before it, and dropped after it.
     names = [f"{half} {uuid.uuid4().hex}" for half in ("upper", "lower")]
-    hashed = frame.select("*", upper.alias(names[0]), lower.alias(names[1]))
-    seen, figures = watched(hashed, *_sums(*(f"`{name}`" for name in names)))
+    hashed = frame.withColumns(dict(zip(names, _halves(frame, algorithm), strict=True)))
+    seen, figures = watched(hashed, _sums(*map(quoted, names)))
     return seen.drop(*names), figures
 
 
@@ -146,12 +145,12 @@ def _require_known(algorithm: str) -> None:
         raise ValueError(f"rows cannot be hashed with {algorithm}")
 
 
-def _sums(upper: str, lower: str) -> list[Column]:
+def _sums(upper: str, lower: str) -> Column:
     """The number of rows, and the sums of four limbs of 32 bits, from the highest to the lowest.
 
     Limbs are summed around zero. So a sum of bigints, which Spark checks for overflow, fails only
-    past 2**32 rows in one group, and never wraps around. They are written as SQL, since a column
-    made of functions takes a hundred calls of the JVM.
+    past 2**32 rows in one group, and never wraps around. They are one column, written as SQL: each
+    column takes several calls of the JVM, and one made of functions a hundred.
 
     Args:
         upper: The quoted column of the upper 64 bits.
@@ -162,8 +161,8 @@ def _sums(upper: str, lower: str) -> list[Column]:
         for half in (upper, lower)
         for limb in (f"shiftrightunsigned({half}, 32)", f"({half} & {_LIMB - 1}L)")
     ]
-    sums = [F.expr(f"sum({limb}) AS limb{number}") for number, limb in enumerate(limbs)]
-    return [F.expr("count(1) AS rows"), *sums]
+    sums = ", ".join(f"sum({limb}) AS limb{number}" for number, limb in enumerate(limbs))
+    return F.expr(f"struct(count(1) AS rows, {sums}) AS {_SUMS}")
 
 
 def _row_sum(row: Mapping[str, int | None]) -> RowSum:

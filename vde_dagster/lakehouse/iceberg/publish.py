@@ -227,7 +227,7 @@ def put_branch(found: Table, name: TableName, work_id: str, iceberg_snapshot_id:
             (_set_branch(branch, iceberg_snapshot_id, there),),
         )
 
-    commit(found.catalog, name, change, what=f"the branch {branch} of {name}")
+    commit(found.catalog, name, change, what=f"the branch {branch} of {name}", found=found)
 
 
 def drop_branch(catalog: PyIcebergCatalog, name: TableName, work_id: str) -> None:
@@ -283,8 +283,11 @@ def commit(
     change: Callable[[Table], Change | None],
     *,
     what: str,
+    found: Table | None = None,
 ) -> None:
     """Decide on the newest metadata and commit, until it is done or the decision refuses.
+
+    ``found`` is the table, where it was read a moment ago: that is tried first.
 
     After a commit that failed or whose answer was lost, ``change`` decides again on what is there.
     It returns None if there is nothing to do.
@@ -302,11 +305,16 @@ def commit(
             if isinstance(catalog, MetastoreCatalog):  # a server does it by itself
                 catalog._delete_old_metadata(table.io, table.metadata, done.metadata)  # noqa: SLF001
 
-    until_done(catalog, name, act, what=what)
+    until_done(catalog, name, act, what=what, found=found)
 
 
 def until_done(
-    catalog: PyIcebergCatalog, name: TableName, act: Callable[[Table], object], *, what: str
+    catalog: PyIcebergCatalog,
+    name: TableName,
+    act: Callable[[Table], object],
+    *,
+    what: str,
+    found: Table | None = None,
 ) -> None:
     """Decide on the newest metadata, and commit: again and again, as long as somebody else did.
 
@@ -317,7 +325,7 @@ def until_done(
         if attempt:
             time.sleep(_PAUSE * 2**attempt)
         try:
-            act(load(catalog, name))
+            act(load(catalog, name) if attempt or found is None else found)
             return
         except NoSuchTableError as error:
             if lost is not None:  # it may have been done before the table was dropped

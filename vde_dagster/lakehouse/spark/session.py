@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
+from weakref import WeakKeyDictionary
 
 from vde_dagster.core.errors import SetupError
 from vde_dagster.core.model.session_settings import DEFAULTS, PINNED, may_change_results
@@ -142,19 +143,26 @@ def settings_of(session: SparkSession) -> dict[str, str]:
 
     pyspark asks for each setting by itself, which takes as long as a small query.
     """
-    if is_remote(session):
-        return dict(session.conf.getAll)
+    return dict(session.conf.getAll) if is_remote(session) else _read(session, _map_of(session))
+
+
+def _map_of(session: SparkSession) -> object:
+    """What is set in a session now: a Java map that does not change."""
+    found: object = session.conf._jconf.getAllAsJava()  # noqa: SLF001 - what pyspark's `getAll` reads
+    return found
+
+
+def _read(session: SparkSession, found: object) -> dict[str, str]:
     from py4j.java_gateway import get_method
 
     jvm: Any = session._jvm  # noqa: SLF001 - pyspark has no other way to Java's own methods
-    found = session.conf._jconf.getAllAsJava()  # noqa: SLF001 - what pyspark's `getAll` reads
     # The map's own methods: py4j has a `values` that fetches them one by one.
     keys, values = (
         str(jvm.java.lang.String.join(_BETWEEN, get_method(found, name)())).split(_BETWEEN)
         for name in ("keySet", "values")
     )
     if len(keys) != len(values):  # one has the separator in it
-        return dict(found)
+        return dict(cast("Mapping[str, str]", found))
     return dict(zip(keys, values, strict=True))
 
 
@@ -169,16 +177,37 @@ def result_settings(session: SparkSession) -> dict[str, str]:
 def restore(session: SparkSession, settings: Mapping[str, str]) -> None:
     """Reset those settings of a session that may change results, and unset the others of them.
 
-    Other users of the session may have changed it in between. This takes about as long as the
-    smallest query, and is done once for each unit of work.
+    Other users of the session may have changed it in between, so this is done once for each unit of
+    work. Where nobody has changed anything since the last time, that takes two calls of the JVM.
 
     Args:
         session: One that evaluates models.
         settings: What `result_settings` said when it was opened and settled.
     """
+    from py4j.java_gateway import get_method
+
+    if is_remote(session):
+        _restore(session, result_settings(session), settings)
+        return
+    found, (known, wanted) = _map_of(session), _RIGHT.get(session, (None, None))
+    if wanted == settings and get_method(found, "equals")(known):
+        return
+    present = {key: each for key, each in _read(session, found).items() if may_change_results(key)}
+    _restore(session, present, settings)
+    _RIGHT[session] = _map_of(session), dict(settings)
+
+
+_RIGHT: Final[WeakKeyDictionary[SparkSession, tuple[object, Mapping[str, str]]]] = (
+    WeakKeyDictionary()
+)
+"""All that was set in a session when it had the wanted settings, which come second."""
+
+
+def _restore(
+    session: SparkSession, present: Mapping[str, str], settings: Mapping[str, str]
+) -> None:
     from pyspark.errors import PySparkException
 
-    present = result_settings(session)
     for key in present.keys() - settings.keys():
         with suppress(PySparkException):  # one of the whole application, which nobody can change
             session.conf.unset(key)

@@ -15,13 +15,14 @@ from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's doc
 from sqlglot import exp
 
 from vde_dagster.core.errors import Conflict, EvaluationFailed, OutcomeUnknown
+from vde_dagster.core.ledger.earlier_schemas import SAME
 from vde_dagster.lakehouse.iceberg.creation import put_empty_branch
+from vde_dagster.lakehouse.iceberg.iceberg_types import schemas_of
 from vde_dagster.lakehouse.iceberg.publish import branch_name, put_branch
 from vde_dagster.lakehouse.iceberg.row_changes import entries_of
 from vde_dagster.lakehouse.iceberg.tables import quoted
 from vde_dagster.lakehouse.spark.connect import named
-from vde_dagster.lakehouse.staging.stored_values import rows_at, rows_between
-from vde_dagster.lakehouse.staging.table_rows import table_sql
+from vde_dagster.lakehouse.staging.table_rows import rows_at, table_sql
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
@@ -61,7 +62,9 @@ class Branch:
         self.loaded: int | None = None
         """How many rows the branch's files have; None if their metadata does not say."""
         self._name = branch_name(staging.work_id)
+        self._catalog = catalog
         self._load = load
+        self._schemas = SAME
         self.table = table_sql(catalog, staging.target.table)
         """The table's quoted name for Spark."""
 
@@ -87,6 +90,7 @@ class Branch:
         Raises:
             EvaluationFailed: The table is gone, or others change it all the time.
         """
+        self._schemas = schemas_of(found)
         if self.staging.base is not None:
             self._put(found, self.staging.base)
             return
@@ -170,13 +174,19 @@ class Branch:
 
     def at(self, snapshot_id: int | None) -> DataFrame:
         """The table's rows at an Iceberg snapshot, with its present columns; no rows for None."""
-        return rows_at(self.spark, self.table, snapshot_id)
+        table = self.staging.target.table
+        return rows_at(self.spark, self._catalog, table, self._schemas, snapshot_id)
 
     def added_between(self, before: int | None, until: int | None) -> DataFrame:
         """The rows that were appended after an Iceberg snapshot, up to another one."""
         if before is None:
             return self.at(until)
-        return rows_between(self.spark, self.table, before, until)
+        return self.at(None) if before == until else self._between(self.table, before, until)
+
+    def _between(self, table: str, after: int, until: int | None) -> DataFrame:
+        """What Iceberg reads of a table, or of its metadata, between two Iceberg snapshots."""
+        read = self.spark.read.option("start-snapshot-id", str(after))
+        return read.option("end-snapshot-id", str(until)).table(table)
 
     def changes_since(self, before: int, until: int | None = None) -> DataFrame:
         """The rows of all files that commits added and removed after an Iceberg snapshot.
@@ -187,11 +197,7 @@ class Branch:
         files. Rows that a commit only moved from one file to another occur twice, once each way.
         Do not filter by the column itself: Iceberg would take it for a column of the table.
         """
-        changes = (
-            self.spark.read.option("start-snapshot-id", str(before))
-            .option("end-snapshot-id", str(until or self.head))
-            .table(f"{self.table}.{quoted('changes')}")
-        )
+        changes = self._between(f"{self.table}.{quoted('changes')}", before, until or self.head)
         return changes.drop(*_CHANGE_COLUMNS[1:])
 
     def inserted_since(self, before: int, until: int | None = None) -> DataFrame:

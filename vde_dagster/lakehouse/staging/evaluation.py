@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NoReturn, assert_never, cast
 
 from pyspark.errors import PySparkException, PythonException, QueryContextType
@@ -31,10 +32,10 @@ from vde_dagster.core.ledger.unit_of_work import (
 )
 from vde_dagster.core.model.seed_rows import seed_columns, seed_rows
 from vde_dagster.core.names import DEFAULT_SCHEMA
-from vde_dagster.core.sql.places import with_catalog
-from vde_dagster.lakehouse.spark.connect import analysed_once, named, require_own_frame
+from vde_dagster.core.sql.places import with_relations
+from vde_dagster.lakehouse.spark.connect import analysed_once, require_own_frame
 from vde_dagster.lakehouse.spark.model_functions import model_function
-from vde_dagster.lakehouse.staging.table_rows import input_frame
+from vde_dagster.lakehouse.staging.table_rows import input_frame, input_sql
 from vde_dagster.runtime.users_code import error_text
 
 if TYPE_CHECKING:
@@ -90,14 +91,15 @@ class ModelContext:
         return self.variables.get(name.lower(), default)
 
 
-def qualified(sql: str, catalog: str) -> str:
-    """A query whose two-part table names are completed with a catalog.
+def qualified(sql: str, catalog: str, inputs: Mapping[str, Input] = MappingProxyType({})) -> str:
+    """A query whose two-part table names are completed with a catalog, over these inputs.
 
     Raises:
         EvaluationFailed: The query cannot be parsed.
     """
+    relations = {name: input_sql(catalog, each) for name, each in inputs.items()}
     try:
-        return with_catalog(sql, catalog)
+        return with_relations(sql, catalog, relations)
     except SqlglotError as error:
         raise EvaluationFailed(f"the query cannot be parsed: {error}") from error
 
@@ -142,11 +144,8 @@ def bound_rows(
             with analysed_once(spark, returned) as frame:
                 yield frame
         case SqlRows():
-            frames = {name: input_frame(spark, catalog, each) for name, each in inputs.items()}
-            with (
-                named(spark, frames),
-                analysed_once(spark, spark.sql(qualified(rows.sql, catalog))) as frame,
-            ):
+            query = qualified(rows.sql, catalog, inputs)
+            with analysed_once(spark, spark.sql(query)) as frame:
                 yield frame
         case _:
             assert_never(rows)

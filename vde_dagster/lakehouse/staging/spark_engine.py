@@ -143,10 +143,19 @@ class SparkEngine:
 
     def sums(self, sought: Sought, *, algorithm: str) -> Mapping[Interval | None, RowSum]:
         """The sums of a table's rows; see the port."""
-        from vde_dagster.lakehouse.staging.table_rows import sums_of
+        from pyiceberg.exceptions import NoSuchTableError
 
-        with self._session(str(sought.table)) as spark:
-            return sums_of(spark, self._catalog, sought, algorithm)
+        from vde_dagster.lakehouse.iceberg.iceberg_types import schemas_of
+        from vde_dagster.lakehouse.staging.table_rows import rows_at, sums_of
+
+        table, at = sought.table, sought.iceberg_snapshot_id
+        with self._session(str(table)) as spark:
+            try:
+                schemas = schemas_of(self._load(table))
+            except NoSuchTableError as error:
+                raise EvaluationFailed("its table does not exist any more") from error
+            rows = rows_at(spark, self._catalog, table, schemas, at)
+            return sums_of(rows, sought, algorithm)
 
     def read(self, wanted: TableRows) -> DataFrame:
         """Rows for a user's own code, in the session of users' assets; see the port."""

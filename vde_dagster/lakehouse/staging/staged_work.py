@@ -28,6 +28,7 @@ from vde_dagster.core.model.writes import AppendToIntervals, OverwriteIntervals
 from vde_dagster.core.names import TableName
 from vde_dagster.core.time.intervals import Interval
 from vde_dagster.lakehouse.digest import Figures
+from vde_dagster.lakehouse.iceberg.iceberg_types import schemas_of
 from vde_dagster.lakehouse.iceberg.tables import (
     columns_of,
     order_statements,
@@ -45,8 +46,15 @@ from vde_dagster.lakehouse.staging.evaluation import (
     qualified,
 )
 from vde_dagster.lakehouse.staging.fitting import as_declared, check, declared_schema, new_columns
-from vde_dagster.lakehouse.staging.stored_values import rows_at, with_columns_of
-from vde_dagster.lakehouse.staging.table_rows import check_times, input_frame, table_sql, with_times
+from vde_dagster.lakehouse.staging.storable import spark_schema
+from vde_dagster.lakehouse.staging.stored_values import with_columns_of
+from vde_dagster.lakehouse.staging.table_rows import (
+    check_times,
+    input_frame,
+    rows_at,
+    table_sql,
+    with_times,
+)
 from vde_dagster.lakehouse.writes import completed, returned_columns, write_rows, written_columns
 from vde_dagster.lakehouse.writes.history import ends_history
 from vde_dagster.lakehouse.writes.intervals import RangeWrite, Written, rows_within
@@ -107,7 +115,7 @@ class Stage:
         """Stage the rows of all batches, once it is known that they fit."""
         staging = self._staging
         found = self._found()
-        table = self._schema() if found is not None else None
+        table = spark_schema(found.schema()) if found is not None else None
         check([each.schema for each in frames], staging, table)
         schemas = [declared_schema(each.schema, staging.columns) for each in frames]
         branch, schema = self._prepare(schemas, found, table)
@@ -125,7 +133,7 @@ class Stage:
         """
         staging = self._staging
         found = self._found()
-        table = self._schema() if found is not None else None
+        table = spark_schema(found.schema()) if found is not None else None
         with self._bound(staging.parts[0], self._no_rows(returned), returned) as frame:
             check([frame.schema], staging, table)
             first = declared_schema(frame.schema, staging.columns)
@@ -207,9 +215,9 @@ class Stage:
         staging = self._staging
         name = table_sql(self._catalog, staging.target.table)
         if found is None or table is None:
-            found, table = self._create(staging, schemas[0]), self._schema()
+            found = self._create(staging, schemas[0])
         elif self._add_columns(name, schemas, table):
-            found, table = self._load(staging.target.table), self._schema()
+            found = self._load(staging.target.table)
         for statement in order_statements(name, staging.storage, found):
             self._spark.sql(statement)
         # A kept version may have been created with other partitions: those count for writes.
@@ -218,7 +226,7 @@ class Stage:
         branch.open(found)
         if staging.rebuilds:
             branch.clear()
-        return branch, table
+        return branch, spark_schema(found.schema())
 
     def _add_columns(self, name: str, schemas: Iterable[StructType], table: StructType) -> bool:
         """Add the columns that the table lacks (rule R11), and say whether there were any.
@@ -260,10 +268,11 @@ class Stage:
         staging = self._staging
 
         def published() -> DataFrame:
-            if self._found() is None:
+            found = self._found()
+            if found is None:
                 return self._no_rows(returned)
-            name = table_sql(self._catalog, staging.target.table)
-            return rows_at(self._spark, name, staging.base)
+            table, schemas = staging.target.table, schemas_of(found)
+            return rows_at(self._spark, self._catalog, table, schemas, staging.base)
 
         self._run(staging.before, published, "in front of")
 
@@ -309,10 +318,6 @@ class Stage:
             return self._load(self._staging.target.table)
         except NoSuchTableError:
             return None
-
-    def _schema(self) -> StructType:
-        """The schema that the target has now."""
-        return self._spark.table(table_sql(self._catalog, self._staging.target.table)).schema
 
 
 def _write(

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
+from pyiceberg import types as iceberg
+from pyiceberg.schema import Schema
 from pyspark.sql import types as t
 
 from vde_dagster.core.columns import Column
+from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.ledger.stored_types import holds
 from vde_dagster.lakehouse.iceberg.tables import simple_name
 from vde_dagster.lakehouse.staging.stored_values import inside
@@ -195,3 +198,60 @@ def _stored(of: t.DataType) -> t.DataType:
             return t.MapType(_stored(of.keyType), _stored(of.valueType))
         case _:
             return of
+
+
+_READ_AS: Final[Mapping[type[iceberg.IcebergType], t.DataType]] = {
+    iceberg.BooleanType: t.BooleanType(),
+    iceberg.IntegerType: t.IntegerType(),
+    iceberg.LongType: t.LongType(),
+    iceberg.FloatType: t.FloatType(),
+    iceberg.DoubleType: t.DoubleType(),
+    iceberg.DateType: t.DateType(),
+    iceberg.TimestampType: t.TimestampNTZType(),
+    iceberg.TimestamptzType: t.TimestampType(),
+    iceberg.StringType: t.StringType(),
+    iceberg.UUIDType: t.StringType(),
+    iceberg.BinaryType: t.BinaryType(),
+    iceberg.FixedType: t.BinaryType(),
+    iceberg.UnknownType: t.NullType(),
+}
+
+
+def spark_schema(of: Schema) -> t.StructType:
+    """The schema that Spark gives an Iceberg table, without asking it.
+
+    Raises:
+        EvaluationFailed: A column has a type that Spark does not read.
+    """
+    return _fields(of.fields)
+
+
+def _fields(fields: Iterable[iceberg.NestedField]) -> t.StructType:
+    return t.StructType(
+        [
+            t.StructField(
+                each.name,
+                _read_as(each.field_type),
+                nullable=not each.required,
+                metadata={"comment": each.doc} if each.doc else None,
+            )
+            for each in fields
+        ]
+    )
+
+
+def _read_as(of: iceberg.IcebergType) -> t.DataType:
+    match of:
+        case iceberg.StructType():
+            return _fields(of.fields)
+        case iceberg.ListType():
+            return t.ArrayType(_read_as(of.element_type), not of.element_required)
+        case iceberg.MapType():
+            value = _read_as(of.value_type)
+            return t.MapType(_read_as(of.key_type), value, not of.value_required)
+        case iceberg.DecimalType():
+            return t.DecimalType(of.precision, of.scale)
+    found = _READ_AS.get(type(of))
+    if found is None:
+        raise EvaluationFailed(f"Spark reads no column of Iceberg's type {of}")
+    return found

@@ -16,10 +16,10 @@ from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's doc
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from vde_dagster.core.ledger.earlier_schemas import PresentColumn
-from vde_dagster.lakehouse.iceberg.tables import quoted
+from vde_dagster.lakehouse.iceberg.tables import literal, quoted
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame
 
 
 def with_columns_of(rows: DataFrame, now: StructType) -> DataFrame:
@@ -45,27 +45,6 @@ def is_alike(rows: DataFrame, wanted: StructType) -> bool:
         [(each.name, each.dataType) for each in schema.fields] for schema in (rows.schema, wanted)
     )
     return there == named
-
-
-def rows_at(spark: SparkSession, table: str, snapshot_id: int | None) -> DataFrame:
-    """A table's rows at an Iceberg snapshot, with its present columns; no rows for None."""
-    now = spark.table(table)
-    if snapshot_id is None:
-        return now.where(F.lit(False))
-    pinned = spark.read.option("versionAsOf", str(snapshot_id)).table(table)
-    return with_columns_of(pinned, now.schema)
-
-
-def rows_between(spark: SparkSession, table: str, after: int, until: int | None) -> DataFrame:
-    """The rows that were appended to a table after an Iceberg snapshot, up to another one."""
-    if after == until:
-        return spark.table(table).where(F.lit(False))
-    return (
-        spark.read.format("iceberg")
-        .option("start-snapshot-id", str(after))
-        .option("end-snapshot-id", str(until))
-        .load(table)
-    )
 
 
 def inside(of: DataType) -> list[tuple[str, DataType]]:
@@ -124,41 +103,50 @@ def _names(of: DataType) -> object:
     return [(name.lower(), _names(part)) for name, part in inside(of)]
 
 
-def with_present_columns(rows: DataFrame, columns: Sequence[PresentColumn]) -> DataFrame:
-    """Rows with these columns, in their order; as they are if there are none.
+def present_columns_sql(columns: Sequence[PresentColumn]) -> str:
+    """What to select of a table at an Iceberg snapshot, so that it has its present columns.
 
     Args:
-        rows: All columns of a table at an Iceberg snapshot.
-        columns: What they are now, see `present_columns`.
+        columns: What they are now, see `present_columns`; all as they are if there are none.
     """
-    if not columns:
-        return rows
-    return rows.select(
-        *[
-            _value(None if each.former is None else rows[quoted(each.former)], each).alias(
-                each.name
-            )
-            for each in columns
-        ]
+    values = (
+        _value(None if each.former is None else quoted(each.former), each) for each in columns
     )
+    named = (f"{value} AS {quoted(each.name)}" for value, each in zip(values, columns, strict=True))
+    return ", ".join(named) or "*"
 
 
-def _value(former: Column | None, wanted: PresentColumn) -> Column:
-    """The value of a column or of a field inside of one; its default where it was not there."""
+def _value(former: str | None, wanted: PresentColumn, depth: int = 0) -> str:
+    """The value of a column or of a field inside of one; its default where it was not there.
+
+    ``depth`` counts the lambdas around it.
+    """
+    inner = f"x{depth}"
     if former is None:
-        return F.lit(wanted.default).cast(wanted.type)
+        return f"CAST({_default(wanted.default)} AS {wanted.type})"
     if not wanted.fields:
-        return former.cast(wanted.type)
+        return f"CAST({former} AS {wanted.type})"
     if wanted.type.startswith("array<"):
         (element,) = wanted.fields
-        return F.transform(former, lambda each: _value(each, element))
+        return f"transform({former}, {inner} -> {_value(inner, element, depth + 1)})"
     if wanted.type.startswith("map<"):
         _, value = wanted.fields  # the fields of a key never change
-        return F.transform_values(former, lambda _, each: _value(each, value))
-    return F.when(former.isNotNull(), F.struct(*[_field(former, each) for each in wanted.fields]))
+        of = _value(inner, value, depth + 1)
+        return f"transform_values({former}, (key{depth}, {inner}) -> {of})"
+    fields = ", ".join(
+        f"{literal(each.name)}, {_value(_field(former, each), each, depth)}"
+        for each in wanted.fields
+    )
+    return f"CASE WHEN {former} IS NOT NULL THEN named_struct({fields}) END"
 
 
-def _field(struct: Column, wanted: PresentColumn) -> Column:
-    """A field of a struct under its present name."""
-    former = None if wanted.former is None else struct.getField(wanted.former)
-    return _value(former, wanted).alias(wanted.name)
+def _field(struct: str, wanted: PresentColumn) -> str | None:
+    """What was a field of a struct."""
+    return None if wanted.former is None else f"{struct}[{literal(wanted.former)}]"
+
+
+def _default(value: object) -> str:
+    """A default that Iceberg gives a column, before it is cast to the column's type."""
+    if isinstance(value, bytes):
+        return f"X'{value.hex()}'"
+    return "NULL" if value is None else literal(str(value))

@@ -15,6 +15,7 @@ from sqlglot import exp
 from vde_dagster.core.audits.results import outside
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.ledger.dsha import RowSum, total
+from vde_dagster.core.ledger.earlier_schemas import EarlierSchemas
 from vde_dagster.core.ledger.unit_of_work import AddedBetween, AsOf, Input, OwnRows, RowsWithin
 from vde_dagster.core.model.writes import TimeAxisSpec
 from vde_dagster.core.names import TableName
@@ -28,15 +29,12 @@ from vde_dagster.lakehouse.spark.connect import is_remote
 from vde_dagster.lakehouse.staging.storable import stored_type
 from vde_dagster.lakehouse.staging.stored_values import (
     as_type,
-    rows_at,
-    rows_between,
-    with_present_columns,
+    present_columns_sql,
 )
 from vde_dagster.ports.engine import Sought, TableRows
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
-    from pyspark.sql import Column as SparkColumn
 
     from vde_dagster.core.audits.values import AuditResult
 
@@ -49,27 +47,54 @@ def table_sql(catalog: str, name: TableName) -> str:
 
 
 def input_frame(spark: SparkSession, catalog: str, wanted: Input) -> DataFrame:
-    """Exactly the rows that an input names (rule R3: pinned, whatever is committed meanwhile).
+    """Exactly the rows that an input names (see `input_sql`)."""
+    return spark.sql(_selected(input_sql(catalog, wanted)))
 
-    Rows have the columns that their table has now, even if they are older, as the input says.
+
+def rows_at(
+    spark: SparkSession,
+    catalog: str,
+    table: TableName,
+    schemas: EarlierSchemas,
+    snapshot_id: int | None,
+) -> DataFrame:
+    """A table's rows at an Iceberg snapshot, with its present columns; no rows for None."""
+    columns = schemas.columns(snapshot_id)
+    wanted = AsOf(table=table, iceberg_snapshot_id=snapshot_id, columns=columns)
+    return input_frame(spark, catalog, wanted)
+
+
+def input_sql(catalog: str, wanted: Input) -> str:
+    """What reads exactly the rows that an input names, behind FROM and in front of an alias.
+
+    They are pinned, whatever is committed meanwhile (rule R3), and have the columns that their
+    table has now, even if they are older, as the input says. It is a text and no temporary view,
+    since Spark analyses each view twice: when it is made, and where it is read.
     """
     name = table_sql(catalog, wanted.table)
+    none = f"({_selected(name, where='false')})"
     match wanted:
         case AsOf(iceberg_snapshot_id=None):
-            return rows_at(spark, name, None)
-        case AsOf():
-            pinned = spark.read.option("versionAsOf", str(wanted.iceberg_snapshot_id)).table(name)
-            return with_present_columns(pinned, wanted.columns)
-        case AddedBetween():
-            return rows_between(spark, name, wanted.after, wanted.until)
+            return none
+        case AsOf(iceberg_snapshot_id=at, columns=columns):
+            pinned = f"{name} VERSION AS OF {at}"
+            return f"({_selected(pinned, present_columns_sql(columns))})" if columns else pinned
+        case AddedBetween(after=after, until=until):
+            between = f"'start-snapshot-id' = '{after}', 'end-snapshot-id' = '{until}'"
+            return none if after == until else f"{name} WITH ({between})"
         case RowsWithin(table=table, iceberg_snapshot_id=at):
             whole = AsOf(table=table, iceberg_snapshot_id=at, columns=wanted.columns)
-            rows = input_frame(spark, catalog, whole)
-            return rows_inside(rows, wanted.axis, wanted.intervals)
+            condition = inside(wanted.axis, wanted.intervals).sql("spark")
+            return f"({_selected(input_sql(catalog, whole), where=condition)})"
         case OwnRows():
             raise AssertionError("own rows are read while they are written")
         case _:
             assert_never(wanted)
+
+
+def _selected(source: str, columns: str = "*", *, where: str = "") -> str:
+    condition = f" WHERE {where}" if where else ""
+    return f"SELECT {columns} FROM {source}{condition}"  # noqa: S608 - all of it is our own
 
 
 def inside(axis: TimeAxisSpec, intervals: Iterable[Interval]) -> exp.Expr:
@@ -89,7 +114,7 @@ def spark_column(condition: exp.Expr) -> Column:
 
 def rows_inside(rows: DataFrame, axis: TimeAxisSpec, intervals: Iterable[Interval]) -> DataFrame:
     """The rows whose time is in one of the intervals."""
-    return rows.where(spark_column(inside(axis, intervals)))
+    return rows.where(inside(axis, intervals).sql("spark"))
 
 
 def with_times(rows: DataFrame, axis: TimeAxisSpec) -> tuple[DataFrame, Figures]:
@@ -146,6 +171,7 @@ def _format(axis: TimeAxisSpec) -> TimeFormat:
 
 _MICROSECOND: Final = Grain.MICROSECOND.longest
 _DAY_MICROS: Final = Grain.DAY.longest // _MICROSECOND
+_MINUTE_MICROS: Final = Grain.MINUTE.longest // _MICROSECOND
 
 
 def unit_sums(
@@ -154,7 +180,7 @@ def unit_sums(
     """The sums of rows by their units; under None those of rows whose column has no time."""
     sums: dict[Interval | None, RowSum] = {}
     time_of = _time_of(axis)
-    for key, found in row_sums(rows, algorithm, _unit_key(axis)).items():
+    for key, found in row_sums(rows, algorithm, F.expr(_unit_key(axis))).items():
         instant = time_of(key)
         unit = None
         if instant is not None:
@@ -164,29 +190,29 @@ def unit_sums(
     return sums
 
 
-def _unit_key(axis: TimeAxisSpec) -> SparkColumn:
+def _unit_key(axis: TimeAxisSpec) -> str:
     """A key that the rows of a unit, or of a day in it, share: microseconds, a text or number."""
-    column = F.col(quoted(axis.column))
+    column = quoted(axis.column)
     if axis.is_formatted:
-        return column.cast("string")
+        return f"CAST({column} AS STRING)"
     micros = _micros(column, axis.type)
     # Months and years are grouped by days: no function is used that asks for the session's zone,
     # which a model's own statements may have set.
     length = min(axis.unit.longest, Grain.DAY.longest) // _MICROSECOND
-    return micros - F.pmod(micros, F.lit(length))
+    return f"{micros} - pmod({micros}, {length}L)"
 
 
-def _micros(column: SparkColumn, axis_type: str) -> SparkColumn:
+def _micros(column: str, axis_type: str) -> str:
     """Microseconds since 1970 to the minute at least; the clock's reading of types without zone."""
     match axis_type:
         case "date":
-            return F.unix_date(column).cast("bigint") * F.lit(_DAY_MICROS)
+            return f"CAST(unix_date({column}) AS BIGINT) * {_DAY_MICROS}L"
         case "timestamp_ntz":
             # Spark takes it for a time of the session's zone wherever it makes a number of it.
-            minutes = F.hour(column) * F.lit(60) + F.minute(column)
-            return _micros(column.cast("date"), "date") + minutes.cast("bigint") * F.lit(60_000_000)
+            minutes = f"CAST(hour({column}) * 60 + minute({column}) AS BIGINT)"
+            return f"{_micros(f'CAST({column} AS DATE)', 'date')} + {minutes} * {_MINUTE_MICROS}L"
         case _:
-            return F.unix_micros(column.cast("timestamp"))
+            return f"unix_micros(CAST({column} AS TIMESTAMP))"
 
 
 def _time_of(axis: TimeAxisSpec) -> Callable[[object], datetime | None]:
@@ -197,15 +223,12 @@ def _time_of(axis: TimeAxisSpec) -> Callable[[object], datetime | None]:
     return lambda key: EPOCH + timedelta(microseconds=key) if isinstance(key, int) else None
 
 
-def sums_of(
-    spark: SparkSession, catalog: str, sought: Sought, algorithm: str
-) -> Mapping[Interval | None, RowSum]:
-    """The requested sums, in one Spark job over the rows that they cover.
+def sums_of(rows: DataFrame, sought: Sought, algorithm: str) -> Mapping[Interval | None, RowSum]:
+    """The requested sums of a table's rows, in one Spark job over those that they cover.
 
     Columns have the requested types: a table's types only ever widen, and its structs only get
     fields (rule R11), so this gives every value as it was when it was recorded, or as it is now.
     """
-    rows = rows_at(spark, table_sql(catalog, sought.table), sought.iceberg_snapshot_id)
     if sought.axis is not None and sought.intervals is not None:
         rows = rows_inside(rows, sought.axis, sought.intervals)
     types = {each.name.lower(): each.dataType for each in rows.schema.fields}
