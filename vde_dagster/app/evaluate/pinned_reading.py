@@ -220,14 +220,14 @@ def physical_query(binding: Binding, node: Node, now: datetime) -> SqlText:
 
 
 def with_inputs(query: SqlText, names: Mapping[ModelName, str]) -> str:
-    """A query's text that reads temporary views instead of models."""
+    """A query's text that reads inputs by their names instead of models."""
     return query.with_tables(
         lambda name: TableName("", names[name]) if name in names else None
     ).text
 
 
 def input_name(work_id: str, position: int) -> str:
-    """The temporary view of one input of a unit of work."""
+    """The name that one input of a unit of work has in its query, and nothing else has."""
     return f"vde_{work_id}_{position}"
 
 

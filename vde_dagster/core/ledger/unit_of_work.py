@@ -138,7 +138,7 @@ class PlannedWrite:
     """One write of a unit of work.
 
     ``inputs`` maps the name under which ``rows`` reads a table to what it must read: for SQL the
-    name of a temporary view, for Python the model's name as the user writes it.
+    name that it has in the query, for Python the model's name as the user writes it.
 
     One that ``follows`` is only written if the one before it was written and gave other rows than
     the table holds, which are ``held``; None where that is not known.

@@ -129,7 +129,7 @@ def bound_rows(
     *,
     model: str,
 ) -> Iterator[DataFrame]:
-    """The rows of a batch, lazily, while their temporary views exist."""
+    """The rows of a batch, lazily, as long as what they are made of is there."""
     match rows:
         case CsvRows():
             from vde_dagster.lakehouse.staging.declared_rows import typed_frame
