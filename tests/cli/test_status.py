@@ -192,6 +192,19 @@ def test_late_rows_that_wait_and_that_no_session_can_load_are_two_things(late: N
     assert late.facts()["stopped"] == []
 
 
+def test_late_rows_that_no_session_has_recorded_yet_are_loaded_as_it_is_advised(
+    late: Night,
+) -> None:
+    late.land((2.5, 5), until=10)
+    behind = group(late.text(), "Behind, and not computed")
+    assert "further back than catchup_threshold" in behind
+    (status,) = advised(behind)
+    printed = call(*status).stdout
+    (loading,) = re.findall("to load it: vde (.*)", printed)
+    carry_out([[*shlex.split(loading), "--project", str(late.folder)]])
+    assert late.text().startswith("prod is up to date")
+
+
 def test_a_paused_model_is_not_called_up_to_date_and_the_named_command_ends_that(
     night: Night,
 ) -> None:

@@ -68,6 +68,16 @@ def test_rows_that_a_person_lets_go_are_not(told: Simulation) -> None:
     assert _wrong(told) == []
 
 
+def test_a_person_lets_rows_of_a_table_go_under_any_of_its_names(told: Simulation) -> None:
+    told.tell(Edit(model=1, how="rename", chance=0))
+    told.tell(Act(what="plan", environment="qa"))
+    assert {made.name for made in told.people.shows["qa"]} == {"hours", "wholer"}
+    assert _table(told, MODELS[1]) == _table(told, MODELS[1], "qa", "wholer")
+    told.watch.permit({"whole"})
+    told.world.catalog.delete(_table(told, MODELS[1]), ())
+    assert _wrong(told) == []
+
+
 def test_who_writes_what_another_environment_owns_is_named(told: Simulation) -> None:
     told.world.catalog.append(_table(told, MODELS[0]), [(99, START, 1)])
     assert _wrong(told, writer="dev") == ["dev has written hours, which prod owns"]

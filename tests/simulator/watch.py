@@ -23,10 +23,12 @@ EVERYBODY: Final = ""
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """A version that environments show: its model, its owner, where its table is, and where its
-    intervals begin that have rows, of which a table that is computed as a whole has one."""
+    """A version that environments show: its model, under all its names, its owner, where its table
+    is, and where its intervals begin that have rows, of which a table that is computed as a whole
+    has one."""
 
     made: Made
+    names: frozenset[str]
     owner: str
     head: int | None
     times: frozenset[datetime]
@@ -89,20 +91,23 @@ class Watch:
 
     def _look(self, shows: Mapping[str, Models]) -> dict[VersionKey, _Held]:
         services = self.world.services()
-        found: dict[VersionKey, Made] = {}
+        found: dict[VersionKey, dict[str, Made]] = {}
         for name, models in shows.items():
             environment = services.state.environment(name)
             if environment is not None and not environment.is_removed:
                 of = environment.snapshots
-                found.update({of[made.key].key: made for made in models if made.key in of})
+                for made in models:
+                    if made.key in of:
+                        found.setdefault(of[made.key].key, {})[made.name] = made
         self._ever |= found.keys()
         owners = services.state.owners(sorted(found))
         return {key: self._now(key, made, owners.get(key, "")) for key, made in found.items()}
 
-    def _now(self, key: VersionKey, made: Made, owner: str) -> _Held:
+    def _now(self, key: VersionKey, named: Mapping[str, Made], owner: str) -> _Held:
         table = self.world.catalog.tables.get(key.table)
+        made, names = [*named.values()][-1], frozenset(named)
         if table is None or made.form in LOOKED_THROUGH:
-            return _Held(made, owner, None, frozenset())
+            return _Held(made, names, owner, None, frozenset())
         known = self._held.get(key)
         if known is not None and known.head == table.head and known.made == made:
             times = known.times
@@ -112,7 +117,7 @@ class Watch:
                 rows = [row for row in rows if row[-1] is None]
             unit = made.unit
             times = frozenset(unit.floor(row[1]) if made.is_by_time else START for row in rows)
-        return _Held(made, owner, table.head, times)
+        return _Held(made, names, owner, table.head, times)
 
     def _dropped(self, *, cleaned: bool) -> Iterator[str]:
         """The tables and views that are gone too early."""
@@ -139,7 +144,7 @@ class Watch:
 
 def _lost(old: _Held, new: _Held, permitted: Collection[str] | None) -> Iterator[str]:
     """Rows that are gone from a table though nobody let them."""
-    is_permitted = permitted is None or new.made.name in permitted
+    is_permitted = permitted is None or not new.names.isdisjoint(permitted)
     gone = sorted(old.times - new.times) if old.made.unit == new.made.unit else []
     if gone and not is_permitted:
         yield f"{new.made.name} ({new.made.form.name}) has lost all rows of {gone[0]}"

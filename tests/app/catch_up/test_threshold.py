@@ -7,12 +7,13 @@ from typing import Final
 
 import pytest
 
-from tests.app.memory_world import SOURCE, MemoryWorld, graph_of, hour_of
+from tests.app.memory_world import RAW, SOURCE, MemoryWorld, graph_of, hour_of
 from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.catch_up.detecting import detect
 from vde_dagster.app.catch_up.sessions import note_detected
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.inspect.verify import verify
+from vde_dagster.app.services import VALID_TO
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.ledger.late.decision import NothingToLoad
 from vde_dagster.core.ledger.late.pending import Pending, PendingReason
@@ -106,6 +107,26 @@ def test_what_is_pending_stays_so_until_a_person_asks_for_it() -> None:
     assert (world.amounts("a.p"), pending(world)) == (sorted([*TEN, 100, 1, 2]), [])
     (checked,) = verify(services, world.bound(), [NAME])
     assert not checked.mismatches
+
+
+def test_what_a_session_would_leave_pending_is_loaded_by_a_person_before_there_is_one() -> None:
+    world = loaded_to_hour_ten()
+    world.land((2.2, 1), (3.3, 2), until=10)
+    evaluate_range(world.services(), world.bound(), NAME, hour(2))
+    assert (world.amounts("a.p"), pending(world)) == (sorted([*TEN, 1]), left(3))
+    assert isinstance(caught_up(world), NothingToLoad)
+    assert (world.amounts("a.p"), pending(world)) == (sorted([*TEN, 1]), left(3))
+
+
+def test_what_is_pending_stays_so_while_the_clock_of_the_sources_has_no_time() -> None:
+    world = loaded_to_hour_ten()
+    world.land((2.2, 1), until=10)
+    caught_up(world)
+    world.catalog.tables[RAW].properties.pop(VALID_TO)
+    world.catalog.delete(RAW, ())
+    assert world.services().project_now() is None
+    assert "has no time yet" in str(caught_up(world))
+    assert pending(world) == left(2)
 
 
 @pytest.mark.full

@@ -83,7 +83,8 @@ def question(
     seen = seen or Seen.above(services, binding, [name])
     now = seen.now
     if now is None:
-        return NothingToLoad(reason="the project's clock has no time yet: its sources are empty")
+        reason = "the project's clock has no time yet: its sources are empty"
+        return NothingToLoad(reason=reason, pending=seen.pending.get(binding.key(name), ()))
     if node.model.stateless is None:
         return stateful_question(seen, node, now, reload=reload, within=within, asked=asked)
     return _stateless(seen, node, now, reload=reload, within=within, asked=asked)

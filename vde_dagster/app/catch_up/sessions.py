@@ -277,6 +277,9 @@ def _overwrite_as_of_mark(
 ) -> Evaluated:
     key = binding.key(node.name)
     with recovering(services, binding, key) as (lease, _):
+        decision = detect(services, binding, node.name)
+        if isinstance(decision, NothingToLoad):  # what it would leave pending is read here, too
+            _record_detected(services, key, decision, lease)
         mark = services.state.marks(key).get(_source(node))
         if mark is None:
             raise Refused(

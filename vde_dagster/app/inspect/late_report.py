@@ -28,6 +28,7 @@ class LateReport:
     """The late data of one model: what was recorded, and what a session would do now.
 
     ``owner`` is the environment that runs its sessions; None if nobody owns the version yet.
+    ``pending`` is what was recorded, or what a session would record that loads nothing.
     """
 
     name: ModelName
@@ -45,18 +46,23 @@ def late_reports(
     keys = [binding.key(name) for name in names]
     owners, pending = services.state.owners(keys), services.state.pending(keys)
     seen = Seen.above(services, binding, names)
+    decisions = {key: detect(services, binding, key.model, seen=seen) for key in keys}
     return tuple(
         LateReport(
             name=key.model,
             mode=policy.mode,
             owner=owners.get(key),
             marks=tuple(services.state.marks(key).values()),
-            pending=pending.get(key, ()),
-            decision=detect(services, binding, key.model, seen=seen),
+            pending=_would_record(found) or pending.get(key, ()),
+            decision=found,
         )
-        for key in keys
+        for key, found in decisions.items()
         if (policy := binding.graph[key.model].model.late_data) is not None
     )
+
+
+def _would_record(decision: Decision) -> tuple[Pending, ...]:
+    return decision.pending if isinstance(decision, NothingToLoad) else ()
 
 
 def past_sessions(

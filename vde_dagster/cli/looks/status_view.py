@@ -154,7 +154,8 @@ def _behind(looked: Looked) -> Iterator[_Group]:
         "Begun by an earlier process", _unfinished(looked), f"{run} finishes or undoes it."
     )
     yield _Group("Late or changed upstream", _stale(looked), f"{run} computes it.")
-    yield _Group("Behind, and not computed", _kept(looked, elsewhere=False))
+    late = _late_status(looked) if _has_unrecorded_late_rows(looked) else ""
+    yield _Group("Behind, and not computed", _kept(looked, elsewhere=False), late)
     yield _Group("Behind, and left to the environment that owns it", _kept(looked, elsewhere=True))
     yield _Group(
         "Downstream of what is computed",
@@ -173,17 +174,20 @@ def _behind(looked: Looked) -> Iterator[_Group]:
 
 def _known(looked: Looked) -> Iterator[_Group]:
     """What somebody has to know, and a run changes nothing about."""
-    found, environment = looked.operations, looked.status.environment
     yield _Group("Paused, so that nothing of it is computed or looked at", _paused(looked))
-    late = looked.command("late", "status", "--env", environment)
     yield _Group(
         "Late rows that are known and not loaded",
-        [(str(each.name), pending_text(each.pending)) for each in found.pending],
-        f"{late} has the sources, and what a session would do.",
+        [(str(each.name), pending_text(each.pending)) for each in looked.operations.pending],
+        _late_status(looked),
     )
     yield _Group("Begins later, and is never promoted", _bounded(looked))
     lists = f"{looked.command('unlock')} lists all that is held."
     yield _Group("Held by a process", _held(looked), lists)
+
+
+def _late_status(looked: Looked) -> str:
+    command = looked.command("late", "status", "--env", looked.status.environment)
+    return f"{command} has the sources, and what a session would do."
 
 
 def _looked(status: EnvironmentStatus) -> str:
@@ -284,6 +288,16 @@ def _kept(looked: Looked, *, elsewhere: bool) -> Iterator[Line]:
         is_kept = found is not None and (bool(found.kept) or not found.intervals)
         if found is not None and is_kept and (each.owner is not None) == elsewhere:
             yield str(each.node.name), kept_text(each.node, found)
+
+
+def _has_unrecorded_late_rows(looked: Looked) -> bool:
+    """Whether late rows are among what is behind that no session has recorded as pending yet."""
+    recorded = {each.name for each in looked.operations.pending}
+    return any(
+        each.owner is None and each.staleness is not None and each.staleness.kept
+        for each in looked.status.models
+        if each.node.model.late_data is not None and each.node.name not in recorded
+    )
 
 
 def _outdated(looked: Looked) -> Iterator[Line]:
