@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Final
 from tests.app.generated_models import downstream
 from tests.simulator.at_once import at_once
 from tests.simulator.checks import (
+    adopted,
     begun_work,
     computed_for_nothing,
     planned_in_vain,
     shows_any,
+    stale_versions,
     wrong_advice,
 )
 from tests.simulator.commands import NOTHING, Command, chosen, command, meant, times_of, words_of
@@ -99,7 +101,7 @@ class Carrying(Looks):
         """What is checked after a command that leaves nothing to be computed.
 
         A restatement of some hours does not do so. Where an environment was not up to date before,
-        neither need that be which it is moved to.
+        neither need that be which it is moved to, nor a version that a model of it adopts.
         """
         act, services = acts[0], self.world.services()
         environment = act.other if act.what == "promote" else act.environment
@@ -109,11 +111,13 @@ class Carrying(Looks):
         if not is_settling or (act.what == "restate" and times_of(act)):
             return lambda: None
         unsure = begun_work(services) | self.watch.left()
+        before = stale_versions(services, environment) if environment in self.people.shows else ()
 
         def check() -> None:
-            is_there = environment in self.people.shows
-            if is_there and not shows_any(self.world.services(), environment, unsure):
-                right(computed_for_nothing(self.world.services(), environment))
+            now = self.world.services()
+            left = unsure | adopted(now, environment, before)
+            if environment in self.people.shows and not shows_any(now, environment, left):
+                right(computed_for_nothing(now, environment))
 
         return check
 
@@ -136,7 +140,9 @@ class Carrying(Looks):
             case "restate":
                 made = chosen(self.people, act)
                 models = self.people.shows.get(act.environment, self.people.models)
-                self.watch.permit(each.name for each in downstream(made, models))
+                shown = {each.name for each in models}
+                new = {each.name for each in self.people.models} - shown  # also what comes back
+                self.watch.permit(new | {each.name for each in downstream(made, models)})
             case "publish":
                 self.watch.permit(None)
             case "empty":

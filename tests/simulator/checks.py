@@ -64,6 +64,27 @@ def begun_work(services: Services) -> frozenset[VersionKey]:
     return frozenset(each.key for each in services.state.references().open_work)
 
 
+def stale_versions(services: Services, environment: str) -> frozenset[VersionKey]:
+    """The versions of which a run of an environment would compute something again, or leaves it."""
+    return frozenset(
+        VersionKey(each.name, each.version)
+        for each in plan_run(services, environment).changes
+        if each.version and each.staleness is not None
+    )
+
+
+def adopted(
+    services: Services, environment: str, of: Collection[VersionKey]
+) -> frozenset[VersionKey]:
+    """Those of some versions that models of an environment have adopted.
+
+    They stay as late as they were: what their sources got has nothing to do with the edit.
+    """
+    shown = services.state.environment(environment)
+    found = shown.snapshots.values() if shown is not None else ()
+    return frozenset(each.key for each in found if each.is_adopted and each.key in of)
+
+
 def shows_any(services: Services, environment: str, keys: Collection[VersionKey]) -> bool:
     """Whether an environment shows one of some versions."""
     shown = services.state.environment(environment)

@@ -24,12 +24,13 @@ TABLES: Final = {str(SOURCE): RAW, str(OTHERS): TableName("raw", "others")}
 @dataclass
 class Sources:
     """The rows that landed, by source, and up to which hour each is complete; signals pass what
-    ends by ``landed``."""
+    ends by ``landed``, and sources that are ``reshaped`` had other columns."""
 
     world: MemoryWorld
     rows: dict[str, list[Row]] = field(default_factory=lambda: {source: [] for source in TABLES})
     until: dict[str, int] = field(default_factory=lambda: dict.fromkeys(TABLES, 0))
     landed: datetime = START
+    reshaped: set[str] = field(default_factory=set)
     _number: int = 0
 
     def __post_init__(self) -> None:
@@ -97,6 +98,7 @@ class Sources:
         catalog, name = self.world.catalog, TABLES[step.source]
         table = catalog.tables[name]
         has = any(column.name == SPARE.name for column in table.columns)
+        self.reshaped.add(step.source)
         match step.how:
             case "lose column":
                 catalog.drop_column(name, "amount")

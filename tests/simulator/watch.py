@@ -23,12 +23,10 @@ EVERYBODY: Final = ""
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """A version that environments show: its model, under all its names, its owner, where its table
-    is, and where its intervals begin that have rows, of which a table that is computed as a whole
-    has one."""
+    """A version that environments show: its model, its owner, where its table is, and where its
+    intervals begin that have rows, of which a table that is computed as a whole has one."""
 
     made: Made
-    names: frozenset[str]
     owner: str
     head: int | None
     times: frozenset[datetime]
@@ -71,13 +69,15 @@ class Watch:
             return frozenset()
         return frozenset(each.key for each in found.snapshots.values())
 
-    def wrong(self, shows: Mapping[str, Models], *, writer: str, cleaned: bool) -> Iterator[str]:
+    def wrong(
+        self, shows: Mapping[str, Models], *, writer: str, cleaned_at: datetime | None
+    ) -> Iterator[str]:
         """What a step has done that it may not.
 
         Args:
             shows: What each environment shows now.
             writer: The environment whose command it was.
-            cleaned: Whether the janitor was at work.
+            cleaned_at: When the step began, if the janitor was at work in it.
         """
         before, self._held = self._held, self._look(shows)
         permitted, self.permitted = self.permitted, set()
@@ -87,27 +87,24 @@ class Watch:
                 yield from _lost(old, new, permitted)
                 if writer != EVERYBODY and old.head != new.head:
                     yield from _written(old, new, writer)
-        yield from self._dropped(cleaned=cleaned)
+        yield from self._dropped(cleaned_at)
 
     def _look(self, shows: Mapping[str, Models]) -> dict[VersionKey, _Held]:
         services = self.world.services()
-        found: dict[VersionKey, dict[str, Made]] = {}
+        found: dict[VersionKey, Made] = {}
         for name, models in shows.items():
             environment = services.state.environment(name)
             if environment is not None and not environment.is_removed:
                 of = environment.snapshots
-                for made in models:
-                    if made.key in of:
-                        found.setdefault(of[made.key].key, {})[made.name] = made
+                found.update({of[made.key].key: made for made in models if made.key in of})
         self._ever |= found.keys()
         owners = services.state.owners(sorted(found))
         return {key: self._now(key, made, owners.get(key, "")) for key, made in found.items()}
 
-    def _now(self, key: VersionKey, named: Mapping[str, Made], owner: str) -> _Held:
+    def _now(self, key: VersionKey, made: Made, owner: str) -> _Held:
         table = self.world.catalog.tables.get(key.table)
-        made, names = [*named.values()][-1], frozenset(named)
         if table is None or made.form in LOOKED_THROUGH:
-            return _Held(made, names, owner, None, frozenset())
+            return _Held(made, owner, None, frozenset())
         known = self._held.get(key)
         if known is not None and known.head == table.head and known.made == made:
             times = known.times
@@ -117,9 +114,9 @@ class Watch:
                 rows = [row for row in rows if row[-1] is None]
             unit = made.unit
             times = frozenset(unit.floor(row[1]) if made.is_by_time else START for row in rows)
-        return _Held(made, names, owner, table.head, times)
+        return _Held(made, owner, table.head, times)
 
-    def _dropped(self, *, cleaned: bool) -> Iterator[str]:
+    def _dropped(self, cleaned_at: datetime | None) -> Iterator[str]:
         """The tables and views that are gone too early."""
         catalog, now = self.world.catalog, self.world.clock.now()
         before = self._tables
@@ -136,15 +133,17 @@ class Watch:
         for key in self._held:
             self._shown[key.table] = now
             self._passed.pop(key.table, None)
-        for name in self._tables if cleaned else ():
+        if cleaned_at is None:
+            return
+        for name in self._tables:
             shown = self._shown.get(name)
             if shown is None or now - shown >= TIMES.history - _UNSURE:
-                self._passed.setdefault(name, now)
+                self._passed.setdefault(name, cleaned_at)
 
 
 def _lost(old: _Held, new: _Held, permitted: Collection[str] | None) -> Iterator[str]:
     """Rows that are gone from a table though nobody let them."""
-    is_permitted = permitted is None or not new.names.isdisjoint(permitted)
+    is_permitted = permitted is None or new.made.name in permitted
     gone = sorted(old.times - new.times) if old.made.unit == new.made.unit else []
     if gone and not is_permitted:
         yield f"{new.made.name} ({new.made.form.name}) has lost all rows of {gone[0]}"

@@ -7,6 +7,8 @@ import pytest
 from tests.app.memory_world import Fuse, MemoryWorld, PowerCut, graph_of, there
 from tests.app.shop_world import SALES, SHOP, done, shop_in_production
 from vde_dagster.app.apply.accepting import Accepted, Accepting, publish_refused
+from vde_dagster.app.apply.applying import apply_plan
+from vde_dagster.app.promote.taking import plan_rollback
 from vde_dagster.core.errors import AuditFailed, Conflict, EvaluationFailed, Refused
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.model.snapshot import VersionKey
@@ -79,6 +81,18 @@ def test_a_plan_that_promotes_keeps_what_it_shows_unfilled() -> None:
     graph = graph_of({**SHOP, "later": later})
     world.build(graph)
     assert owner(world, ModelName("mart", "later"), graph) == "prod"
+
+
+def test_what_was_shown_unfilled_and_is_not_any_more_may_be_filled_elsewhere() -> None:
+    world = shop_in_production()
+    services = world.services()
+    world.build(graph_of(SHOP), "dev")
+    done(services, TWICE, "dev", skip_backfill=True)
+    assert owner(world, SALES_NAME, TWICE) == "dev"
+    apply_plan(services, plan_rollback(services, "dev"), lambda _: None)
+    assert owner(world, SALES_NAME, TWICE) is None
+    world.build(TWICE, "ann")
+    assert world.rows("mart__ann.total") == [(3 * 2 * 22,)]
 
 
 def test_it_is_not_released_while_a_process_writes_it() -> None:

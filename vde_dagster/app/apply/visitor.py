@@ -96,7 +96,6 @@ class Applying:
     leases: ExitStack = field(kw_only=True)
     planned: Plan = field(init=False)
     _lease: Lease | None = None
-    _promoted: bool = False
     _adopting: threading.Lock = field(init=False, default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
@@ -136,7 +135,6 @@ class Applying:
             case Promote():
                 yield from self._compute_given_back()
                 promote(self.services, self.plan, self.lease)
-                self._promoted = True
                 remember_looks(self.services, self.binding)
             case ShowFilled():
                 show(self.services, stage.environment, stage.models)
@@ -181,10 +179,9 @@ class Applying:
             )
 
     def _release_unfilled(self) -> None:
-        """Let others fill what this plan, or one that was killed, was to show and did not fill."""
-        if not self._promoted:
-            with suppress(LeaseLost):  # whoever has the environment now does it at their end
-                self.services.state.release_unfilled(self.plan.environment, lease=self.lease)
+        """Let others fill what this plan, or an earlier one, was to show and did not fill."""
+        with suppress(LeaseLost):  # whoever has the environment now does it at their end
+            self.services.state.release_unfilled(self.plan.environment, lease=self.lease)
 
     def _outdate(self, stage: Restate) -> None:
         """Mark what is restated, and what was staged from it earlier and is recorded only now.
