@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 from pyiceberg.types import IntegerType, LongType
+from pyspark.errors import AnalysisException
 
 from tests.app.memory_world import build
 from vde_dagster.app.apply.applying import apply_plan
 from vde_dagster.app.apply.running import Wanted, plan_run
 from vde_dagster.core.ledger.unit_of_work import AddedBetween, AsOf
 from vde_dagster.core.names import TableName
-from vde_dagster.lakehouse.staging.table_rows import input_frame
+from vde_dagster.lakehouse.staging.table_rows import input_frame, input_sql
 
 if TYPE_CHECKING:
     from pyiceberg.table.update.schema import UpdateSchema
@@ -161,3 +162,24 @@ def test_rows_of_new_files_have_the_present_columns(lake: Lake) -> None:
     added = AddedBetween(table=by_name(lake), after=first, until=last)
     rows = input_frame(lake.spark, "lake", added).select("id", "amt").collect()
     assert [tuple(each) for each in rows] == [(3, None)]
+
+
+@pytest.mark.parametrize("wanted", [AsOf, AddedBetween])
+@pytest.mark.parametrize("column", ["_file", "_pos"])
+def test_what_a_compaction_changes_is_no_column_of_an_input(
+    lake: Lake, wanted: type[AsOf] | type[AddedBetween], column: str
+) -> None:
+    """A model that read it would be up to date with rows that its query has no more."""
+    create(lake)
+    table = by_name(lake)
+    first = lake.table(table).current_snapshot()
+    append(lake, ROWS[0])
+    last = lake.table(table).current_snapshot()
+    assert first is not None
+    assert last is not None
+    read: AsOf | AddedBetween = AsOf(table=table, iceberg_snapshot_id=last.snapshot_id)
+    if wanted is AddedBetween:
+        read = AddedBetween(table=table, after=first.snapshot_id, until=last.snapshot_id)
+    assert input_frame(lake.spark, "lake", read).where("id = 1").count() > 0
+    with pytest.raises(AnalysisException, match=column):
+        lake.spark.sql(f"SELECT {column} FROM {input_sql('lake', read)} AS ev")

@@ -9,14 +9,16 @@ from typing import Final
 
 import pytest
 
-from tests.app.generated_models import Form, Made, edited, project
-from tests.app.memory_world import RAW, START, MemoryWorld, graph_of, hour_of, there
+from tests.app.generated_models import OTHERS, Form, Made, edited, project
+from tests.app.memory_world import RAW, RAW_COLUMNS, START, MemoryWorld, graph_of, hour_of, there
 from tests.app.shop_world import EDITED, SALES_NAME, SHOP, day, shop_in_production
 from vde_dagster.app.apply.running import Wanted, plan_run
 from vde_dagster.app.inspect.status import look_at_environment
 from vde_dagster.app.plan.planning import plan_environment
-from vde_dagster.app.services import Services
+from vde_dagster.app.services import VALID_TO, Services
 from vde_dagster.app.staleness.version_behind import FORBIDDEN
+from vde_dagster.core.columns import Column
+from vde_dagster.core.names import TableName
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.planning.plan_text import nothing_to_plan, nothing_to_run, remarks
 from vde_dagster.core.time.intervals import Interval
@@ -185,3 +187,24 @@ def test_what_its_owner_leaves_as_it_is_is_behind_where_an_edit_has_other_rows(
     assert stale.reason == "it reads gen.m0, which has to be loaded first"
     assert "pending: " in stale.why_kept
     assert COMPUTES not in stale.why_kept
+
+
+def test_what_is_stale_by_itself_is_behind_by_what_it_reads_too() -> None:
+    """Of two days that are not as in `dev`, only the one that production computes was named."""
+    base = Made(name="m0", form=Form.COPY, parents=("raw.events",), late=True, threshold=12)
+    both = Made(name="m1", form=Form.UNION, parents=("gen.m0", str(OTHERS)), daily=True)
+    last = Made(name="m2", form=Form.COPY, parents=("gen.m1",), daily=True, ends=24)
+    world = MemoryWorld.landed((1.5, 1), (40.5, 2), until=48)
+    columns = [Column(name=name, type=kind) for name, kind in RAW_COLUMNS.items()]
+    until = {VALID_TO: hour_of(48).isoformat()}
+    world.catalog.create_table(TableName("raw", "others"), columns, properties=until)
+    world.build(project((base, both, last)))
+    world.clock.advance(timedelta(minutes=1))
+    world.land((5.5, 7), until=48)
+    world.catalog.append(TableName("raw", "others"), [(9, hour_of(31), 200)])
+    models = (edited(base, breaking=False), edited(both, breaking=False), last)
+    world.build(project(models), "dev")
+    for _ in range(2):
+        (behind,) = look_at_environment(world.services(), "dev").models
+        assert (behind.node.name, there(behind.staleness).kept) == (last.key, (day(1),))
+        world.run()

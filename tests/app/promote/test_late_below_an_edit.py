@@ -13,10 +13,13 @@ from typing import Final
 import pytest
 
 from tests.app.generated_models import Form, Made, edited, project
-from tests.app.memory_world import RAW, MemoryWorld, hour_of, there
+from tests.app.memory_world import RAW, MemoryWorld, graph_of, hour_of, there
 from tests.app.shop_world import day
 from vde_dagster.app.inspect.status import look_at_environment
 from vde_dagster.app.staleness.version_behind import FORBIDDEN
+from vde_dagster.core.graph.graph import Graph
+from vde_dagster.core.model.snapshot import Category
+from vde_dagster.core.names import ModelName
 
 BASE: Final = Made(name="m0", form=Form.COPY, parents=("raw.events",), daily=True)
 NEXT: Final = Made(name="m1", form=Form.COPY, parents=("gen.m0",), daily=True)
@@ -126,3 +129,63 @@ def test_rows_that_a_source_has_lost_stay_whatever_runs_afterwards(form: Form) -
     for _ in range(2):
         assert world.rows("gen.m1") == kept
         world.run()
+
+
+def running(more: str) -> str:
+    """The text of a model that adds the sum of each day to its own one of the day before."""
+    return f"""
+    MODEL (name gen.m1, kind INCREMENTAL_BY_TIME_RANGE (time_column at), cron '@daily',
+      columns (id int, at timestamp, amount bigint{", more int" if more else ""}),
+      late_data (mode stateful, sources (gen.m0 (tracked_by at))));
+    SELECT 1 AS id, CAST(@start_dt AS TIMESTAMP) AS at, CAST(SUM(amount) AS BIGINT) AS amount{more}
+    FROM (
+      SELECT amount FROM gen.m0 WHERE at BETWEEN @start_dt AND @end_dt UNION ALL
+      SELECT amount FROM gen.m1
+      WHERE at BETWEEN @start_dt - INTERVAL 1 DAY AND @end_dt - INTERVAL 1 DAY
+    ) AS days
+    """
+
+
+def sums(*, is_edited: bool, begins: int = 0) -> Graph:
+    """Rows of each hour, the sum so far of each day, and what reads that."""
+    base = replace(BASE, daily=False, columns=int(is_edited))
+    last = "MODEL (name gen.m2, kind INCREMENTAL_BY_TIME_RANGE (time_column at), cron '@daily'{}); "
+    start = f", start '{hour_of(begins):%Y-%m-%d}'"
+    read = "SELECT id, at, amount FROM gen.m1 WHERE at BETWEEN @start_dt AND @end_dt"
+    texts = {"m1": running(", 5 AS more" if is_edited else ""), "m2": last.format(start) + read}
+    return graph_of({"m0": base.text, **texts})
+
+
+BY_A_PERSON: Final = {ModelName("gen", "m1"): Category.NON_BREAKING}
+
+
+@pytest.mark.parametrize("environment", ["prod", "dev"])
+@pytest.mark.parametrize("begins", [0, 24])
+def test_what_goes_on_after_a_late_row_reaches_what_an_edit_keeps(
+    environment: str, begins: int
+) -> None:
+    """Only the day of the row was compared: the next one kept the old sum, called up to date."""
+    world = MemoryWorld.landed((1.5, 1), (40.5, 2), until=48)
+    world.build(sums(is_edited=False, begins=begins), environment)
+    world.clock.advance(timedelta(minutes=1))
+    world.land((5.5, 7), until=48)
+    edit = sums(is_edited=True, begins=begins)
+    world.apply(world.plan(edit, environment, decisions=BY_A_PERSON))
+    schema = "gen" if environment == "prod" else "gen__dev"
+    assert world.amounts(f"{schema}.m1") == [8, 10]
+    assert world.amounts(f"{schema}.m2") == [8, 10][begins // 24 :]
+    assert look_at_environment(world.services(), environment).is_up_to_date
+
+
+def test_nor_is_that_called_up_to_date_where_its_owner_has_the_row_to_compute_first() -> None:
+    world = MemoryWorld.landed((1.5, 1), (40.5, 2), until=48)
+    world.build(sums(is_edited=False, begins=24))
+    world.clock.advance(timedelta(minutes=1))
+    world.land((5.5, 7), until=48)
+    edit = sums(is_edited=True, begins=24)
+    world.apply(world.plan(edit, "dev", decisions=BY_A_PERSON))
+    (behind,) = look_at_environment(world.services(), "dev").models
+    assert (behind.node.name, there(behind.staleness).kept) == (ModelName("gen", "m2"), (day(2),))
+    world.run()
+    assert world.amounts("gen__dev.m2") == [10]
+    assert look_at_environment(world.services(), "dev").is_up_to_date

@@ -51,7 +51,7 @@ from vde_dagster.core.time.intervals import Interval, common, merge, subtract
 from vde_dagster.ports.state import Lease, version_resource
 
 Read = Callable[[Interval, str], PinnedReading]
-"""What evaluating an interval reads; the text makes names of temporary views unique."""
+"""What evaluating an interval reads; the text makes the names of inputs unique."""
 
 
 def evaluate(

@@ -97,7 +97,7 @@ def read_whole(
         source_pins: Iceberg snapshots to read sources at; others are read as they are now.
         sources: Tables of sources that were looked at for another part, which reads the same.
         ledgers: What is recorded of the models that are read; None reads it now.
-        work_id: Makes the names of temporary views unique.
+        work_id: Makes the names of inputs unique.
 
     Raises:
         Refused: A parent has not loaded what would be read; the text names what is missing.

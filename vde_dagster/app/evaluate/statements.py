@@ -61,7 +61,7 @@ def statements_of(
         interval: What the unit of work evaluates.
         readings: What its parts read.
         execution_time: When it was asked for.
-        work_id: Makes the names of temporary views unique.
+        work_id: Makes the names of inputs unique.
 
     Raises:
         Refused: A statement cannot be written in Spark's SQL, or reads what does not exist.

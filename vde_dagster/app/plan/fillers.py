@@ -24,8 +24,8 @@ from vde_dagster.core.model.ownership import may_write
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.plan import Staleness
-from vde_dagster.core.planning.restatement import units_reading
-from vde_dagster.core.time.intervals import Interval, format_instant, subtract
+from vde_dagster.core.planning.restatement import reached, units_reading
+from vde_dagster.core.time.intervals import Interval, format_instant, merge, subtract
 
 _REASON: Final = 160  # how much of a reason is shown
 
@@ -159,7 +159,7 @@ def _as_seen(
         name, recorded = node.name, looks.loaded.get(binding.key(node.name), NOTHING).recorded
         if name not in near or not recorded or not node.model.kind.follows_upstream:
             continue
-        found = stale.get(name) or _reading(graph, node, others, recorded)
+        found = _together(stale.get(name), _reading(graph, node, others, recorded))
         if found is None:
             continue
         if node.model.kind.disable_restatement:
@@ -168,12 +168,26 @@ def _as_seen(
             why = _why_kept(found, theirs[name])
             yield name, replace(found, intervals=(), kept=found.times, why_kept=why)
         if binding.key(name) not in shown:
-            others[name] = found if node.model.kind.is_partitioned else _whole(found, recorded)
+            others[name] = _spread(node, found, recorded)
 
 
-def _whole(found: Staleness, recorded: tuple[Interval, ...]) -> Staleness:
-    """The same of a table of which any part may have changed."""
-    intervals, kept = (recorded if times else () for times in (found.intervals, found.kept))
+def _together(own: Staleness | None, reading: Staleness | None) -> Staleness | None:
+    """What is stale by itself, and by what it reads."""
+    if own is None or reading is None:
+        return own or reading
+    intervals = merge((*own.intervals, *reading.intervals))
+    kept = subtract(merge((*own.kept, *reading.kept)), intervals)
+    why = "; ".join(dict.fromkeys(filter(None, (own.why_kept, reading.why_kept))))
+    return replace(own, intervals=intervals, kept=kept, why_kept=why if kept else "")
+
+
+def _spread(node: Node, found: Staleness, recorded: tuple[Interval, ...]) -> Staleness:
+    """The times of a table that may have other rows once what is stale in it is computed."""
+    whole = not node.model.kind.is_partitioned
+    intervals, kept = (
+        recorded if whole and times else reached(node, times, recorded)
+        for times in (found.intervals, found.kept)
+    )
     return replace(found, intervals=intervals, kept=kept)
 
 

@@ -13,7 +13,7 @@ from vde_dagster.app.inputs.input_moves import InputStates
 from vde_dagster.app.inputs.staying import StaleLook, look_within, stale_looks
 from vde_dagster.app.services import Services
 from vde_dagster.app.staleness.since import late_since, stale_since
-from vde_dagster.app.staleness.upstream_changes import Pace, reached, reading_again
+from vde_dagster.app.staleness.upstream_changes import Pace, reading_again
 from vde_dagster.app.staleness.version_behind import (
     FORBIDDEN,
     UNCOVERED,
@@ -31,6 +31,7 @@ from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.options import PlanOptions
 from vde_dagster.core.planning.plan import Staleness, Workload
 from vde_dagster.core.planning.readiness import blocked_by_parents, readable_after
+from vde_dagster.core.planning.restatement import reached
 from vde_dagster.core.planning.workload import left_out_by, within_bounds
 from vde_dagster.core.time.intervals import Interval, common, merge, subtract
 
@@ -346,7 +347,8 @@ class Followers:
     def _change(self, name: ModelName, times: tuple[Interval, ...]) -> None:
         self._again[name] = times
         if times:
-            found = reached(self.planned, name, times)
+            recorded = self.planned.holdings.recorded[name]
+            found = reached(self.planned.graph[name], times, recorded)
             self.changed[name] = merge((*self.changed.get(name, ()), *found))
 
 
@@ -374,7 +376,11 @@ def followed(
     back = back or ComingBack()
     stays, comes_back = planned.staying, frozenset(each.name for each in planned.returning)
     changed = {
-        name: reached(planned, name, merge((*each.missing, *each.restated)))
+        name: reached(
+            planned.graph[name],
+            merge((*each.missing, *each.restated)),
+            planned.holdings.recorded[name],
+        )
         for name, each in work.items()
         if (comes_back or name in stays) and (each.missing or each.restated)
     }

@@ -23,7 +23,7 @@ from vde_dagster.core.ledger.staleness import Stale
 from vde_dagster.core.model.model import UpdatesOn
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.plan import Staleness
-from vde_dagster.core.planning.restatement import Restatement, read_again, units_reading
+from vde_dagster.core.planning.restatement import Restatement, reached, read_again, units_reading
 from vde_dagster.core.time.intervals import END_OF_TIME, EPOCH, Interval, common, merge, subtract
 
 Times = Mapping[ModelName, tuple[Interval, ...]]
@@ -79,17 +79,6 @@ def _made_again(planned: Planned, node: Node) -> tuple[Interval, ...]:
     if not due:
         return ()
     return common(due, recorded) if rules.is_partitioned else merge(recorded)
-
-
-def reached(planned: Planned, name: ModelName, times: tuple[Interval, ...]) -> tuple[Interval, ...]:
-    """The times at which a model may have other rows if these of its intervals are evaluated.
-
-    One that reads itself goes on after them, while its intervals come out otherwise.
-    """
-    if not (times and planned.graph[name].model.reads_itself):
-        return times
-    after = Interval(times[0].start, END_OF_TIME)
-    return merge((*times, *common([after], planned.holdings.recorded[name])))
 
 
 def reading_again(
@@ -227,7 +216,7 @@ def _changed(
         fewer = merge((*gone, *units_reading(planned.graph, node, lost, loaded)))
         if not node.model.kind.is_partitioned and (times or look.has_moved()):
             times = merge(loaded)
-        if times:
+        if times := reached(node, times, loaded):
             changed[node.name] = times
         if fewer:
             lost[node.name] = fewer

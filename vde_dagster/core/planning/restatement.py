@@ -16,7 +16,7 @@ from vde_dagster.core.graph.render_model import reads_of
 from vde_dagster.core.model.model import Model
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.reads.input_ranges import affected
-from vde_dagster.core.time.intervals import EVER, Interval, common, merge, subtract
+from vde_dagster.core.time.intervals import END_OF_TIME, EVER, Interval, common, merge, subtract
 from vde_dagster.core.time.schedule import looked_back
 
 
@@ -144,6 +144,19 @@ def read_again(
         else:
             ranges[node.name] = changed[node.name] = found
     return Restatement(ranges=ranges, kept=tuple(kept), foreign=tuple(foreign))
+
+
+def reached(
+    node: Node, times: tuple[Interval, ...], recorded: Sequence[Interval]
+) -> tuple[Interval, ...]:
+    """The times at which a model may have other rows if these of its intervals are evaluated.
+
+    One that reads itself goes on after them, while its intervals come out otherwise.
+    """
+    if not (times and node.model.reads_itself):
+        return times
+    after = Interval(times[0].start, END_OF_TIME)
+    return merge((*times, *common([after], recorded)))
 
 
 def asked_again(graph: Graph, names: Collection[ModelName]) -> frozenset[ModelName]:

@@ -189,7 +189,7 @@ class Stage:
     def _rows(
         self, part: PlannedWrite, returned: tuple[Column, ...]
     ) -> AbstractContextManager[DataFrame]:
-        """The rows of a batch, while their temporary views exist; own rows are named before."""
+        """The rows of a batch, while what they read has its names; own rows are named before."""
         return bound_rows(
             self._spark,
             self._catalog,

@@ -27,10 +27,7 @@ from vde_dagster.lakehouse.digest import Figures, row_sums, watched
 from vde_dagster.lakehouse.iceberg.tables import quoted
 from vde_dagster.lakehouse.spark.connect import is_remote
 from vde_dagster.lakehouse.staging.storable import stored_type
-from vde_dagster.lakehouse.staging.stored_values import (
-    as_type,
-    present_columns_sql,
-)
+from vde_dagster.lakehouse.staging.stored_values import as_type, present_columns_sql
 from vde_dagster.ports.engine import Sought, TableRows
 
 if TYPE_CHECKING:
@@ -68,8 +65,9 @@ def input_sql(catalog: str, wanted: Input) -> str:
     """What reads exactly the rows that an input names, behind FROM and in front of an alias.
 
     They are pinned, whatever is committed meanwhile (rule R3), and have the columns that their
-    table has now, even if they are older, as the input says. It is a text and no temporary view,
-    since Spark analyses each view twice: when it is made, and where it is read.
+    table has now, even if they are older, as the input says, and none of Iceberg's metadata columns
+    (`_file`, `_pos`), which a compaction changes. It is a text and no temporary view, since Spark
+    analyses each view twice: when it is made, and where it is read.
     """
     name = table_sql(catalog, wanted.table)
     none = f"({_selected(name, where='false')})"
@@ -77,11 +75,11 @@ def input_sql(catalog: str, wanted: Input) -> str:
         case AsOf(iceberg_snapshot_id=None):
             return none
         case AsOf(iceberg_snapshot_id=at, columns=columns):
-            pinned = f"{name} VERSION AS OF {at}"
-            return f"({_selected(pinned, present_columns_sql(columns))})" if columns else pinned
+            chosen = present_columns_sql(columns) if columns else "*"
+            return f"({_selected(f'{name} VERSION AS OF {at}', chosen)})"
         case AddedBetween(after=after, until=until):
             between = f"'start-snapshot-id' = '{after}', 'end-snapshot-id' = '{until}'"
-            return none if after == until else f"{name} WITH ({between})"
+            return none if after == until else f"({_selected(f'{name} WITH ({between})')})"
         case RowsWithin(table=table, iceberg_snapshot_id=at):
             whole = AsOf(table=table, iceberg_snapshot_id=at, columns=wanted.columns)
             condition = inside(wanted.axis, wanted.intervals).sql("spark")
