@@ -51,6 +51,7 @@ class Form(Enum):
     LOOKUP = "rows of its interval with all rows of another parent"
     CHANCE = "rows of its interval, by a nondeterministic query"
     SESSIONS = "late rows of a source by sessions"
+    RUNNING = "the sum so far, by its own row of the interval before"
     KEPT = "rows of its interval, never restated"
     FULL = "all rows"
     FULL_UNTIL = "all rows up to the end of its interval"
@@ -114,6 +115,11 @@ _CORE: Final[Mapping[Form, str]] = {
     Form.LOOKUP: "SELECT a.id, a.at, a.amount + COALESCE(b.amount, 0) AS amount FROM {p} AS a "
     "LEFT JOIN (SELECT id, MAX(amount) AS amount FROM {q} GROUP BY id) AS b ON a.id = b.id "
     "WHERE a.at BETWEEN @start_dt AND @end_dt",
+    Form.RUNNING: "SELECT CAST(1 AS BIGINT) AS id, CAST(@start_dt AS TIMESTAMP) AS at, "
+    "COALESCE(SUM(amount), 0) AS amount FROM (SELECT amount FROM {p} WHERE "
+    + _WITHIN
+    + " UNION ALL SELECT amount FROM {own} WHERE at BETWEEN @start_dt - INTERVAL 1 {unit} "
+    "AND @end_dt - INTERVAL 1 {unit}) AS so_far",
     Form.FULL: "SELECT id, at, amount FROM {p}",
     Form.FULL_UNTIL: "SELECT id, at, amount FROM {p} WHERE at <= @end_dt",
     Form.VIEW: "SELECT id, at, amount * 2 AS amount FROM {p}",
@@ -244,6 +250,7 @@ class Made:
         if self.form is Form.EMBEDDED:
             core = _CORE[Form.VIEW]
         names = {"p": self.parents[0], "q": self.parents[-1]}
+        names["own"] = f"gen.{self.name}"
         query = core.format(**names, n=self.hours, unit=self.unit.name, at="at")
         more = "".join(f", CAST({at} AS BIGINT) AS more{at}" for at in range(self.columns))
         if self.form in BY_SESSIONS:
@@ -269,6 +276,9 @@ class Made:
             mode = "stateful" if self.late else "stateless"
             more = "".join(f", {name} '{value}'" for name, value in self._late_options.items())
             found["late_data"] = f"(mode {mode}, sources ({', '.join(sources)}){more})"
+        if self.form is Form.RUNNING:
+            more = "".join(f", more{at} bigint" for at in range(self.columns))
+            found["columns"] = f"(id bigint, at timestamp, amount bigint{more})"
         if self.most is not None:
             found["audits"] = f"(accepted_range (column := amount, max_v := {self.most}))"
         if self.waits:

@@ -123,6 +123,21 @@ def test_what_has_no_intervals_may_allow_partial_ones(kind: str, tmp_path: Path)
     assert NAME in load_project(project(tmp_path, text)).graph
 
 
+@pytest.mark.parametrize("as_of", ["VERSION AS OF 3", "TIMESTAMP AS OF '2024-01-01'"])
+@pytest.mark.parametrize("kind", ["FULL", "EMBEDDED", "VIEW"])
+def test_only_a_view_reads_a_table_as_it_was(kind: str, as_of: str) -> None:
+    text = f"MODEL (name m.x, kind {kind});\nSELECT id FROM\nraw.t {as_of}"
+    source = ModelSource(path=Path("models/m/x.sql"), text=text, defaults=Defaults().as_texts())
+    if kind == "VIEW":
+        read_model(source)
+        return
+    with pytest.raises(ProjectInvalid) as refused:
+        read_model(source)
+    (problem,) = refused.value.problems
+    assert problem.place.line == 3
+    assert problem.message == "raw.t is read as of a version or a time, which only a VIEW can"
+
+
 def test_a_table_whose_name_is_made_when_it_runs_is_refused() -> None:
     text = "MODEL (name m.x, kind FULL);\nSELECT id FROM\nIDENTIFIER('raw.t')"
     source = ModelSource(path=Path("models/m/x.sql"), text=text, defaults=Defaults().as_texts())

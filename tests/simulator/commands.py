@@ -27,6 +27,7 @@ from vde_dagster.app.promote.promotion import finish_promotions, remove_environm
 from vde_dagster.app.promote.taking import give_up_promotion, plan_promotion, plan_rollback
 from vde_dagster.app.services import Services
 from vde_dagster.core.clean_up.upkeep import Upkeep
+from vde_dagster.core.model.snapshot import Category
 from vde_dagster.core.planning.options import DEFAULT_OPTIONS, PlanOptions
 from vde_dagster.core.planning.plan import Plan
 
@@ -145,6 +146,18 @@ def _in_order(models: list[Made]) -> Models | None:
         placed += following
         known.update(f"gen.{each.name}" for each in following)
     return tuple(placed)
+
+
+def _decide(people: People, act: Act) -> Command:
+    """Plan the files, where somebody says of added columns that no other row changes by them."""
+    shown = {each.name: each for each in people.shows.get(act.environment, ())}
+    added = (
+        made
+        for made in people.models
+        if made.columns > shown.get(made.name, made).columns
+        and replace(made, columns=shown[made.name].columns) == shown[made.name]
+    )
+    return _plan(people, act, decisions={each.key: Category.NON_BREAKING for each in added})
 
 
 def _restate(people: People, act: Act) -> Command:
@@ -304,6 +317,7 @@ _COMMANDS: Final[Mapping[str, Callable[[People, Act], Command]]] = {
     "from": lambda people, act: _plan(people, act, start=_begins(act)),
     "until": lambda people, act: _plan(people, act, end=_begins(act)),
     "select": _select,
+    "decide": _decide,
     "restate": _restate,
     "run": _running(Wanted.DUE_AND_STALE),
     "run due": _running(Wanted.DUE),

@@ -121,7 +121,7 @@ def _of_late_rows(models: Models, made: Made, _: Random) -> Models:
 
 
 def _audited(models: Models, made: Made, chance: Random) -> Models:
-    if made.form in LOOKED_THROUGH or made.form is Form.SEED:
+    if made.form in LOOKED_THROUGH or made.form in (Form.SEED, Form.RUNNING):
         return models
     return _replaced(models, made, replace(made, most=chance.choice((None, None, 60, 90, 300))))
 
@@ -136,7 +136,8 @@ def _of_another_cadence(models: Models, made: Made, _: Random) -> Models:
 
 def _of_other_times(models: Models, made: Made, chance: Random) -> Models:
     """It begins later or earlier, or ends: rows of other times may stay where they are."""
-    if not (made.is_by_time or made.form is Form.BY_KEY) or made.form is Form.KEPT:
+    is_by_time = made.is_by_time and made.form not in (Form.KEPT, Form.RUNNING)
+    if not (is_by_time or made.form is Form.BY_KEY):
         return models
     begins, ends = chance.choice((0, 0, 3, 24, 30)), chance.choice((None, None, 20, 30, 55))
     is_start = made.form is Form.BY_KEY or chance.random() < 0.5

@@ -46,6 +46,9 @@ def _adorned(made: Made, models: Sequence[Made], chance: Random) -> Made:
         made = replace(made, form=Form.HISTORY_BY_TIME)
     tracked = {*SOURCES, *(f"gen.{each.name}" for each in models if each.is_by_time)}
     may_follow = made.form in _FOLLOWING and tracked.issuperset(made.parents)
+    if may_follow and made.form in (Form.COPY, Form.SUMS) and chance.random() < 0.3:
+        made = replace(made, form=Form.RUNNING, late=True, lookback=0)
+        return replace(made, ranges=chance.random() < 0.25)
     if may_follow and chance.random() < 0.35:
         made = replace(made, late=True, lookback=0)
     if made.form in (Form.KEPT, Form.BY_KEY):

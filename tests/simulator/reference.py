@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final, TypeVar
 
 from tests.app.generated_models import LOOKED_THROUGH, SEQUENTIAL, WHOLE_TABLES, Form, Made
-from tests.app.memory_world import START
+from tests.app.memory_world import SOURCE, START
 
 Row = tuple[int | None, datetime, int]
 K = TypeVar("K", bound=Hashable)
@@ -51,18 +51,20 @@ def expected(
     the time ``landed``.
     """
     tables = dict(sources)
+    clock = sources[str(SOURCE)].end if str(SOURCE) in sources else FOREVER
     for model in models:
-        shown = _shown(model, [tables[each] for each in model.parents], landed)
+        shown = _shown(model, [tables[each] for each in model.parents], landed, clock)
         tables[f"gen.{model.name}"] = Shown(None, shown.end) if model.name in loose else shown
     return tables
 
 
-def _shown(model: Made, parents: Sequence[Shown], landed: datetime) -> Shown:
+def _shown(model: Made, parents: Sequence[Shown], landed: datetime, clock: datetime) -> Shown:
     if model.form is Form.SEED:
         rows = ((id_, START + id_ * HOUR, amount) for id_, amount in model.rows)
         return Shown(tuple(rows), FOREVER)
     by_time = parents[:1] if model.form is Form.LOOKUP else parents
     reached = min([each.end for each in by_time] + [landed] * model.waits)
+    reached = min(reached, clock) if model.form is Form.RUNNING else reached
     begin, last = bounds(model)
     end = min(_floor(model, reached), last)
     given = [each.rows for each in parents]
@@ -92,6 +94,8 @@ def _certain(model: Made, parents: Sequence[Shown]) -> Times | None:
     edit lets it begin later or end earlier."""
     if model.form in LOOKED_THROUGH:
         return parents[0].certain
+    if model.form is Form.RUNNING:
+        return EVER if all(each.certain == EVER for each in parents) else None
     begins, ends = EVER
     for name, parent in zip(model.parents, parents, strict=True):
         window = model.window(name) if model.is_by_time else None
@@ -126,6 +130,13 @@ def _rows(  # noqa: PLR0912 - a case for each form
             groups = _grouped((_floor(model, row[1]), row) for row in mine)
             for at, rows in groups.items():
                 yield len(rows), at, sum(row[2] for row in rows)
+        case Form.RUNNING:
+            sums, so_far = _grouped((_floor(model, row[1]), row) for row in mine), 0
+            while begin < end:
+                so_far += sum(row[2] for row in sums.get(begin, ()))
+                yield 1, begin, so_far
+                so_far += model.plus
+                begin += HOUR * (24 if model.daily else 1)
         case Form.JOIN:
             hours = _grouped((row[1].replace(minute=0, second=0), row) for row in q)
             for id_, at, amount in mine:

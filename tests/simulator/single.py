@@ -38,7 +38,7 @@ ACTS: Final = (
     *("rollback",) * 2,
     *("restate", "catch up", "save", "apply saved", "pause", "resume", "clean up", "maintain"),
     *("forward", "remove", "evaluate", "publish", "give up"),
-    *("skip", "empty", "from", "until", "select", "select"),
+    *("skip", "empty", "from", "until", "select", "select", "decide", "decide"),
 )
 MEDDLINGS: Final = (
     *("append", "delete", "roll back", "drop table", "drop view", "drop physical view"),

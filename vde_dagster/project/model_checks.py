@@ -41,6 +41,8 @@ def check_query(body: Query, properties: Properties, place: Place, problems: Pro
         message = f"a model of kind {kind.keyword} has pre- or post-statements"
         problems.add(place, message, "Such models are not run, so take the statements out.")
     _check_tables(body, place, problems)
+    if not (properties.kind_is_known and kind.is_view):
+        _check_times(body, place, problems)
     _check_names(body, place, problems)
     _check_columns(query, properties, place, problems)
     _check_late_data(query, properties, problems)
@@ -53,6 +55,16 @@ def _check_tables(body: Query, place: Place, problems: Problems) -> None:
             message = "IDENTIFIER names a table when it runs, so nobody knows what is read"
             advice = "Write the table's name, or a macro such as @{name}."
             problems.add(_at(function, place), message, advice)
+
+
+def _check_times(body: Query, place: Place, problems: Problems) -> None:
+    """Report tables that are read as they were."""
+    for table in body.expression.find_all(exp.Table):
+        if table.args.get("version") or table.args.get("when"):
+            name = exp.table_name(table)
+            message = f"{name} is read as of a version or a time, which only a VIEW can"
+            advice = "A model reads each table as it is when it is computed, and records that."
+            problems.add(_at(table, place), message, advice)
 
 
 def _at(node: exp.Expr, place: Place) -> Place:
