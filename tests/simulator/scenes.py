@@ -46,10 +46,11 @@ def _edited_in_production(d: Drawing) -> Iterator[Step]:
 
 def _late_rows_below_an_edit(d: Drawing) -> Iterator[Step]:
     where = d.chance.choice(("prod", *_TRIED))
-    steps: list[Callable[[], Step]] = [d.late, lambda: d.edit(*_HARMLESS)]
+    edits = [lambda: d.edit(*_HARMLESS)] * d.chance.choice((1, 1, 3))
+    steps: list[Callable[[], Step]] = [d.late, *edits]
     d.chance.shuffle(steps)
     yield from (each() for each in steps)
-    yield d.act("plan", where)
+    yield d.act(d.chance.choice(("plan", "decide")), where)
     if d.chance.random() < 0.5:
         yield d.act("promote", where, "prod") if where != "prod" else d.act("plan", "dev")
     yield d.act("run", d.chance.choice(ENVIRONMENTS))

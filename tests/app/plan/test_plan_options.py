@@ -93,6 +93,16 @@ def test_what_tracks_a_model_is_loaded_from_the_start_that_this_one_is_loaded_fr
     assert world.rows("mart__dev.hours")[2:] == [(hour_of(49), 4)]
 
 
+@pytest.mark.parametrize("hours", [15, 24])
+def test_what_tracks_a_model_begins_with_a_whole_day_behind_the_start(hours: int) -> None:
+    """A day that the start cuts was planned, and the plan ended in a bug."""
+    world = MemoryWorld.landed((1, 10), (25, 5), (47, 1), until=48)
+    world.build(graph_of({"events": EVENTS}))
+    project = {"events": EVENTS, "hours": HOURS.replace("@hourly", "@daily")}
+    world.build(graph_of(project), "dev", start=hour_of(hours))
+    assert world.rows("mart__dev.hours") == [(hour_of(25), 5), (hour_of(47), 1)]
+
+
 AHEAD = HOURS.replace("time_column at)", "time_column at, batch_size 1)").replace(
     "amount AS amount FROM staging.events WHERE",
     "(SELECT COUNT(*) FROM staging.events AS e WHERE e.at > @end_dt AND "

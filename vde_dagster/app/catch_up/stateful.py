@@ -18,7 +18,8 @@ from vde_dagster.core.ledger.late.question import LateRows, StatefulQuestion, Tr
 from vde_dagster.core.ledger.staleness import Stale
 from vde_dagster.core.model.late_data import TrackedSource
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.time.intervals import Interval, common, meets, merge, subtract
+from vde_dagster.core.time.intervals import EVER, Interval, common, meets, merge, subtract
+from vde_dagster.core.time.intervals import due as whole_units
 
 
 def stateful_question(
@@ -43,8 +44,9 @@ def stateful_question(
     if reload:
         late = tuple(LateRows(interval=each, sources=policy.sources) for each in loaded)
         policy = replace(policy, catchup_threshold=None)
-    inside = due.missing if within is None else common(due.missing, [within])
-    missing = subtract(inside, loaded)
+    unit, bounds = node.model.unit, EVER if within is None else within
+    inside = (whole_units(each.start, each.end, unit) for each in common(due.missing, [bounds]))
+    missing = subtract((each for each in inside if each is not None), loaded)
     if node.model.reads_itself:  # an interval behind a gap lacks the one before it
         missing = common(missing, merge([*loaded, *missing])[:1])
     return StatefulQuestion(
@@ -53,7 +55,7 @@ def stateful_question(
         late=late,
         missing=missing,
         loaded=loaded,
-        unit=node.model.unit,
+        unit=unit,
         start=node.model.start,
         now=now,
         limit=due.complete_to,
