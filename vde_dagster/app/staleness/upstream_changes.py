@@ -191,10 +191,11 @@ def _replaced(planned: Planned) -> Iterator[ModelName]:
 def _changed(
     services: Services, planned: Planned, replaced: Collection[ModelName], late: Times
 ) -> tuple[Times, Times]:
-    """The times at which the tables to be replaced, and their readers, are stale now.
+    """The times at which the tables to be replaced, and their readers, get other rows.
 
     The new tables are computed from the sources as they are now, and from what the plan computes
-    first. Also returned: the times for which a source lost rows, so that they get fewer.
+    first; they may begin earlier than the old ones, and get what is due. Also returned: the times
+    for which a source lost rows, so that they get fewer.
     """
     before = planned.before
     states = InputStates(services=services, graph=before.graph, snapshots=before.snapshots)
@@ -216,12 +217,22 @@ def _changed(
         fewer = merge((*gone, *units_reading(planned.graph, node, lost, loaded)))
         if not node.model.kind.is_partitioned and (times or look.has_moved()):
             times = merge(loaded)
-        if times := reached(node, times, loaded):
+        more = subtract(_holds(planned, node), loaded)
+        if times := reached(node, merge((*times, *more)), loaded):
             changed[node.name] = times
         if fewer:
             lost[node.name] = fewer
     own = {*first, *replaced}  # what reads late times alone is compared when they are computed
     return {name: times for name, times in changed.items() if name in own}, lost
+
+
+def _holds(planned: Planned, node: Node) -> tuple[Interval, ...]:
+    """What the new table of a model holds, or is about to."""
+    held, complete_to = planned.holdings.recorded[node.name], planned.complete_to[node.name]
+    if complete_to is None:
+        return held
+    computed = planned.holdings.computed[node.name]
+    return merge((*held, *node.model.kind.missing(node.model, computed, complete_to)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
