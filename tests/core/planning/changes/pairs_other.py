@@ -111,7 +111,6 @@ TABLES: list[Pair] = [
     ("samples of percents and of rows", "SELECT a FROM raw.t TABLESAMPLE (10 PERCENT)", "SELECT a FROM raw.t TABLESAMPLE (10 ROWS)"),
     ("a filter of a table inside and of the same one outside", "SELECT q.a, v.b FROM (SELECT t.a FROM raw.t AS t JOIN raw.u AS u ON u.c > 1) AS q JOIN raw.u AS v ON TRUE", "SELECT q.a, v.b FROM (SELECT t.a FROM raw.t AS t JOIN raw.u AS u ON TRUE) AS q JOIN raw.u AS v ON v.c > 1"),
     ("a filter before and after an outer join", "SELECT t.a, v.c FROM raw.t AS t JOIN raw.u AS u ON u.a = t.a LEFT JOIN raw.u AS v ON v.a = t.a AND t.c > 1", "SELECT t.a, v.c FROM raw.t AS t JOIN raw.u AS u ON u.a = t.a AND t.c > 1 LEFT JOIN raw.u AS v ON v.a = t.a"),
-    ("a table now and as it was", "SELECT a FROM raw.t", "SELECT a FROM raw.t VERSION AS OF 3"),
 ]  # fmt: skip
 
 ROWS: list[Pair] = [

@@ -292,3 +292,11 @@ def test_no_two_pairs_say_the_same() -> None:
     pairs = [*SAME, *OTHER]
     assert len({sentence for sentence, _, _ in pairs}) == len(pairs)
     assert len({frozenset((one, other)) for _, one, other in pairs}) == len(pairs)
+
+
+def test_a_view_of_a_table_as_it_was_is_another_one() -> None:
+    now, then = (
+        node("m.x", {"m.x": f"MODEL (kind VIEW); SELECT a FROM raw.t{as_of}"})
+        for as_of in ("", " VERSION AS OF 3")
+    )
+    assert now.fingerprint.data != then.fingerprint.data
