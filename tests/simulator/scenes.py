@@ -159,6 +159,9 @@ def _paused(d: Drawing) -> Iterator[Step]:
     where = d.chance.choice(("prod", "dev"))
     yield d.act("pause", where)
     yield d.late()
+    if d.chance.random() < 0.5:
+        yield d.edit(*_HARMLESS)
+        yield d.act("plan", where)
     yield d.act("run", where)
     if d.chance.random() < 0.5:
         yield d.landing(1)
