@@ -63,7 +63,7 @@ def _check_times(body: Query, place: Place, problems: Problems) -> None:
         if table.args.get("version") or table.args.get("when"):
             name = exp.table_name(table)
             message = f"{name} is read as of a version or a time, which only a VIEW can"
-            advice = "A model reads each table as it is when it is computed, and records that."
+            advice = "Take that out: a model reads each table as it is when it is computed."
             problems.add(_at(table, place), message, advice)
 
 
