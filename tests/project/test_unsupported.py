@@ -9,6 +9,7 @@ import pytest
 
 from tests.project.repositories import write
 from vde_dagster.core.errors import Problem, ProjectInvalid
+from vde_dagster.core.graph.graph import build_graph
 from vde_dagster.core.model.model import ModelSource
 from vde_dagster.core.names import ModelName
 from vde_dagster.project.defaults import Defaults
@@ -136,6 +137,30 @@ def test_only_a_view_reads_a_table_as_it_was(kind: str, as_of: str) -> None:
     (problem,) = refused.value.problems
     assert problem.place.line == 3
     assert problem.message == "raw.t is read as of a version or a time, which only a VIEW can"
+
+
+def test_no_model_reads_a_view_of_a_table_as_it_was(tmp_path: Path) -> None:
+    texts = {
+        "models/old.sql": "MODEL (name m.old, kind VIEW);\n"
+        "SELECT id FROM raw.t TIMESTAMP AS OF '2024-01-01'",
+        "models/over.sql": "MODEL (name m.over, kind VIEW);\nSELECT id FROM m.old",
+    }
+    reader = (
+        "MODEL (name m.x, kind FULL);\nSELECT a.id FROM raw.t AS a\nJOIN m.over AS b USING (id)"
+    )
+    write(tmp_path, {**FILES, **texts})
+    sources = [each.model.source for each in load_project(tmp_path).graph]
+    write(tmp_path, {**FILES, **texts, "models/x.sql": reader})
+    with pytest.raises(ProjectInvalid) as refused:
+        load_project(tmp_path)
+    (problem,) = refused.value.problems
+    assert problem.place.line == 3
+    assert problem.message == (
+        "m.x reads m.over, a VIEW that reads a table as of a version or a time"
+    )
+    stored = ModelSource(path=Path("x.sql"), text=reader, defaults=Defaults().as_texts())
+    models = [read_model(each) for each in (*sources, stored)]
+    assert NAME in build_graph(models, are_stored=True)  # an earlier release took it
 
 
 def test_a_table_whose_name_is_made_when_it_runs_is_refused() -> None:

@@ -20,6 +20,7 @@ from tests.simulator.shown import Comparison
 from tests.simulator.sources import TABLES, Sources
 from tests.simulator.watch import Watch
 from vde_dagster.app.inspect.status import EnvironmentStatus, ModelStatus, look_at_environment
+from vde_dagster.app.plan.fillers import HAS_MORE
 from vde_dagster.app.promote.promotion import finish_promotions
 from vde_dagster.app.services import Services
 from vde_dagster.app.staleness.late_upstream import WAITS
@@ -189,7 +190,7 @@ class Looks:
             return False
         owner = _OWNER.search(stale.why_kept)
         theirs = self.status(owner[1]) if owner is not None else None
-        is_final = WAITS in stale.why_kept or FORBIDDEN in stale.why_kept
+        is_final = any(each in stale.why_kept for each in (WAITS, FORBIDDEN, HAS_MORE))
         return is_final or any(
             each.node.name == status.node.name and self.is_kept(each)
             for each in (theirs.models if theirs is not None else ())

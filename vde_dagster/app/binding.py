@@ -156,7 +156,9 @@ def _may_empty(plan: Plan, change: ModelChange) -> tuple[Interval, ...]:
 
 def _comes_back(change: ModelChange) -> bool:
     """Whether a version is loaded and behind; one that an earlier plan outdated is only missing."""
-    return change.behind is not None and not (change.catches_up and _is_shown(change))
+    if change.behind is None or not change.behind.has_times:
+        return False
+    return not (change.catches_up and _is_shown(change))
 
 
 def _is_shown(change: ModelChange) -> bool:

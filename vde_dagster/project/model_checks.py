@@ -16,6 +16,7 @@ from vde_dagster.core.model.named_columns import added_columns, clashing_columns
 from vde_dagster.core.sql.macros import TIME_MACROS, macros_in
 from vde_dagster.core.sql.row_local import why_not_once, why_not_row_local
 from vde_dagster.core.sql.star_macro import is_star_macro
+from vde_dagster.core.sql.table_names import tables_as_of
 from vde_dagster.core.sql.unresolved import line_of
 from vde_dagster.project.problems import Problems, suggestion
 from vde_dagster.project.properties.model_properties import Properties
@@ -59,12 +60,11 @@ def _check_tables(body: Query, place: Place, problems: Problems) -> None:
 
 def _check_times(body: Query, place: Place, problems: Problems) -> None:
     """Report tables that are read as they were."""
-    for table in body.expression.find_all(exp.Table):
-        if table.args.get("version") or table.args.get("when"):
-            name = exp.table_name(table)
-            message = f"{name} is read as of a version or a time, which only a VIEW can"
-            advice = "Take that out: a model reads each table as it is when it is computed."
-            problems.add(_at(table, place), message, advice)
+    for table in tables_as_of(body.expression):
+        name = exp.table_name(table)
+        message = f"{name} is read as of a version or a time, which only a VIEW can"
+        advice = "Take that out: a model reads each table as it is when it is computed."
+        problems.add(_at(table, place), message, advice)
 
 
 def _at(node: exp.Expr, place: Place) -> Place:

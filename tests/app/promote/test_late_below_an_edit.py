@@ -13,13 +13,14 @@ from typing import Final
 import pytest
 
 from tests.app.generated_models import Form, Made, edited, project
-from tests.app.memory_world import RAW, MemoryWorld, graph_of, hour_of, there
+from tests.app.memory_world import RAW, START, MemoryWorld, graph_of, hour_of, there
 from tests.app.shop_world import day
 from vde_dagster.app.inspect.status import look_at_environment
-from vde_dagster.app.staleness.version_behind import FORBIDDEN
+from vde_dagster.app.staleness.version_behind import FORBIDDEN, UNCOVERED
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.model.snapshot import Category
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.time.intervals import Interval
 
 BASE: Final = Made(name="m0", form=Form.COPY, parents=("raw.events",), daily=True)
 NEXT: Final = Made(name="m1", form=Form.COPY, parents=("gen.m0",), daily=True)
@@ -129,6 +130,25 @@ def test_rows_that_a_source_has_lost_stay_whatever_runs_afterwards(form: Form) -
     for _ in range(2):
         assert world.rows("gen.m1") == kept
         world.run()
+
+
+@pytest.mark.parametrize("form", [Form.COPY, Form.FULL])
+def test_what_is_kept_since_a_source_has_lost_rows_is_named_by_the_plan(form: Form) -> None:
+    """It was named only where something else was computed again."""
+    reader = replace(NEXT, form=form)
+    world = MemoryWorld.landed((1.5, 1), (26.5, 2), until=48)
+    world.build(project((BASE, reader)))
+    kept = world.rows("gen.m1")
+    world.clock.advance(timedelta(minutes=1))
+    world.catalog.delete(RAW, [row for row in world.rows("raw.events") if row[2] != 1])
+    plan = world.plan(project((edited(BASE, breaking=False), reader)))
+    (change,) = (each for each in plan.changes if each.name == reader.key)
+    assert change.behind is not None
+    times = Interval(START, hour_of(48)) if form is Form.FULL else day(1)
+    assert f"It keeps its rows of {times}: {UNCOVERED}" in change.behind.reason
+    assert not change.to_evaluate
+    world.apply(plan)
+    assert world.rows("gen.m1") == kept
 
 
 def running(more: str) -> str:

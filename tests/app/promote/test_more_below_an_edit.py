@@ -55,6 +55,29 @@ def test_rows_of_times_that_only_the_new_table_has(
     assert is_up_to_date(world, environment)
 
 
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("times", [", start '2024-01-02'", ", end '2024-01-01'"])
+def test_times_that_only_another_environment_has_are_named_until_they_are_promoted(
+    times: str, reader: str
+) -> None:
+    """`dev` was called up to date, which showed production's reader without them."""
+    world = MemoryWorld.landed((1.5, 1), (26, 3), until=48)
+    world.build(project(READERS[reader], column=False, times=times))
+    edited = project(READERS[reader], column=True)
+    world.clock.advance(timedelta(minutes=1))
+    world.build(edited, "dev")
+    (behind,) = look_at_environment(world.services(), "dev").models
+    assert str(behind.node.name) == "gen.m1"
+    assert behind.staleness is not None
+    assert behind.staleness.why_kept == (
+        "dev has more of gen.m0 than prod, which computes what reads it once it has as much"
+    )
+    assert is_up_to_date(world, "prod")
+    world.build(edited)
+    assert is_up_to_date(world, "dev")
+    assert world.amounts("gen__dev.m1") == [1, 3]
+
+
 def test_what_is_due_with_the_edit_reaches_what_reads_all_of_it() -> None:
     """The day before had a total without the new day, and no run computed it again."""
     total = (

@@ -2,7 +2,8 @@
 
 A model that reads itself is evaluated unit by unit, each from the one before it on the branch. It
 goes on after what has changed until a unit comes out as it was, and then jumps to the next changed
-one: a unit reads nothing of itself but the unit before, so that none between them can differ.
+one: a unit reads nothing of itself but the unit before, so that none between them can differ. It
+ends before a unit of which a source has lost rows, unless that is asked for: it keeps its rows.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from vde_dagster.app.binding import Binding
+from vde_dagster.app.catch_up.detecting import detect
 from vde_dagster.app.evaluate.cumulative import SequentialBatch
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.evaluate.evaluation import traces_of_parts
@@ -32,7 +34,8 @@ from vde_dagster.core.ledger.dsha import RowSum
 from vde_dagster.core.ledger.earlier_schemas import PresentColumn
 from vde_dagster.core.ledger.entries import LedgerOperation
 from vde_dagster.core.ledger.holdings import NOTHING
-from vde_dagster.core.ledger.late.decision import Load
+from vde_dagster.core.ledger.late.decision import Load, Stop
+from vde_dagster.core.ledger.late.pending import Pending, PendingReason
 from vde_dagster.core.ledger.late.question import StatelessQuestion
 from vde_dagster.core.ledger.late.stateless import is_rebuilt
 from vde_dagster.core.ledger.traces import evaluated_parts
@@ -79,7 +82,8 @@ def run_stateful(
         EvaluationFailed: The query failed; readers see what they saw before.
     """
     work_id, now = services.ids.new(), services.execution_time
-    parts = _parts(services, binding, node, changed)
+    pending = session.pending if session is not None else _left_by_now(services, binding, node)
+    parts = _parts(services, binding, node, changed, pending)
     intervals = [each.interval for each in parts]
     readings = _readings(services, binding, node, intervals, session=session, work_id=work_id)
     writes = tuple(node.write(each, now) for each in intervals)
@@ -97,7 +101,11 @@ def run_stateful(
 
 
 def _parts(
-    services: Services, binding: Binding, node: Node, changed: Sequence[Interval]
+    services: Services,
+    binding: Binding,
+    node: Node,
+    changed: Sequence[Interval],
+    pending: Sequence[Pending],
 ) -> list[_Part]:
     """What is evaluated, in order."""
     if not node.model.reads_itself:
@@ -112,11 +120,23 @@ def _parts(
         if each.algorithm == services.algorithm and each.columns == holding.columns
     }
     times = merge([*changed, *common(holding.recorded, after)])
-    return [
-        _Part(interval=cell, follows=not meets(changed, cell), held=held.get(cell))
-        for each in times
-        for cell in unit.cells(each)
-    ]
+    lost = [each.interval for each in pending if each.reason is PendingReason.REMOVED]
+    parts: list[_Part] = []
+    goes_on = False
+    for cell in (cell for each in times for cell in unit.cells(each)):
+        follows = not meets(changed, cell)
+        goes_on = not follows or (goes_on and not meets(lost, cell))
+        if goes_on:
+            parts.append(_Part(interval=cell, follows=follows, held=held.get(cell)))
+    return parts
+
+
+def _left_by_now(services: Services, binding: Binding, node: Node) -> tuple[Pending, ...]:
+    """What a session of a model that reads itself would leave now; of others nothing is asked."""
+    if not node.model.reads_itself:
+        return ()
+    decision = detect(services, binding, node.name)
+    return () if isinstance(decision, Stop) else decision.pending
 
 
 def _readings(

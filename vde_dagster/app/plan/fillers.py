@@ -27,6 +27,7 @@ from vde_dagster.core.planning.plan import Staleness
 from vde_dagster.core.planning.restatement import reached, units_reading
 from vde_dagster.core.time.intervals import Interval, format_instant, merge, subtract
 
+HAS_MORE: Final = "has more of"
 _REASON: Final = 160  # how much of a reason is shown
 
 
@@ -160,15 +161,27 @@ def _as_seen(
         if name not in near or not recorded or not node.model.kind.follows_upstream:
             continue
         found = _together(stale.get(name), _reading(graph, node, others, recorded))
-        if found is None:
-            continue
-        if node.model.kind.disable_restatement:
+        if found is not None and node.model.kind.disable_restatement:
             found = replace(found, intervals=(), kept=found.times, why_kept=FORBIDDEN)
-        if name in names:
+        if found is not None and name in names:
             why = _why_kept(found, theirs[name])
             yield name, replace(found, intervals=(), kept=found.times, why_kept=why)
         if binding.key(name) not in shown:
-            others[name] = _spread(node, found, recorded)
+            spread = _spread(node, found, recorded) if found is not None else None
+            other = _together(spread, _lacking(planned, binding, name, recorded))
+            others |= {name: other} if other is not None else {}
+
+
+def _lacking(
+    planned: Planned, binding: Binding, name: ModelName, recorded: tuple[Interval, ...]
+) -> Staleness | None:
+    """What the plan's environment has of a model and its owner's version lacks."""
+    more = subtract(planned.holdings.recorded.get(name, ()), recorded)
+    if not more:
+        return None
+    more_than = f"{planned.environment} {HAS_MORE} {name} than {binding.environment}"
+    why = f"{more_than}, which computes what reads it once it has as much"
+    return Staleness(reason=more_than, kept=more, why_kept=why)
 
 
 def _together(own: Staleness | None, reading: Staleness | None) -> Staleness | None:

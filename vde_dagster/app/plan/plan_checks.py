@@ -216,7 +216,7 @@ def _expired_problems(services: Services, plan: Plan) -> Iterator[str]:
     states = InputStates(services=services, graph=plan.graph, snapshots=plan.snapshots)
     for change in restated:
         model = plan.graph[change.name].model
-        if model.stateless is not None or change.behind is not None:
+        if model.stateless is not None or (change.behind and change.behind.has_times):
             continue
         key = plan.snapshots[change.name].key
         look = look_at(plan.graph, states, change.name, state.entries_within(key, change.restated))

@@ -190,7 +190,7 @@ def lag_of_readers(
     }
     found: dict[ModelName, Behind] = {}
     for name in dict.fromkeys((*spread.ranges, *readers.spoiled, *spread.kept)):
-        reason = _reads_such(planned, name, readers.changed)
+        reason = _reads_such(planned, name, {*readers.changed, *readers.fewer})
         if name in readers.spoiled:
             kept = ", ".join(map(str, readers.spoiled[name]))
             reason = f"{reason}. It keeps its rows of {kept}: {UNCOVERED}"

@@ -108,12 +108,14 @@ def reading_again(
 class KeptReaders:
     """Models that keep their table and read models that get a new one.
 
-    ``changed`` are the times at which the latter have other rows than in the table that is shown.
+    ``changed`` are the times at which the latter have other rows than in the table that is shown,
+    and ``fewer`` those at which they have fewer, since a source does not have them any more.
     ``again`` are the readers' intervals that are computed again, and ``spoiled`` those that would
-    lose rows by that, since a source does not have them any more: these stay as they are.
+    lose rows by that: these stay as they are.
     """
 
     changed: Times = field(default_factory=dict)
+    fewer: Times = field(default_factory=dict)
     again: Restatement = _NONE
     spoiled: Times = field(default_factory=dict)
 
@@ -127,14 +129,15 @@ def kept_readers(services: Services, planned: Planned, late: Times) -> KeptReade
     kept = planned.staying
     if not any(each.name in replaced for each in planned.graph.upstream(kept)):
         return KeptReaders()
-    changed, lost = _changed(services, planned, replaced, late)
+    changed, fewer = _changed(services, planned, replaced, late)
     again = _reading(planned, kept, changed)
-    spoiled = _reading(planned, kept, lost).ranges
+    spoiled = _reading(planned, kept, fewer).ranges
     ranges = {name: _unspoiled(planned, name, again, spoiled) for name in again.ranges}
     return KeptReaders(
         changed=changed,
+        fewer=fewer,
         again=replace(again, ranges={name: each for name, each in ranges.items() if each}),
-        spoiled={name: each for name, each in spoiled.items() if name in again.ranges},
+        spoiled=spoiled,
     )
 
 
@@ -215,6 +218,7 @@ def _changed(
             (*subtract(behind, gone), *units_reading(planned.graph, node, changed, loaded))
         )
         fewer = merge((*gone, *units_reading(planned.graph, node, lost, loaded)))
+        fewer = reached(node, fewer, loaded)
         if not node.model.kind.is_partitioned and (times or look.has_moved()):
             times = merge(loaded)
         more = subtract(_holds(planned, node), loaded)

@@ -9,7 +9,13 @@ from vde_dagster.core.errors import Finding, Place, Problem
 from vde_dagster.core.model.kinds import Kind
 from vde_dagster.core.model.model import Model, PythonFunction, Query
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.sql.table_names import model_name_of, name_of_table, tables_of, written_tables
+from vde_dagster.core.sql.table_names import (
+    model_name_of,
+    name_of_table,
+    tables_as_of,
+    tables_of,
+    written_tables,
+)
 from vde_dagster.core.sql.unresolved import guess, line_of
 
 
@@ -86,6 +92,31 @@ def written_models(models: Mapping[ModelName, Model]) -> Iterator[Problem]:
                 message=f"a pre- or post-statement of {model.name} changes {whose}",
                 advice="Only its own evaluation writes a model, so that what is recorded of its "
                 "rows is true. Do it in the query, or write a table that is no model.",
+            )
+
+
+def views_as_of(models: Mapping[ModelName, Model], order: Sequence[ModelName]) -> Iterator[Problem]:
+    """Models that read a VIEW of a table as it was: what they read is pinned as it is (rule R3).
+
+    Args:
+        models: By name.
+        order: Their names, parents first.
+    """
+    found: set[ModelName] = set()
+    for model in (models[name] for name in order):
+        read = [parent for parent in model.parents if parent in found]
+        if model.kind.is_view:
+            body = model.body
+            if read or (isinstance(body, Query) and tables_as_of(body.expression)):
+                found.add(model.name)
+            continue
+        for parent in read:
+            yield Problem(
+                place=_place_of_read(model, parent),
+                message=f"{model.name} reads {parent}, a VIEW that reads a table as of a version "
+                "or a time",
+                advice="Only people can read such a VIEW: a model reads each table as it is when "
+                "it is computed.",
             )
 
 

@@ -18,6 +18,7 @@ from vde_dagster.core.graph.checks import (
     missing_parents,
     place_in,
     unknown_own_columns,
+    views_as_of,
     written_models,
 )
 from vde_dagster.core.graph.deriving import Derived, derive
@@ -238,6 +239,8 @@ def resolve(
     problems += [*missing_parents(by_name, unread, disabled), *written_models(by_name)]
     order, cycles = in_order(by_name)
     problems += cycles
+    if not are_stored:
+        problems += views_as_of(by_name, order)
     nodes: dict[ModelName, Node] = {}
     starts: dict[ModelName, datetime] = {}
     undeclared = {name for name in order if _is_undeclared(by_name[name])}

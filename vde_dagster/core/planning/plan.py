@@ -46,6 +46,8 @@ class Behind:
     - ``lost`` would be shown as they are, since they cannot be computed again or are left out;
       ``why_lost`` says why. All others of ``intervals`` are evaluated before any view moves.
     - ``session`` says that a catch-up session does that, which adds late rows to intervals.
+
+    One that only keeps rows, as ``reason`` says, has no times.
     """
 
     intervals: tuple[Interval, ...] = ()
@@ -53,6 +55,11 @@ class Behind:
     lost: tuple[Interval, ...] = ()
     why_lost: str = ""
     session: bool = False
+
+    @property
+    def has_times(self) -> bool:
+        """Whether anything of it is computed by the plan, or would be shown as it is."""
+        return bool(self.intervals or self.lost or self.session)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

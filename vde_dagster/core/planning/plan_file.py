@@ -303,7 +303,7 @@ def _moved(saved: Plan, current: Plan) -> Iterator[str]:
 
 def _is_further_behind(saved: Plan, change: ModelChange) -> bool:
     """Whether more of a version that comes back is behind than was reviewed (rule R15)."""
-    if change.behind is None:
+    if change.behind is None or not change.behind.has_times:
         return False
     known = next((each for each in saved.changes if each.name == change.name), None)
     if known is None or known.behind is None:

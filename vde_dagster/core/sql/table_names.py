@@ -134,6 +134,12 @@ def tables_of(query: exp.Query) -> list[exp.Table]:
     ]
 
 
+def tables_as_of(query: exp.Query) -> list[exp.Table]:
+    """The tables that a query reads as of a version or a time."""
+    every = query.find_all(exp.Table)
+    return [each for each in every if each.args.get("version") or each.args.get("when")]
+
+
 def common_table_of(table: exp.Table) -> exp.Expr | None:
     """The common table expression that a table's name stands for, by SQL's scopes; else None."""
     if table.db or not isinstance(table.this, exp.Identifier):
