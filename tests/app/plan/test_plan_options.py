@@ -347,6 +347,21 @@ def test_kinds_for_which_empty_makes_no_sense_are_refused_by_name() -> None:
     assert world.catalog.table(TableName("staging", "events")) is None
 
 
+def test_a_model_that_reads_itself_is_never_empty() -> None:
+    """It was asked for its own rows before there was a table, and nothing was promoted."""
+    world = MemoryWorld.landed((1.5, 10), until=48)
+    text = """
+    MODEL (name mart.sums, kind INCREMENTAL_BY_TIME_RANGE (time_column at), cron '@daily',
+      columns (at timestamp, amount bigint), late_data (mode stateful, sources (raw.events)));
+    SELECT CAST(@start_dt AS TIMESTAMP) AS at, CAST(SUM(amount) AS BIGINT) AS amount FROM (
+      SELECT amount FROM raw.events WHERE at BETWEEN @start_dt AND @end_dt
+      UNION ALL SELECT amount FROM mart.sums) AS days
+    """
+    with pytest.raises(Refused, match=r"mart\.sums cannot be recorded as empty: each interval goes"):
+        world.build(graph_of({"sums": text}), "dev", empty_backfill=True)
+    assert world.catalog.table(TableName("mart", "sums")) is None
+
+
 def test_empty_in_production_is_refused(world: MemoryWorld) -> None:
     with pytest.raises(OptionsRefused, match="--empty-backfill"):
         world.plan(graph_of(EDITED), empty_backfill=True)

@@ -176,6 +176,8 @@ def sums(*, is_edited: bool, begins: int = 0) -> Graph:
     return graph_of({"m0": base.text, **texts})
 
 
+BY_TIME: Final = "INCREMENTAL_BY_TIME_RANGE (time_column at), cron '@daily'"
+COPIES: Final = "SELECT id, at, amount{} FROM {} WHERE at BETWEEN @start_dt AND @end_dt"
 BY_A_PERSON: Final = {ModelName("gen", "m1"): Category.NON_BREAKING}
 
 
@@ -209,3 +211,25 @@ def test_nor_is_that_called_up_to_date_where_its_owner_has_the_row_to_compute_fi
     world.run()
     assert world.amounts("gen__dev.m2") == [10]
     assert look_at_environment(world.services(), "dev").is_up_to_date
+
+
+def test_days_after_a_late_row_reach_what_is_kept_below_an_edited_reader_in_one_plan() -> None:
+    """The plan that loaded the row left the days after it to the next run."""
+    graphs = [
+        graph_of(
+            {
+                "m0": BASE.text,
+                "m1": running(""),
+                "m2": f"MODEL (name gen.m2, kind {BY_TIME}); {COPIES.format(more, 'gen.m1')}",
+                "m3": f"MODEL (name gen.m3, kind {BY_TIME}); {COPIES.format('', 'gen.m2')}",
+            }
+        )
+        for more in ("", ", 5 AS more")
+    ]
+    world = MemoryWorld.landed((1.5, 1), (40.5, 2), until=48)
+    world.build(graphs[0])
+    world.clock.advance(timedelta(minutes=1))
+    world.land((5.5, 7), until=48)
+    world.build(graphs[1])
+    assert world.amounts("gen.m3") == [8, 10]
+    assert look_at_environment(world.services(), "prod").is_up_to_date

@@ -204,7 +204,13 @@ def _changed(
     states = InputStates(services=services, graph=before.graph, snapshots=before.snapshots)
     now = InputStates(services=services, graph=planned.graph, snapshots=planned.snapshots)
     first = computed_first(services, planned, now, replaced)
-    changed = {name: merge((*first.get(name, ()), *late.get(name, ()))) for name in {*first, *late}}
+    recorded = planned.holdings.recorded
+    changed = {
+        name: reached(
+            planned.graph[name], merge((*first.get(name, ()), *late.get(name, ()))), recorded[name]
+        )
+        for name in {*first, *late}
+    }
     lost: dict[ModelName, tuple[Interval, ...]] = {}
     for node in planned.graph:
         if node.name not in replaced:

@@ -201,6 +201,8 @@ def why_never_empty(model: Model) -> str:
         return "its function says only when it is called which columns there are"
     if model.kind.is_sequential:
         return f"{model.kind.keyword} builds each interval on what the ones before it left"
+    if model.reads_itself:
+        return "each interval goes on from its own rows of the one before"
     return ""
 
 
