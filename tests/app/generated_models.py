@@ -48,7 +48,7 @@ class Form(Enum):
     SUMS = "a row for each interval"
     JOIN = "rows of its interval with another parent's of the hour"
     UNION = "rows of two parents"
-    LOOKUP = "rows of its interval with all rows of another parent"
+    LOOKUP = "rows of its interval, with sums over all rows of another parent"
     CHANCE = "rows of its interval, by a nondeterministic query"
     SESSIONS = "late rows of a source by sessions"
     RUNNING = "the sum so far, by its own row of the interval before"
@@ -113,7 +113,8 @@ _CORE: Final[Mapping[Form, str]] = {
     + " UNION ALL SELECT id, at, amount FROM {q} WHERE "
     + _WITHIN,
     Form.LOOKUP: "SELECT a.id, a.at, a.amount + COALESCE(b.amount, 0) AS amount FROM {p} AS a "
-    "LEFT JOIN (SELECT id, MAX(amount) AS amount FROM {q} GROUP BY id) AS b ON a.id = b.id "
+    "LEFT JOIN (SELECT id % 3 AS third, SUM(amount % 7) AS amount FROM {q} GROUP BY id % 3) AS b "
+    "ON a.id % 3 = b.third "
     "WHERE a.at BETWEEN @start_dt AND @end_dt",
     Form.RUNNING: "SELECT CAST(1 AS BIGINT) AS id, CAST(@start_dt AS TIMESTAMP) AS at, "
     "COALESCE(SUM(amount), 0) AS amount FROM (SELECT amount FROM {p} WHERE "

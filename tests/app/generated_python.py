@@ -13,8 +13,9 @@ _ROWS: Final[Mapping[str, str]] = {
     "SUMS": "((len(rows), at, sum(row['amount'] for row in rows)) "
     "for at, rows in by(mine, lambda row: row['at'].replace({floor}minute=0, second=0, "
     "microsecond=0)))",
-    "LOOKUP": "((row['id'], row['at'], row['amount'] + max((other['amount'] for other in last "
-    "if row['id'] is not None and other['id'] == row['id']), default=0)) for row in mine)",
+    "LOOKUP": "((row['id'], row['at'], row['amount'] + sum(other['amount'] % 7 for other in last "
+    "if None not in (row['id'], other['id']) and other['id'] % 3 == row['id'] % 3)) "
+    "for row in mine)",
     "BY_KEY": "((key, max(row['at'] for row in rows), sum(row['amount'] for row in rows)) "
     "for key, rows in by(mine, lambda row: row['id'] and row['id'] % 3 or None))",
 }

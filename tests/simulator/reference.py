@@ -143,10 +143,10 @@ def _rows(  # noqa: PLR0912 - a case for each form
                 joined = hours.get(at.replace(minute=0, second=0), ())
                 yield id_, at, amount + sum(row[2] for row in joined)
         case Form.LOOKUP:
-            by_id = _grouped((row[0], row) for row in q)
-            for id_, at, amount in mine:
-                same = () if id_ is None else by_id.get(id_, ())
-                yield id_, at, amount + max((row[2] for row in same), default=0)
+            thirds = _grouped((_key(row), row) for row in q)
+            for row in mine:
+                same = () if row[0] is None else thirds.get(_key(row), ())
+                yield row[0], row[1], row[2] + sum(other[2] % 7 for other in same)
         case Form.HISTORY | Form.HISTORY_BY_TIME:  # the rows that are valid now
             for key, rows in _grouped((_key(row), row) for row in p).items():
                 yield key, max(row[1] for row in rows), sum(row[2] for row in rows)

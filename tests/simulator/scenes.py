@@ -48,7 +48,12 @@ def _late_rows_below_an_edit(d: Drawing) -> Iterator[Step]:
     where = d.chance.choice(("prod", *_TRIED))
     edits = [lambda: d.edit(*_HARMLESS)] * d.chance.choice((1, 1, 3))
     steps: list[Callable[[], Step]] = [d.late, *edits]
+    if d.chance.random() < 0.3:
+        steps.append(lambda: d.landing(1))
     d.chance.shuffle(steps)
+    if d.chance.random() < 0.3:  # one model gets a column, and other times
+        column = d.edit("column")
+        yield from (column, replace(d.edit("times"), model=column.model))
     yield from (each() for each in steps)
     yield d.act(d.chance.choice(("plan", "decide")), where)
     if d.chance.random() < 0.5:
