@@ -32,7 +32,7 @@ def prepare(root: Path) -> Path:
     folder = root / "steps" / Shape(MODELS).folder
     if not (folder / ".filled").exists():
         write_ours(folder, Shape(MODELS))
-        fill(folder, tables=True)
+        fill(folder)
         extract(folder)
         (folder / ".filled").touch()
     return folder

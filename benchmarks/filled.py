@@ -5,10 +5,8 @@ Run as a script: `python -m benchmarks.filled FOLDER`.
 
 from __future__ import annotations
 
-import sqlite3
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 from typing import Final
@@ -39,7 +37,7 @@ from vde_dagster.core.ledger.traces import (
 from vde_dagster.core.ledger.unit_of_work import Intent, Publication
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.model.writes import ReplaceTable
-from vde_dagster.core.names import ModelName, environment_view
+from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.time.intervals import Interval
 from vde_dagster.ports.state import environment_resource, version_resource
@@ -50,14 +48,11 @@ ROWS = RowSum(rows=1, sum=1)
 TYPES: Final[dict[str, IcebergType]] = {"bigint": LongType(), "timestamp": TimestamptzType()}
 
 
-def fill(folder: Path, environment: str = "prod", *, tables: bool = False, older: int = 0) -> None:
-    """Store what applying the plan of an environment would store.
+def fill(folder: Path, environment: str = "prod", *, older: int = 0) -> None:
+    """Store what applying the plan of an environment would store, with tables of no rows.
 
     The first ``older`` intervals of each model are copied by the database, each with a unit of work
-    of its own; the models' units are hours then.
-
-    With ``tables`` the Iceberg tables and views exist, too, each table with one Iceberg snapshot of
-    no rows. Otherwise the catalog has their names, which is all that a plan reads.
+    of its own; the models' units are hours then. Each table has one Iceberg snapshot.
     """
     project = VdeProject.load(folder)
     services, graph = project.services, project.files.graph
@@ -67,7 +62,7 @@ def fill(folder: Path, environment: str = "prod", *, tables: bool = False, older
     services.state.store_snapshots(snapshots, environment=environment)
     for change in plan.backfills:
         key = plan.snapshots[change.name].key
-        head = _make_table(project, key, graph[change.name]) if tables else 1
+        head = _make_table(project, key, graph[change.name])
         for part in _parts(change.missing, older):
             _book(services, plan, graph[change.name], part, head=head)
     lease = services.state.acquire_lease(
@@ -83,10 +78,7 @@ def fill(folder: Path, environment: str = "prod", *, tables: bool = False, older
     remember_looks(services, binding)
     if older:
         _lengthen(project, older)
-    if tables:
-        show(services, environment, [each.name for each in plan.backfills])
-    else:
-        _list_tables(project, plan)
+    show(services, environment, [each.name for each in plan.backfills])
     again = plan_environment(services, graph, environment)
     assert again.is_up_to_date, "nothing is left to be done"
 
@@ -111,22 +103,6 @@ def _parts(missing: tuple[Interval, ...], older: int) -> Iterator[tuple[Interval
     first = whole.start + older * HOUR
     yield (Interval(first, first + HOUR),)
     yield (Interval(first + HOUR, whole.end),)
-
-
-def _list_tables(project: VdeProject, plan: Plan) -> None:
-    """The names of all tables and views in the catalog. A plan opens none of their files."""
-    catalog, naming = project.configuration.catalog.name, project.configuration.naming
-    tables = [(plan.snapshots[each.name].key.table, "TABLE") for each in plan.backfills]
-    views = [
-        (environment_view(each.name, plan.environment, naming), "VIEW") for each in plan.backfills
-    ]
-    rows = [(catalog, name.namespace, name.name, kind) for name, kind in (*tables, *views)]
-    with closing(sqlite3.connect(project.configuration.database)) as connection, connection:
-        connection.executemany(
-            "INSERT INTO iceberg_tables (catalog_name, table_namespace, table_name, iceberg_type, "
-            "metadata_location) VALUES (?, ?, ?, ?, '')",
-            rows,
-        )
 
 
 def _make_sources(project: VdeProject) -> None:

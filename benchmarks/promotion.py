@@ -56,7 +56,7 @@ def prepare(root: Path, models: int) -> Path:
         print(f"filling {models} models twice ...", file=sys.stderr)
         for amount, environment in enumerate(("prod", "dev"), start=1):
             write(folder, models, amount)
-            fill(folder, environment, tables=True)
+            fill(folder, environment)
         (folder / ".filled").touch()
     return folder
 
