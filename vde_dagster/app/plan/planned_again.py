@@ -11,7 +11,8 @@ from vde_dagster.app.inputs.input_moves import InputStates
 from vde_dagster.app.plan.planning import plan_environment, planned_now, shown_heads
 from vde_dagster.app.plan.resolving import bounds_of
 from vde_dagster.app.services import Services
-from vde_dagster.app.staleness.upstream_changes import compared_again
+from vde_dagster.app.staleness.kept_readers import compared_again
+from vde_dagster.app.staleness.remembered_looks import touched
 from vde_dagster.app.staleness.version_behind import look_at
 from vde_dagster.core.errors import Conflict
 from vde_dagster.core.names import ModelName
@@ -93,15 +94,13 @@ def to_compare(
 ) -> Mapping[ModelName, tuple[Interval, ...]]:
     """What a plan keeps, and its next look has to compare with the tables that it shows then.
 
-    A kept version is as fresh against a parent's new table as against the one that is shown (rule
-    R10), but where the new one was computed with late rows that the shown one lacks.
+    A kept version is as fresh against what it reads from then on as against what it reads now (rule
+    R10), but where that was computed with late rows that the shown tables lack.
     """
-    kept, replaced = set[ModelName](), set[ModelName]()
-    for node in plan.graph:
-        before = shown.snapshots.get(node.name)
-        if before is not None:
-            (kept if before.key == plan.snapshots[node.name].key else replaced).add(node.name)
-    if not any(each.name in replaced for each in plan.graph.upstream(kept)):
+    keys = {name: each.key for name, each in plan.snapshots.items()}
+    before = {name: each.key for name, each in shown.snapshots.items()}
+    moved = touched(plan.graph, plan.snapshots, shown.snapshots)
+    if not any(keys[name] == before.get(name) for name in moved):
         return {}
     planned = planned_now(services, plan, shown, stored_graph(shown.snapshots, services.models))
     # what is paused now is run later, and is said to be fresh against these tables all the same

@@ -68,7 +68,7 @@ def moved_looks(
     """
     keys = {
         name: snapshots[name].key
-        for name in _touched(graph, snapshots, shown)
+        for name in touched(graph, snapshots, shown.snapshots)
         if name in shown.snapshots and shown.snapshots[name].key == snapshots[name].key
     }
     owners = services.state.owners(keys.values())
@@ -95,16 +95,23 @@ def moved_looks(
     }
 
 
-def _touched(
-    graph: Graph, snapshots: Mapping[ModelName, ModelSnapshot], shown: Environment
+def touched(
+    graph: Graph,
+    snapshots: Mapping[ModelName, ModelSnapshot],
+    shown: Mapping[ModelName, ModelSnapshot],
 ) -> list[ModelName]:
     """The models of which a promotion shows another version, and all that is downstream.
 
     The others have the definition and read the tables that they had and read before.
+
+    Args:
+        graph: The models that are promoted.
+        snapshots: What it will show of them.
+        shown: What is shown now.
     """
     found: dict[ModelName, None] = {}
     for node in graph:
-        is_same = snapshots[node.name] == shown.snapshots.get(node.name)
+        is_same = snapshots[node.name] == shown.get(node.name)
         if not is_same or any(parent in found for parent in node.model.parents):
             found[node.name] = None
     return list(found)

@@ -13,8 +13,9 @@ from datetime import datetime
 
 from vde_dagster.app.inputs.input_moves import InputStates
 from vde_dagster.app.services import Services
+from vde_dagster.app.staleness.kept_readers import kept_readers
 from vde_dagster.app.staleness.late_upstream import ComingBack
-from vde_dagster.app.staleness.upstream_changes import computed_first, kept_readers
+from vde_dagster.app.staleness.upstream_changes import computed_first
 from vde_dagster.app.staleness.version_behind import FORBIDDEN, UNCOVERED, Planned, listed, look_at
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.options import PlanOptions
@@ -190,7 +191,7 @@ def lag_of_readers(
     }
     found: dict[ModelName, Behind] = {}
     for name in dict.fromkeys((*spread.ranges, *readers.spoiled, *spread.kept)):
-        reason = _reads_such(planned, name, {*readers.changed, *readers.fewer})
+        reason = _reads_such(planned, name, readers.upstream)
         if name in readers.spoiled:
             kept = ", ".join(map(str, readers.spoiled[name]))
             reason = f"{reason}. It keeps its rows of {kept}: {UNCOVERED}"
@@ -204,7 +205,10 @@ def lag_of_readers(
 
 
 def _reads_such(planned: Planned, name: ModelName, found: Iterable[ModelName]) -> str:
-    parents = planned.graph[name].model.parents
-    upstream = {each.name for each in planned.graph.upstream(parents)}
+    upstream = {
+        each.name
+        for graph in (planned.shown_graph, planned.graph)
+        for each in graph.upstream(graph[name].model.parents)
+    }
     behind = listed(each for each in found if each in upstream)
     return f"it is downstream of {behind}: computed after that, where it reads other rows"

@@ -1,21 +1,19 @@
-"""Which models get other rows by a plan than their readers were computed from.
+"""Which models get other rows by a plan, and which of them may be computed again by now.
 
-A version that comes back reads what the plan computes first (rule R15). And if an edit gives a
-model a new table and keeps the versions that read it, the new table is computed from the sources as
-they are now: what was computed from the old table is stale wherever the old table was.
+A version that comes back reads what the plan computes first (rule R15).
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
 from vde_dagster.app.inputs.input_moves import InputStates
 from vde_dagster.app.inputs.staying import look_within
 from vde_dagster.app.services import Services
-from vde_dagster.app.staleness.version_behind import UNCOVERED, Planned, look_at
+from vde_dagster.app.staleness.version_behind import Planned, look_at
 from vde_dagster.core.graph.freshness import Recompute, Wait, awaited_parents, may_recompute
 from vde_dagster.core.graph.graph import Graph, Node
 from vde_dagster.core.graph.render_model import reads_of, tables_read
@@ -23,7 +21,7 @@ from vde_dagster.core.ledger.staleness import Stale
 from vde_dagster.core.model.model import UpdatesOn
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.plan import Staleness
-from vde_dagster.core.planning.restatement import Restatement, reached, read_again, units_reading
+from vde_dagster.core.planning.restatement import Restatement, units_reading
 from vde_dagster.core.time.intervals import END_OF_TIME, EPOCH, Interval, common, merge, subtract
 
 Times = Mapping[ModelName, tuple[Interval, ...]]
@@ -102,147 +100,6 @@ def reading_again(
         end = max(each.end for each in recorded)
         found = merge((*found, Interval(node.model.unit.floor(end - timedelta.resolution), end)))
     return found
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeptReaders:
-    """Models that keep their table and read models that get a new one.
-
-    ``changed`` are the times at which the latter have other rows than in the table that is shown,
-    and ``fewer`` those at which they have fewer, since a source does not have them any more.
-    ``again`` are the readers' intervals that are computed again, and ``spoiled`` those that would
-    lose rows by that: these stay as they are.
-    """
-
-    changed: Times = field(default_factory=dict)
-    fewer: Times = field(default_factory=dict)
-    again: Restatement = _NONE
-    spoiled: Times = field(default_factory=dict)
-
-
-def kept_readers(services: Services, planned: Planned, late: Times) -> KeptReaders:
-    """The readers of tables that are replaced, as far as the environment may write them.
-
-    ``late`` are the stale times that the plan evaluates in versions that stay.
-    """
-    replaced = set(_replaced(planned))
-    kept = planned.staying
-    if not any(each.name in replaced for each in planned.graph.upstream(kept)):
-        return KeptReaders()
-    changed, fewer = _changed(services, planned, replaced, late)
-    again = _reading(planned, kept, changed)
-    spoiled = _reading(planned, kept, fewer).ranges
-    ranges = {name: _unspoiled(planned, name, again, spoiled) for name in again.ranges}
-    return KeptReaders(
-        changed=changed,
-        fewer=fewer,
-        again=replace(again, ranges={name: each for name, each in ranges.items() if each}),
-        spoiled=spoiled,
-    )
-
-
-def compared_again(services: Services, planned: Planned) -> Times:
-    """What stays and reads tables that are replaced by such that have other rows, by model.
-
-    That is asked when views are about to move: rows that came late since the plan was made count,
-    too. What would lose rows by being computed again is no part of it.
-    """
-    readers = kept_readers(services, planned, {})
-    found: dict[ModelName, tuple[Interval, ...]] = {}
-    for name in planned.staying if readers.changed else ():
-        node, recorded = planned.graph[name], planned.holdings.recorded[name]
-        times = units_reading(planned.graph, node, readers.changed, recorded) if recorded else ()
-        if not node.model.kind.is_partitioned:
-            times = merge(recorded) if times and name not in readers.spoiled else ()
-        if left := subtract(times, readers.spoiled.get(name, ())):
-            found[name] = left
-    return found
-
-
-def _reading(planned: Planned, kept: Collection[ModelName], changed: Times) -> Restatement:
-    """The intervals of versions that stay and read these times."""
-    return read_again(
-        planned.graph,
-        {},
-        {name: loaded for name, loaded in planned.holdings.recorded.items() if name in kept},
-        writes=planned.holdings.writes,
-        changed=changed,
-        roots=changed.keys(),
-    )
-
-
-def _unspoiled(
-    planned: Planned, name: ModelName, again: Restatement, spoiled: Times
-) -> tuple[Interval, ...]:
-    """The intervals of a reader that can be computed again without losing rows."""
-    if name not in spoiled:
-        return again.ranges[name]
-    stands_alone = planned.graph[name].model.kind.is_partitioned
-    return subtract(again.ranges[name], spoiled[name]) if stands_alone else ()
-
-
-def _replaced(planned: Planned) -> Iterator[ModelName]:
-    """Models with rows of their own that get another table than the one that is shown."""
-    for node in planned.graph:
-        before = planned.shown_snapshots.get(node.name)
-        if before is None or planned.stays(node.name):
-            continue
-        if node.model.kind.follows_upstream and before.key in planned.loaded:
-            yield node.name
-
-
-def _changed(
-    services: Services, planned: Planned, replaced: Collection[ModelName], late: Times
-) -> tuple[Times, Times]:
-    """The times at which the tables to be replaced, and their readers, get other rows.
-
-    The new tables are computed from the sources as they are now, and from what the plan computes
-    first; they may begin earlier than the old ones, and get what is due. Also returned: the times
-    for which a source lost rows, so that they get fewer.
-    """
-    before = planned.before
-    states = InputStates(services=services, graph=before.graph, snapshots=before.snapshots)
-    now = InputStates(services=services, graph=planned.graph, snapshots=planned.snapshots)
-    first = computed_first(services, planned, now, replaced)
-    recorded = planned.holdings.recorded
-    changed = {
-        name: reached(
-            planned.graph[name], merge((*first.get(name, ()), *late.get(name, ()))), recorded[name]
-        )
-        for name in {*first, *late}
-    }
-    lost: dict[ModelName, tuple[Interval, ...]] = {}
-    for node in planned.graph:
-        if node.name not in replaced:
-            continue
-        loaded = before.holdings.recorded[node.name]
-        look = look_at(services, before, states, before.graph[node.name])
-        found = look.found()
-        behind = found.times if found is not None else ()
-        gone = found.kept if found is not None and found.why_kept == UNCOVERED else ()
-        times = merge(
-            (*subtract(behind, gone), *units_reading(planned.graph, node, changed, loaded))
-        )
-        fewer = merge((*gone, *units_reading(planned.graph, node, lost, loaded)))
-        fewer = reached(node, fewer, loaded)
-        if not node.model.kind.is_partitioned and (times or look.has_moved()):
-            times = merge(loaded)
-        more = subtract(_holds(planned, node), loaded)
-        if times := reached(node, merge((*times, *more)), loaded):
-            changed[node.name] = times
-        if fewer:
-            lost[node.name] = fewer
-    own = {*first, *replaced}  # what reads late times alone is compared when they are computed
-    return {name: times for name, times in changed.items() if name in own}, lost
-
-
-def _holds(planned: Planned, node: Node) -> tuple[Interval, ...]:
-    """What the new table of a model holds, or is about to."""
-    held, complete_to = planned.holdings.recorded[node.name], planned.complete_to[node.name]
-    if complete_to is None:
-        return held
-    computed = planned.holdings.computed[node.name]
-    return merge((*held, *node.model.kind.missing(node.model, computed, complete_to)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
