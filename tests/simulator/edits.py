@@ -45,12 +45,13 @@ def edit(models: Models, step: Edit, earlier: Sequence[Models]) -> Models:
 
 
 def meanings(models: Sequence[Made]) -> Iterator[tuple[Made, object]]:
-    """Each model with what it and all that it reads compute."""
+    """Each model with what it and all that it reads compute, whatever their names are."""
     known: dict[str, object] = {}
     for made in models:
         bare = made  # of Python all counts
         if not made.in_python:
             bare = replace(made, columns=0, most=None, waits=False, layout="", same=0)
+        bare = replace(bare, name="", parents=())
         meaning = (bare, *(known.get(each, each) for each in made.parents))
         known[f"gen.{made.name}"] = meaning
         yield made, meaning

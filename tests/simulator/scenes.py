@@ -11,7 +11,7 @@ from tests.simulator.steps import Edit, Heed, Jump, Meddle, Signal, Step, Tick
 
 _TRIED: Final = ("dev", "dev", "qa")
 """Where edits are tried."""
-_HARMLESS: Final = ("column", "same")
+_HARMLESS: Final = ("column", "same", "rename")
 """Edits below which production's tables may be shown on."""
 
 

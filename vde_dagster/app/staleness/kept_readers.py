@@ -272,11 +272,13 @@ def _as_shown(
     """
     states = InputStates(services=services, graph=before.graph, snapshots=before.snapshots)
     gone = {each for other in moved.values() for each in other.before}
+    asked = {*replaced, *gone}
+    known = dict(changed)
     then: dict[ModelName, tuple[Interval, ...]] = {}
     lost: dict[ModelName, tuple[Interval, ...]] = {}
     for node in before.graph:
         name = node.name
-        if name not in {*replaced, *gone} or not node.model.kind.follows_upstream:
+        if name not in asked or not node.model.kind.follows_upstream:
             continue
         loaded = before.holdings.recorded[name]
         if not loaded:
@@ -288,16 +290,14 @@ def _as_shown(
         found = look.found()
         behind = found.times if found is not None else ()
         cut = found.kept if found is not None and found.why_kept == UNCOVERED else ()
-        upstream = {each: times for each, times in {**changed, **then}.items() if each in read}
-        times = merge(
-            (*subtract(behind, cut), *units_reading(before.graph, node, upstream, loaded))
-        )
-        fewer_read = {each: times for each, times in lost.items() if each in read}
-        fewer = merge((*cut, *units_reading(before.graph, node, fewer_read, loaded)))
+        more, less = ({each: of[each] for each in read if each in of} for of in (known, lost))
+        times = merge((*subtract(behind, cut), *units_reading(before.graph, node, more, loaded)))
+        fewer = merge((*cut, *units_reading(before.graph, node, less, loaded)))
         if not node.model.kind.is_partitioned and (times or look.has_moved()):
             times = merge(loaded)
         if times := reached(node, times, loaded):
             then[name] = times
+            known[name] = merge((*known.get(name, ()), *times))
         if fewer := reached(node, fewer, loaded):
             lost[name] = fewer
     return then, lost
