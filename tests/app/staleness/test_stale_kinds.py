@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from tests.app.memory_world import RAW, MemoryWorld, graph_of, hour_of, there
 from tests.app.shop_world import day
 from tests.app.staleness.test_since import staleness
+from vde_dagster.app.inspect.status import look_at_environment
 
 DAILY = """SELECT CAST(at AS DATE) AS day, SUM(amount) AS amount FROM raw.events
 WHERE at BETWEEN @start_dt AND @end_dt GROUP BY CAST(at AS DATE)"""
@@ -65,3 +68,26 @@ def test_rows_that_the_source_has_no_longer_are_kept_and_the_way_out_is_named() 
     assert found.kept == (day(1),)
     assert "the source does not reach back to all of them any more" in found.why_kept
     assert "`vde run prod --restate-model mart.kept --allow-empty`" in found.why_kept
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "INCREMENTAL_BY_UNIQUE_KEY (unique_key id)",
+        "INCREMENTAL_BY_PARTITION, partitioned_by (days(at))",
+        "INCREMENTAL_UNMANAGED",
+    ],
+)
+def test_what_builds_on_itself_has_late_rows_of_added_ones_in_the_same_run(kind: str) -> None:
+    """Rows that are added have no intervals: their readers waited for the next run."""
+    late = ", late_data (mode stateless, sources (raw.events))"
+    query = "SELECT id, at, amount FROM {} WHERE at BETWEEN @start_dt AND @end_dt"
+    added = model(f"INCREMENTAL_UNMANAGED{late}", query.format("raw.events"), name="added")
+    graph = graph_of({"added": added, "kept": model(kind, query.format("mart.added"))})
+    world = landed()
+    world.build(graph)
+    world.clock.advance(timedelta(minutes=1))
+    world.land((2, 3), until=72)
+    world.run()
+    assert world.amounts("mart.kept") == [3, 5, 7, 10]
+    assert look_at_environment(world.services(), "prod").is_up_to_date

@@ -17,7 +17,7 @@ from vde_dagster.app.staleness.version_behind import Planned, look_at
 from vde_dagster.core.graph.freshness import Recompute, Wait, awaited_parents, may_recompute
 from vde_dagster.core.graph.graph import Graph, Node
 from vde_dagster.core.graph.render_model import reads_of, tables_read
-from vde_dagster.core.ledger.staleness import Stale
+from vde_dagster.core.ledger.staleness import Stale, source_times
 from vde_dagster.core.model.model import UpdatesOn
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.plan import Staleness
@@ -86,13 +86,15 @@ def reading_again(
 
     A kind that builds each interval on those before it read an unbounded input as it was when each
     interval was evaluated, so changes of such an input do not count. They count for the ``last``
-    interval if that has to have read it as it is, since no further one follows.
+    interval if that has to have read it as it is, since no further one follows. A table without
+    intervals is bounded if the query bounds a time column of it.
     """
     node, recorded = planned.graph[name], planned.holdings.recorded[name]
     if not (any(changed.values()) and node.model.kind.is_sequential):
         return units_reading(planned.graph, node, changed, recorded)
     demands = reads_of(planned.graph, name).demands
     bounded = {each for each, (axis, _) in demands.items() if axis is not None}
+    bounded |= source_times(planned.graph, node).keys()
     unbounded = [times for each, times in changed.items() if each in demands.keys() - bounded]
     changed = {each: times for each, times in changed.items() if each in bounded}
     found = units_reading(planned.graph, node, changed, recorded)
