@@ -16,7 +16,9 @@ from tests.app.generated_models import Form, Made, edited, project
 from tests.app.memory_world import RAW, START, MemoryWorld, graph_of, hour_of, there
 from tests.app.shop_world import day
 from vde_dagster.app.inspect.status import look_at_environment
+from vde_dagster.app.promote.taking import plan_rollback
 from vde_dagster.app.staleness.version_behind import FORBIDDEN, UNCOVERED
+from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.model.snapshot import Category
 from vde_dagster.core.names import ModelName
@@ -233,3 +235,40 @@ def test_days_after_a_late_row_reach_what_is_kept_below_an_edited_reader_in_one_
     world.build(graphs[1])
     assert world.amounts("gen.m3") == [8, 10]
     assert look_at_environment(world.services(), "prod").is_up_to_date
+
+
+NEAR: Final = ", late_data (mode stateless, sources (raw.events), catchup_threshold '1 day')"
+
+
+def near(column: str) -> str:
+    """The text of a model whose sessions load late rows of the last day only."""
+    return f"MODEL (name gen.m0, kind {BY_TIME}{NEAR}); {COPIES.format(column, 'raw.events')}"
+
+
+def landed_beyond_and_within_the_threshold() -> MemoryWorld:
+    world = MemoryWorld.landed((1.5, 1), (26, 3), (50, 4), until=72)
+    reader = f"MODEL (name gen.m1, kind {BY_TIME}); {COPIES.format('', 'gen.m0')}"
+    world.build(graph_of({"m0": near(""), "m1": reader}))
+    world.clock.advance(timedelta(minutes=1))
+    world.land((2.5, 7), (51, 9), until=72)
+    world.clock.advance(timedelta(minutes=1))
+    return world
+
+
+def test_a_row_beyond_the_threshold_reaches_what_is_kept_beside_one_within_it() -> None:
+    """What a session leaves pending was forgotten where it also had rows to load."""
+    world = landed_beyond_and_within_the_threshold()
+    reader = f"MODEL (name gen.m1, kind {BY_TIME}); {COPIES.format('', 'gen.m0')}"
+    world.build(graph_of({"m0": near(", 5 AS more"), "m1": reader}))
+    assert world.amounts("gen.m0") == [1, 3, 4, 7, 9]
+    assert world.amounts("gen.m1") == [1, 3, 4, 7, 9]
+    assert look_at_environment(world.services(), "prod").is_up_to_date
+
+
+def test_r15_a_version_that_comes_back_hides_no_row_beyond_its_threshold() -> None:
+    world = landed_beyond_and_within_the_threshold()
+    world.build(graph_of({"m0": near(", 5 AS more")}))
+    world.clock.advance(timedelta(minutes=1))
+    with pytest.raises(Refused, match=r"show less than it does of \[2024-01-01, 2024-01-03\)"):
+        world.apply(plan_rollback(world.services(), "prod"))
+    assert world.amounts("gen.m0") == [1, 3, 4, 7, 9]

@@ -15,7 +15,9 @@ import pytest
 from tests.app.memory_world import MemoryWorld, graph_of
 from vde_dagster.app.apply.pausing import pause_models, resume_models
 from vde_dagster.app.inspect.status import look_at_environment
+from vde_dagster.app.plan.fillers import HAS_MORE
 from vde_dagster.core.graph.graph import Graph
+from vde_dagster.core.model.snapshot import Category
 from vde_dagster.core.names import ModelName
 
 BY_TIME: Final = "INCREMENTAL_BY_TIME_RANGE (time_column at)"
@@ -76,6 +78,55 @@ def test_times_that_only_another_environment_has_are_named_until_they_are_promot
     world.build(edited)
     assert is_up_to_date(world, "dev")
     assert world.amounts("gen__dev.m1") == [1, 3]
+
+
+@pytest.mark.parametrize("where", ["VIEW", "EMBEDDED", "a view between"])
+def test_a_view_with_more_than_the_table_of_another_environment_is_named(where: str) -> None:
+    """What is recorded was compared by names: of an embedded model, or of a view, it is not."""
+    world = MemoryWorld.landed((1.5, 1), (26, 3), until=48)
+    before, edited, name = in_place(where)
+    world.build(graph_of(before))
+    world.clock.advance(timedelta(minutes=1))
+    world.build(graph_of(edited), "dev", decisions={name: Category.NON_BREAKING})
+    (behind,) = look_at_environment(world.services(), "dev").models
+    assert str(behind.node.name) == "gen.m1"
+    assert behind.staleness is not None
+    assert HAS_MORE in behind.staleness.why_kept
+
+
+@pytest.mark.parametrize("kind", ["VIEW", "EMBEDDED", "MANAGED", "FULL"])
+@pytest.mark.parametrize("reader", READERS)
+def test_a_view_with_the_rows_of_the_table_of_another_environment_is_not(
+    reader: str, kind: str
+) -> None:
+    """All that is read as a whole was said to lack times of a view, which has none, for good."""
+    graph = project(READERS[reader], column=False)
+    view = f"MODEL (name gen.m0, kind {kind}); SELECT id, at, amount FROM raw.events"
+    texts = {"m0": view, "m1": f"MODEL (name gen.m1, {READERS[reader]}"}
+    world = MemoryWorld.landed((1.5, 1), (26, 3), until=48)
+    world.build(graph)
+    world.clock.advance(timedelta(minutes=1))
+    decided = {ModelName("gen", "m0"): Category.NON_BREAKING}
+    world.build(graph_of(texts), "dev", decisions=decided)
+    world.run()
+    world.run("dev")
+    assert world.amounts("gen__dev.m1") == [1, 3]
+    assert is_up_to_date(world, "dev")
+
+
+def in_place(where: str) -> tuple[dict[str, str], dict[str, str], ModelName]:
+    """A table that begins late, a view in its place or below it, and which model that edits."""
+    rows = f"SELECT id, at, amount FROM raw.events {WITHIN}"
+    table = f"MODEL (name gen.m0, kind {BY_TIME}, cron '@daily', start '2024-01-02'); {rows}"
+    read = "gen.v" if where == "a view between" else "gen.m0"
+    reader = f"MODEL (name gen.m1, kind {BY_TIME}, cron '@daily'); "
+    models = {"m0": table, "m1": f"{reader}SELECT id, at, amount FROM {read} {WITHIN}"}
+    if where == "a view between":
+        view = "MODEL (name gen.v, kind VIEW); SELECT id, at, amount FROM "
+        edited = {**models, "v": f"{view}raw.events"}
+        return {**models, "v": f"{view}gen.m0"}, edited, ModelName("gen", "v")
+    view = f"MODEL (name gen.m0, kind {where}); SELECT id, at, amount FROM raw.events"
+    return models, {**models, "m0": view}, ModelName("gen", "m0")
 
 
 def test_what_is_due_with_the_edit_reaches_what_reads_all_of_it() -> None:

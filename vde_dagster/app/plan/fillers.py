@@ -15,6 +15,7 @@ from vde_dagster.app.binding import Binding, bind_environment
 from vde_dagster.app.inputs.staying import StaleLooks, stale_looks
 from vde_dagster.app.services import Services
 from vde_dagster.app.staleness.late_upstream import by_session, stale_in
+from vde_dagster.app.staleness.other_tables import other_tables, units_lacking
 from vde_dagster.app.staleness.version_behind import FORBIDDEN, Planned, late_behind, listed
 from vde_dagster.core.graph.graph import Graph, Node
 from vde_dagster.core.graph.render_model import reads_of
@@ -153,35 +154,44 @@ def _as_seen(
     holdings = services.state.holdings(each.key for each in binding.snapshots.values())
     looks = stale_looks(services, graph, binding.snapshots, holdings)
     near = {node.name for node in graph.upstream(names)}
+    held = {name: looks.loaded.get(binding.key(name), NOTHING).recorded for name in near}
     stale = _stale(services, binding, looks, near)
     shown = {each.key for each in planned.snapshots.values()}
     others: dict[ModelName, Staleness] = {}
     for node in graph:
-        name, recorded = node.name, looks.loaded.get(binding.key(node.name), NOTHING).recorded
-        if name not in near or not recorded or not node.model.kind.follows_upstream:
+        name, recorded = node.name, held.get(node.name, ())
+        if not recorded or not node.model.kind.follows_upstream:
             continue
-        found = _together(stale.get(name), _reading(graph, node, others, recorded))
+        reading = _together(
+            _reading(graph, node, others, recorded), _lacking(planned, binding, node, held)
+        )
+        found = _together(stale.get(name), reading)
         if found is not None and node.model.kind.disable_restatement:
             found = replace(found, intervals=(), kept=found.times, why_kept=FORBIDDEN)
         if found is not None and name in names:
             why = _why_kept(found, theirs[name])
             yield name, replace(found, intervals=(), kept=found.times, why_kept=why)
-        if binding.key(name) not in shown:
-            spread = _spread(node, found, recorded) if found is not None else None
-            other = _together(spread, _lacking(planned, binding, name, recorded))
-            others |= {name: other} if other is not None else {}
+        if found is not None and binding.key(name) not in shown:
+            others[name] = _spread(node, found, recorded)
 
 
 def _lacking(
-    planned: Planned, binding: Binding, name: ModelName, recorded: tuple[Interval, ...]
+    planned: Planned, binding: Binding, node: Node, held: Mapping[ModelName, tuple[Interval, ...]]
 ) -> Staleness | None:
-    """What the plan's environment has of a model and its owner's version lacks."""
-    more = subtract(planned.holdings.recorded.get(name, ()), recorded)
+    """What an owner's version lacks of the tables that the plan's environment has in their place.
+
+    ``held`` is what the owner's versions hold.
+    """
+    if node.name not in planned.graph:
+        return None
+    theirs = binding.graph, binding.snapshots
+    other = other_tables(node.name, theirs, (planned.graph, planned.snapshots))
+    more = units_lacking(binding.graph, held, node, other, planned)
     if not more:
         return None
-    more_than = f"{planned.environment} {HAS_MORE} {name} than {binding.environment}"
-    why = f"{more_than}, which computes what reads it once it has as much"
-    return Staleness(reason=more_than, kept=more, why_kept=why)
+    more_than = f"{planned.environment} {HAS_MORE} {listed(other.before)} than"
+    why = f"{more_than} {binding.environment}, which computes what reads it once it has as much"
+    return Staleness(reason=f"{more_than} {binding.environment}", kept=more, why_kept=why)
 
 
 def _together(own: Staleness | None, reading: Staleness | None) -> Staleness | None:

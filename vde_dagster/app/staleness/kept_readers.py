@@ -2,37 +2,37 @@
 
 If an edit gives a model a new table and keeps the versions that read it, the new table is computed
 from the sources as they are now: what was computed from the old table is stale wherever the old
-table was, and lacks the times that only the new one has. The same holds where a version reads
-another table than before: of a model that was renamed, say, or what a model reads that became a
-view (rule R10).
+table was, and lacks the times that only the new one has. The same holds where a version reads the
+table of another model than before: of one with a new name, say, or what a view reads that was a
+table (rule R10).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from vde_dagster.app.inputs.input_moves import InputStates
 from vde_dagster.app.services import Services
+from vde_dagster.app.staleness.other_tables import OtherTables, other_tables, units_lacking
 from vde_dagster.app.staleness.remembered_looks import touched
 from vde_dagster.app.staleness.upstream_changes import Times, computed_first
 from vde_dagster.app.staleness.version_behind import UNCOVERED, Planned, look_at
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.graph.render_model import tables_read
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.planning.restatement import Restatement, reached, read_again, units_reading
-from vde_dagster.core.time.intervals import Interval, common, merge, subtract
+from vde_dagster.core.planning.restatement import (
+    Restatement,
+    reached,
+    read_again,
+    restated_ranges,
+    units_reading,
+)
+from vde_dagster.core.time.intervals import Interval, merge, subtract
 
 _NONE: Final = Restatement(ranges={})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OtherTables:
-    """The tables that a version read, and reads no more, and those that it reads from now on."""
-
-    before: frozenset[ModelName]
-    now: frozenset[ModelName]
+_Found = dict[ModelName, tuple[Interval, ...]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +40,7 @@ class KeptReaders:
     """Models that keep their table and read a new one, of the same model or of another one.
 
     ``behind`` are their intervals that have other rows by the new tables than by those that are
-    shown, and ``upstream`` are the models of these tables. ``again`` are the intervals that are
+    shown, and ``upstream`` are the models of the latter. ``again`` are the intervals that are
     computed again, with all that reads these, and ``spoiled`` those that would lose rows by that,
     since a source does not have them any more: these stay as they are.
     """
@@ -56,22 +56,17 @@ def kept_readers(services: Services, planned: Planned, late: Times) -> KeptReade
 
     ``late`` are the stale times that the plan evaluates in versions that stay.
     """
-    moved = dict(_moved(planned))
-    replaced = frozenset(_replaced(planned))
+    moved = _moved(planned)
     kept = planned.staying
-    if kept.isdisjoint(moved) and not any(
-        each.name in replaced for each in planned.graph.upstream(kept)
-    ):
+    if kept.isdisjoint(moved):
         return KeptReaders()
-    changes = _changes(services, planned, replaced, moved, late)
-    behind = {name: times for name in kept if (times := changes.behind(planned, name))}
-    fewer = {name: times for name in kept if (times := changes.fewer(planned, name))}
-    again = _read_again(planned, kept, behind)
-    spoiled = _read_again(planned, kept, fewer).ranges
+    walk = _walked(services, planned, moved, late)
+    again = _read_again(planned, kept, walk.behind)
+    spoiled = _read_again(planned, kept, walk.fewer).ranges
     ranges = {name: _unspoiled(planned, name, again, spoiled) for name in again.ranges}
     return KeptReaders(
-        behind=behind,
-        upstream=frozenset({*changes.now, *changes.then, *changes.lost, *changes.lost_then}),
+        behind=walk.behind,
+        upstream=frozenset(each for name in kept & moved.keys() for each in moved[name].before),
         again=replace(again, ranges={name: each for name, each in ranges.items() if each}),
         spoiled=spoiled,
     )
@@ -115,207 +110,135 @@ def _unspoiled(
     return subtract(again.ranges[name], spoiled[name]) if stands_alone else ()
 
 
-def _replaced(planned: Planned) -> Iterator[ModelName]:
-    """Models with rows of their own that get another table than the one that is shown."""
-    for node in planned.graph:
-        before = planned.shown_snapshots.get(node.name)
-        if before is None or planned.stays(node.name):
+def _moved(planned: Planned) -> dict[ModelName, OtherTables]:
+    """The models with rows that read no more all the tables that they read as they are shown."""
+    before = planned.shown_graph, planned.shown_snapshots
+    now = planned.graph, planned.snapshots
+    found: dict[ModelName, OtherTables] = {}
+    for name in touched(*now, planned.shown_snapshots):
+        shown = planned.shown_snapshots.get(name)
+        if shown is None or shown.key not in planned.loaded:
             continue
-        if node.model.kind.follows_upstream and before.key in planned.loaded:
-            yield node.name
-
-
-def _moved(planned: Planned) -> Iterator[tuple[ModelName, OtherTables]]:
-    """Models with rows that read no more what they read, as the environment shows them."""
-    shown, graph = planned.shown_graph, planned.graph
-    for name in touched(graph, planned.snapshots, planned.shown_snapshots):
-        before = planned.shown_snapshots.get(name)
-        if before is None or before.key not in planned.loaded:
-            continue
-        then, now = (frozenset(tables_read(each, each[name])) for each in (shown, graph))
-        if then - now:
-            yield name, OtherTables(before=then - now, now=now - then)
+        other = other_tables(name, before, now)
+        if other.before:
+            found[name] = other
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Changes:
-    """The times at which tables have other rows than those that readers were computed from.
+class _Walk:
+    """A walk over the models as they are shown, parents first; see `_walked`.
 
-    ``now`` are those of the plan's tables, and ``then`` those of tables that are shown and that
-    ``moved`` models read no more: what these would have by now. ``lost`` and ``lost_then`` are
-    those at which they have fewer rows, since a source does not have them any more. ``shown`` is
-    what the tables hold that are shown.
+    ``changed`` are the times at which tables have other rows by now than readers were computed
+    from: those that are read no more, kept ones that are computed again, and what the plan computes
+    first. ``lost`` are those at which they have fewer. ``behind`` and ``fewer`` are the same of
+    kept versions, in their intervals.
     """
 
+    services: Services
+    planned: Planned
+    before: Planned
+    states: InputStates
     moved: Mapping[ModelName, OtherTables]
-    shown: Times
-    now: Times
-    then: Times
-    lost: Times
-    lost_then: Times
+    changed: _Found
+    lost: _Found = field(default_factory=dict)
+    behind: _Found = field(default_factory=dict)
+    fewer: _Found = field(default_factory=dict)
 
-    def behind(self, planned: Planned, name: ModelName) -> tuple[Interval, ...]:
-        """The intervals of a version that stays that have other rows by what it reads now."""
-        node, recorded = planned.graph[name], planned.holdings.recorded[name]
-        if not recorded:
-            return ()
-        more = self._more(planned, name, recorded)
-        return merge(
-            (
-                *units_reading(planned.graph, node, self.now, recorded),
-                *self._read_before(planned, name, self.then, recorded),
-                *units_reading(planned.graph, node, more, recorded),
-            )
-        )
+    def see_kept(self, node: Node) -> None:
+        """Find the intervals of a version that stays that have other rows by what it reads."""
+        before = self._before(node.name)
+        names = {*before, *(each for each in self._read(node) if each in self.behind)}
+        times = merge((*self._reading(node, self.changed, names), *self._lacking(node)))
+        if times:
+            self.behind[node.name] = times
+            if not node.model.kind.disable_restatement:
+                self._change(node, restated_ranges(node.model, times, self._loaded(node)))
+        if fewer := self._reading(node, self.lost, before):
+            self.fewer[node.name] = fewer
 
-    def fewer(self, planned: Planned, name: ModelName) -> tuple[Interval, ...]:
-        """The intervals of a version that stays that would lose rows by what it reads now."""
-        node, recorded = planned.graph[name], planned.holdings.recorded[name]
-        if not recorded:
-            return ()
-        return merge(
-            (
-                *units_reading(planned.graph, node, self.lost, recorded),
-                *self._read_before(planned, name, self.lost_then, recorded),
-            )
-        )
+    def see_table(self, node: Node) -> None:
+        """Find when a table that is read no more would have other rows by now, and when fewer."""
+        look = look_at(self.services, self.before, self.states, node)
+        found, read = look.found(), self._read(node)
+        stale = found.times if found is not None else ()
+        gone = found.kept if found is not None and found.why_kept == UNCOVERED else ()
+        reading = self._reading(node, self.changed, read)
+        times = merge((*subtract(stale, gone), *reading, *self._lacking(node)))
+        if not node.model.kind.is_partitioned and (times or look.has_moved()):
+            times = merge(self._loaded(node))
+        self._change(node, times)
+        fewer = merge((*gone, *self._reading(node, self.lost, read)))
+        if fewer := reached(node, fewer, self._loaded(node)):
+            self.lost[node.name] = fewer
 
-    def _read_before(
-        self, planned: Planned, name: ModelName, times: Times, recorded: tuple[Interval, ...]
+    def _change(self, node: Node, times: tuple[Interval, ...]) -> None:
+        if times := reached(node, times, self._loaded(node)):
+            self.changed[node.name] = merge((*self.changed.get(node.name, ()), *times))
+
+    def _loaded(self, node: Node) -> tuple[Interval, ...]:
+        return self.before.holdings.recorded[node.name]
+
+    def _before(self, name: ModelName) -> frozenset[ModelName]:
+        return self.moved[name].before if name in self.moved else frozenset()
+
+    def _read(self, node: Node) -> frozenset[ModelName]:
+        return frozenset(tables_read(self.before.graph, node))
+
+    def _reading(
+        self, node: Node, times: Times, names: Collection[ModelName]
     ) -> tuple[Interval, ...]:
-        """The intervals of a version that read these times of tables that it reads no more."""
-        if name not in self.moved:
+        """The intervals of a version that read these times of some tables."""
+        read = {each: times[each] for each in names if each in times}
+        return units_reading(self.before.graph, node, read, self._loaded(node))
+
+    def _lacking(self, node: Node) -> tuple[Interval, ...]:
+        """The intervals in which a version lacks rows that only its new tables have."""
+        if node.name not in self.moved:
             return ()
-        read = {each: times[each] for each in self.moved[name].before if each in times}
-        shown = planned.shown_graph
-        return units_reading(shown, shown[name], read, recorded)
-
-    def _more(self, planned: Planned, name: ModelName, recorded: tuple[Interval, ...]) -> Times:
-        """The times at which what a version reads from now on has rows, and what it read had none.
-
-        They are those of its own time. Of a source it is not known, so that it may be any of that.
-        """
-        if name not in self.moved:
-            return {}
-        span = [Interval(recorded[0].start, recorded[-1].end)]
-        held = {each: _held(planned, each, span) for each in self.moved[name].now}
-        every = common(merge(time for times in held.values() for time in times), span)
-        lacking = merge(
-            time
-            for each in self.moved[name].before
-            if not planned.shown_graph[each].model.kind.is_source
-            for time in subtract(every, self.shown.get(each, ()))
-        )
-        return {each: common(lacking, times) for each, times in held.items()}
+        graph, recorded = self.before.graph, self.before.holdings.recorded
+        return units_lacking(graph, recorded, node, self.moved[node.name], self.planned)
 
 
-def _changes(
-    services: Services,
-    planned: Planned,
-    replaced: Collection[ModelName],
-    moved: Mapping[ModelName, OtherTables],
-    late: Times,
-) -> _Changes:
-    """The times at which tables have other rows than those that kept versions were computed from.
+def _walked(
+    services: Services, planned: Planned, moved: Mapping[ModelName, OtherTables], late: Times
+) -> _Walk:
+    """What versions that stay are behind by, if they read other tables from now on.
 
-    The new tables are computed from the sources as they are now, and from what the plan computes
-    first; they may begin earlier than the old ones, and get what is due.
+    That is found by the tables that they read, as they are shown: when these would have other rows
+    by now, and which times they lack that the new ones have.
     """
-    now = InputStates(services=services, graph=planned.graph, snapshots=planned.snapshots)
-    first = computed_first(services, planned, now, {*replaced, *moved})
+    before = planned.before
+    walk = _Walk(
+        services=services,
+        planned=planned,
+        before=before,
+        states=InputStates(services=services, graph=before.graph, snapshots=before.snapshots),
+        moved=moved,
+        changed=_computed_by_the_plan(services, planned, moved, late),
+    )
+    kept = planned.staying
+    read_no_more = {each for other in moved.values() for each in other.before}
+    for node in before.graph:
+        if not (node.model.kind.follows_upstream and before.holdings.recorded.get(node.name)):
+            continue
+        if node.name in kept:
+            walk.see_kept(node)
+        if node.name in read_no_more:
+            walk.see_table(node)
+    return walk
+
+
+def _computed_by_the_plan(
+    services: Services, planned: Planned, readers: Collection[ModelName], late: Times
+) -> _Found:
+    """The times of what the plan computes first, and of what is stale in what stays."""
+    states = InputStates(services=services, graph=planned.graph, snapshots=planned.snapshots)
+    first = computed_first(services, planned, states, readers)
     recorded = planned.holdings.recorded
-    changed = {
+    return {
         name: reached(
             planned.graph[name], merge((*first.get(name, ()), *late.get(name, ()))), recorded[name]
         )
         for name in {*first, *late}
     }
-    before = planned.before
-    then, lost_then = _as_shown(services, before, replaced, moved, changed)
-    lost: dict[ModelName, tuple[Interval, ...]] = {}
-    for node in planned.graph:
-        if node.name not in replaced:
-            continue
-        loaded = before.holdings.recorded[node.name]
-        read, gone = (units_reading(planned.graph, node, each, loaded) for each in (changed, lost))
-        times = merge((*then.get(node.name, ()), *read))
-        fewer = merge((*lost_then.get(node.name, ()), *gone))
-        if times and not node.model.kind.is_partitioned:
-            times = merge(loaded)
-        more = subtract(_holds(planned, node), loaded)
-        if times := reached(node, merge((*times, *more)), loaded):
-            changed[node.name] = times
-        if fewer := reached(node, fewer, loaded):
-            lost[node.name] = fewer
-    own = {*first, *replaced}  # what reads late times alone is compared when they are computed
-    return _Changes(
-        moved=moved,
-        shown=before.holdings.recorded,
-        now={name: times for name, times in changed.items() if name in own},
-        then=then,
-        lost=lost,
-        lost_then=lost_then,
-    )
-
-
-def _as_shown(
-    services: Services,
-    before: Planned,
-    replaced: Collection[ModelName],
-    moved: Mapping[ModelName, OtherTables],
-    changed: Times,
-) -> tuple[Times, Times]:
-    """When tables that are shown would have other rows by now, and when fewer.
-
-    Those are asked for that are ``replaced``, and those that ``moved`` models read no more.
-    ``changed`` are the times of what the plan computes first.
-    """
-    states = InputStates(services=services, graph=before.graph, snapshots=before.snapshots)
-    gone = {each for other in moved.values() for each in other.before}
-    asked = {*replaced, *gone}
-    known = dict(changed)
-    then: dict[ModelName, tuple[Interval, ...]] = {}
-    lost: dict[ModelName, tuple[Interval, ...]] = {}
-    for node in before.graph:
-        name = node.name
-        if name not in asked or not node.model.kind.follows_upstream:
-            continue
-        loaded = before.holdings.recorded[name]
-        if not loaded:
-            continue
-        read = set(tables_read(before.graph, node))
-        if name not in gone:  # what it reads from now on counts, too
-            read = set(moved[name].before) if name in moved else set()
-        look = look_at(services, before, states, node)
-        found = look.found()
-        behind = found.times if found is not None else ()
-        cut = found.kept if found is not None and found.why_kept == UNCOVERED else ()
-        more, less = ({each: of[each] for each in read if each in of} for of in (known, lost))
-        times = merge((*subtract(behind, cut), *units_reading(before.graph, node, more, loaded)))
-        fewer = merge((*cut, *units_reading(before.graph, node, less, loaded)))
-        if not node.model.kind.is_partitioned and (times or look.has_moved()):
-            times = merge(loaded)
-        if times := reached(node, times, loaded):
-            then[name] = times
-            known[name] = merge((*known.get(name, ()), *times))
-        if fewer := reached(node, fewer, loaded):
-            lost[name] = fewer
-    return then, lost
-
-
-def _held(planned: Planned, name: ModelName, span: Collection[Interval]) -> tuple[Interval, ...]:
-    """What a table that a model reads from now on holds, or is about to; of a source a span."""
-    node = planned.graph[name]
-    if node.model.kind.is_source:
-        return tuple(span)
-    held = planned.holdings.recorded[name]
-    return _holds(planned, node) if node.model.kind.follows_upstream else held
-
-
-def _holds(planned: Planned, node: Node) -> tuple[Interval, ...]:
-    """What the new table of a model holds, or is about to."""
-    held, complete_to = planned.holdings.recorded[node.name], planned.complete_to[node.name]
-    if complete_to is None:
-        return held
-    computed = planned.holdings.computed[node.name]
-    return merge((*held, *node.model.kind.missing(node.model, computed, complete_to)))

@@ -22,6 +22,7 @@ from vde_dagster.core.ledger.dsha import RowSum
 from vde_dagster.core.ledger.entries import LedgerEntry
 from vde_dagster.core.ledger.holdings import NOTHING, Holding
 from vde_dagster.core.ledger.late.decision import Load, NothingToLoad, Stop, reloading
+from vde_dagster.core.ledger.late.pending import pending_text
 from vde_dagster.core.ledger.staleness import LastLook, Stale, read_by_a_unit
 from vde_dagster.core.ledger.traces import why_together
 from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
@@ -329,9 +330,20 @@ def late_behind(
         case Load() as load:
             entries = services.state.entries_within(binding.key(node.name), times)
             late = input_look(binding.graph, states, node, entries).by_times().late_by(load)
-            return Staleness(intervals=late, reason=load.why_again, session=True) if late else None
+            return _loaded_and_left(load, late, times)
         case unreachable:
             assert_never(unreachable)
+
+
+def _loaded_and_left(
+    load: Load, late: tuple[Interval, ...], times: tuple[Interval, ...]
+) -> Staleness | None:
+    """What a session adds rows to, and what of these times it leaves pending; None if nothing."""
+    left = subtract(common(times, merge(each.interval for each in load.pending)), late)
+    why = pending_text(load.pending) if left else ""
+    if not late:
+        return Staleness(reason=why, kept=left, why_kept=why) if left else None
+    return Staleness(intervals=late, reason=load.why_again, kept=left, why_kept=why, session=True)
 
 
 def look_at(services: Services, planned: Planned, states: InputStates, node: Node) -> VersionLook:
