@@ -340,7 +340,7 @@ def _loaded_and_left(
 ) -> Staleness | None:
     """What a session adds rows to, and what of these times it leaves pending; None if nothing."""
     left = subtract(common(times, merge(each.interval for each in load.pending)), late)
-    why = pending_text(load.pending) if left else ""
+    why = f"what has changed there is pending: {pending_text(load.pending)}" if left else ""
     if not late:
         return Staleness(reason=why, kept=left, why_kept=why) if left else None
     return Staleness(intervals=late, reason=load.why_again, kept=left, why_kept=why, session=True)
