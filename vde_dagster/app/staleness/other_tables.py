@@ -85,28 +85,35 @@ def units_lacking(
         other: Which tables it reads no more, and which now.
         now: Where the former are.
     """
-    if not other.before:
-        return ()
-    read, own = read_by_a_unit(graph, node), recorded[node.name]
+    own = recorded[node.name]
+    tables = [each for each in other.before if not graph[each].model.kind.is_source]
+    held = merge(time for each in other.now for time in _held(now, each))
+    # most queries are not looked at: what each table holds is recorded
+    is_unknown = bool(tables) and any(_has_unknown_times(now, each) for each in other.now)
+    read = read_by_a_unit(graph, node) if is_unknown else {}
     lacking: dict[ModelName, tuple[Interval, ...]] = {}
-    for each in other.before:
-        if graph[each].model.kind.is_source or each not in read:
-            continue
-        # which times a source has is not known: of one that is read as a whole, its reader's count
-        is_whole = isinstance(read[each], WholeTable)
+    for each in tables:
+        # of all that a source may have, its reader's own times count where it is read as a whole
+        is_whole = isinstance(read.get(each), WholeTable)
         unknown = Interval(own[0].start, own[-1].end) if is_whole else EVER
-        held = merge(time for table in other.now for time in _held(now, table, unknown))
-        lacking[each] = subtract(held, recorded.get(each, ()))
+        more = (*held, unknown) if each in read else held
+        lacking[each] = subtract(merge(more), recorded.get(each, ()))
     return units_reading(graph, node, lacking, own)
 
 
-def _held(planned: Planned, name: ModelName, unknown: Interval) -> tuple[Interval, ...]:
-    """What a table holds, or is about to; of what has no intervals that is unknown."""
+def _has_unknown_times(planned: Planned, name: ModelName) -> bool:
+    """Whether nothing is recorded of the times of a table's rows."""
     kind = planned.graph[name].model.kind
-    if kind.is_source or (kind.is_timeless and kind.follows_upstream):
-        return (unknown,)
+    return kind.is_source or (kind.is_timeless and kind.follows_upstream)
+
+
+def _held(planned: Planned, name: ModelName) -> tuple[Interval, ...]:
+    """What a table holds, or is about to; nothing where that is not known."""
+    if _has_unknown_times(planned, name):
+        return ()
+    model = planned.graph[name].model
     held, complete_to = planned.holdings.recorded[name], planned.complete_to.get(name)
-    if complete_to is None or not kind.follows_upstream:
+    if complete_to is None or not model.kind.follows_upstream:
         return held
-    due = kind.missing(planned.graph[name].model, planned.holdings.computed[name], complete_to)
+    due = model.kind.missing(model, planned.holdings.computed[name], complete_to)
     return merge((*held, *due))
