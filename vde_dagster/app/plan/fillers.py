@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from vde_dagster.app.binding import Binding, bind_environment
+from vde_dagster.app.inputs.input_moves import InputStates
 from vde_dagster.app.inputs.staying import StaleLooks, stale_looks
 from vde_dagster.app.services import Services
 from vde_dagster.app.staleness.late_upstream import by_session, stale_in
@@ -156,15 +157,15 @@ def _as_seen(
     near = {node.name for node in graph.upstream(names)}
     held = {name: looks.loaded.get(binding.key(name), NOTHING).recorded for name in near}
     stale = _stale(services, binding, looks, near)
+    states = InputStates(services=services, graph=planned.graph, snapshots=planned.snapshots)
     shown = {each.key for each in planned.snapshots.values()}
     others: dict[ModelName, Staleness] = {}
     for node in graph:
         name, recorded = node.name, held.get(node.name, ())
         if not recorded or not node.model.kind.follows_upstream:
             continue
-        reading = _together(
-            _reading(graph, node, others, recorded), _lacking(planned, binding, node, held)
-        )
+        lacking = _lacking(planned, states, binding, node, held)
+        reading = _together(_reading(graph, node, others, recorded), lacking)
         found = _together(stale.get(name), reading)
         if found is not None and node.model.kind.disable_restatement:
             found = replace(found, intervals=(), kept=found.times, why_kept=FORBIDDEN)
@@ -176,7 +177,11 @@ def _as_seen(
 
 
 def _lacking(
-    planned: Planned, binding: Binding, node: Node, held: Mapping[ModelName, tuple[Interval, ...]]
+    planned: Planned,
+    states: InputStates,
+    binding: Binding,
+    node: Node,
+    held: Mapping[ModelName, tuple[Interval, ...]],
 ) -> Staleness | None:
     """What an owner's version lacks of the tables that the plan's environment has in their place.
 
@@ -186,7 +191,7 @@ def _lacking(
         return None
     theirs = binding.graph, binding.snapshots
     other = other_tables(node.name, theirs, (planned.graph, planned.snapshots))
-    more = units_lacking(binding.graph, held, node, other, planned)
+    more = units_lacking(binding.graph, held, node, other, (planned, states))
     if not more:
         return None
     more_than = f"{planned.environment} {HAS_MORE} {listed(other.before)} than"

@@ -33,7 +33,7 @@ from vde_dagster.core.planning.options import DEFAULT_OPTIONS, PlanOptions, refu
 from vde_dagster.core.planning.pauses import PausedModel, paused_models
 from vde_dagster.core.planning.plan import ExistingVersion, Plan, Workload
 from vde_dagster.core.planning.plan_making import Current, Findings, make_plan
-from vde_dagster.core.planning.restatement import both
+from vde_dagster.core.planning.restatement import Restatement, both
 from vde_dagster.core.planning.setting_aside import without_lost
 from vde_dagster.core.planning.workload import (
     Holdings,
@@ -204,12 +204,11 @@ def _findings(
     direct = late_upstream(services, planned) | dict(stale_elsewhere(services, planned))
     late = followed(planned, direct, due, options, pace=pace) if direct else {}
     back = coming_back(services, planned)
-    lag = lag_of_readers(
-        services, planned, options, {name: each.intervals for name, each in late.items()}
-    )
     asked = restatement(graph, holdings, options, catalog=catalog)
     from_instants = restated_from(graph, holdings, effect.since)
     restated = both(asked, from_instants)
+    stale = Restatement(ranges={name: each.intervals for name, each in late.items()})
+    lag = lag_of_readers(services, planned, options, both(stale, restated).ranges)
     gone = lost_for(services, basis.environment, looked.catalog)
     again = rebuilding(services, planned, gone, options, restated.ranges)
     every = both(both(restated, lag.restated), again.restated)

@@ -54,7 +54,7 @@ class KeptReaders:
 def kept_readers(services: Services, planned: Planned, late: Times) -> KeptReaders:
     """The readers of tables that are replaced, as far as the environment may write them.
 
-    ``late`` are the stale times that the plan evaluates in versions that stay.
+    ``late`` are the stale and restated times that the plan evaluates in versions that stay.
     """
     moved = _moved(planned)
     kept = planned.staying
@@ -139,6 +139,7 @@ class _Walk:
     planned: Planned
     before: Planned
     states: InputStates
+    now: InputStates
     moved: Mapping[ModelName, OtherTables]
     changed: _Found
     lost: _Found = field(default_factory=dict)
@@ -197,7 +198,7 @@ class _Walk:
         if node.name not in self.moved:
             return ()
         graph, recorded = self.before.graph, self.before.holdings.recorded
-        return units_lacking(graph, recorded, node, self.moved[node.name], self.planned)
+        return units_lacking(graph, recorded, node, self.moved[node.name], (self.planned, self.now))
 
 
 def _walked(
@@ -209,16 +210,19 @@ def _walked(
     by now, and which times they lack that the new ones have.
     """
     before = planned.before
+    now = InputStates(services=services, graph=planned.graph, snapshots=planned.snapshots)
+    read_no_more = {each for other in moved.values() for each in other.before}
+    readers = {*moved, *(each for each in read_no_more if each in planned.graph)}
     walk = _Walk(
         services=services,
         planned=planned,
         before=before,
         states=InputStates(services=services, graph=before.graph, snapshots=before.snapshots),
+        now=now,
         moved=moved,
-        changed=_computed_by_the_plan(services, planned, moved, late),
+        changed=_computed_by_the_plan(services, planned, now, readers, late),
     )
     kept = planned.staying
-    read_no_more = {each for other in moved.values() for each in other.before}
     for node in before.graph:
         if not (node.model.kind.follows_upstream and before.holdings.recorded.get(node.name)):
             continue
@@ -230,10 +234,13 @@ def _walked(
 
 
 def _computed_by_the_plan(
-    services: Services, planned: Planned, readers: Collection[ModelName], late: Times
+    services: Services,
+    planned: Planned,
+    states: InputStates,
+    readers: Collection[ModelName],
+    late: Times,
 ) -> _Found:
-    """The times of what the plan computes first, and of what is stale in what stays."""
-    states = InputStates(services=services, graph=planned.graph, snapshots=planned.snapshots)
+    """The times of what the plan computes first, and of what else it evaluates that stays."""
     first = computed_first(services, planned, states, readers)
     recorded = planned.holdings.recorded
     return {

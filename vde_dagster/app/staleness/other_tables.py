@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from vde_dagster.app.inputs.input_moves import InputStates
 from vde_dagster.app.staleness.version_behind import Planned
 from vde_dagster.core.graph.graph import Graph, Node
 from vde_dagster.core.graph.render_model import tables_read
-from vde_dagster.core.ledger.staleness import read_by_a_unit
+from vde_dagster.core.ledger.staleness import read_by_a_unit, source_times
 from vde_dagster.core.model.snapshot import ModelSnapshot
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.restatement import units_reading
 from vde_dagster.core.sql.reads.input_ranges import WholeTable
-from vde_dagster.core.time.intervals import EVER, Interval, merge, subtract
+from vde_dagster.core.time.intervals import END_OF_TIME, EVER, Interval, merge, subtract
 
 Times = Mapping[ModelName, tuple[Interval, ...]]
 _Table = tuple[ModelName, str]
@@ -72,39 +73,57 @@ def _by_parent(
 
 
 def units_lacking(
-    graph: Graph, recorded: Times, node: Node, other: OtherTables, now: Planned
+    graph: Graph,
+    recorded: Times,
+    node: Node,
+    other: OtherTables,
+    now: tuple[Planned, InputStates],
 ) -> tuple[Interval, ...]:
     """The units of a model in which it lacks rows that only the tables have that it reads now.
 
-    These are times that the tables do not hold which it reads no more.
+    These are times that the tables do not hold which it reads no more. Of a table without a time
+    column it is not known which times its rows have: it is taken to hold all that others hold.
 
     Args:
         graph: The models as they are where the latter are read.
         recorded: What their versions hold, and that of the model.
         node: The model in that graph; its version holds rows.
         other: Which tables it reads no more, and which now.
-        now: Where the former are.
+        now: Where the former are, and their states.
     """
+    planned, states = now
     own = recorded[node.name]
-    tables = [each for each in other.before if not graph[each].model.kind.is_source]
-    held = merge(time for each in other.now for time in _held(now, each))
+    tables = [each for each in other.before if graph[each].time_axis is not None]
+    held = merge(time for each in other.now for time in _held(planned, each))
     # most queries are not looked at: what each table holds is recorded
-    is_unknown = bool(tables) and any(_has_unknown_times(now, each) for each in other.now)
-    read = read_by_a_unit(graph, node) if is_unknown else {}
+    unknown = [each for each in other.now if _has_unknown_times(planned, each)] if tables else []
+    read = read_by_a_unit(graph, node) if unknown else {}
     lacking: dict[ModelName, tuple[Interval, ...]] = {}
     for each in tables:
-        # of all that a source may have, its reader's own times count where it is read as a whole
-        is_whole = isinstance(read.get(each), WholeTable)
-        unknown = Interval(own[0].start, own[-1].end) if is_whole else EVER
-        more = (*held, unknown) if each in read else held
-        lacking[each] = subtract(merge(more), recorded.get(each, ()))
+        more = held
+        if each in read:
+            # of all that there may be, its reader's own times count where it is read as a whole
+            is_whole = isinstance(read[each], WholeTable)
+            span = Interval(own[0].start, own[-1].end) if is_whole else EVER
+            times = [_since(states, node.name, table, span) for table in unknown]
+            more = merge((*held, *(time for time in times if time is not None)))
+        lacking[each] = subtract(more, recorded.get(each, ()))
     return units_reading(graph, node, lacking, own)
+
+
+def _since(
+    states: InputStates, reader: ModelName, name: ModelName, span: Interval
+) -> Interval | None:
+    """The part of a span in which a table may have rows; of a source from its first one on."""
+    bounds = source_times(states.graph, states.graph[reader]) if states.is_source(name) else {}
+    first = states.earliest(name, bounds[name].column) if name in bounds else None
+    return span if first is None else span.intersection(Interval(first, END_OF_TIME))
 
 
 def _has_unknown_times(planned: Planned, name: ModelName) -> bool:
     """Whether nothing is recorded of the times of a table's rows."""
-    kind = planned.graph[name].model.kind
-    return kind.is_source or (kind.is_timeless and kind.follows_upstream)
+    node = planned.graph[name]
+    return node.time_axis is None and not node.model.kind.is_seed
 
 
 def _held(planned: Planned, name: ModelName) -> tuple[Interval, ...]:

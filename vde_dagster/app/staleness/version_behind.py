@@ -252,10 +252,11 @@ class VersionLook:
     def _without_kept(self, stale: Sequence[Stale]) -> tuple[Stale, ...]:
         """The stale entries without those that stay as they are.
 
-        An entry stays if a source merely lost its rows and the shown version is no newer there.
+        An entry stays if a source merely lost its rows, or if its model is never computed again,
+        and the shown version is no newer there.
         """
-        looks = self.inputs
-        over = [e.entry for e in stale if looks.is_beyond(e) and not looks.has_more(e)]
+        looks, never = self.inputs, self.node.model.kind.disable_restatement
+        over = [e.entry for e in stale if never or (looks.is_beyond(e) and not looks.has_more(e))]
         shown = {each.interval: self._shown_at(each.interval) for each in over}
         looked_at = [*over, *(each for found in shown.values() for each in found)]
         seen = {
