@@ -138,6 +138,8 @@ class Carrying(Looks):
             case "forward":
                 self._keep(act.environment)
             case "restate":
+                if act.environment not in self.people.shows:  # its start bounds all of a new one
+                    self._bound(act.environment, names)
                 made = chosen(self.people, act)
                 models = self.people.shows.get(act.environment, self.people.models)
                 shown = {each.name for each in models}
@@ -148,10 +150,14 @@ class Carrying(Looks):
             case "empty":
                 self.comparison.emptied |= names
             case "from":
-                self._ever_bounded.setdefault(act.environment, set()).update(names)
-                self.comparison.bounded.setdefault(act.environment, set()).update(names)
+                self._bound(act.environment, names)
             case "rollback" if act.environment in self._ever_bounded:
                 self.comparison.bounded[act.environment] = {*self._ever_bounded[act.environment]}
+
+    def _bound(self, environment: str, names: set[str]) -> None:
+        """Note that an environment's versions may begin later than their models."""
+        self._ever_bounded.setdefault(environment, set()).update(names)
+        self.comparison.bounded.setdefault(environment, set()).update(names)
 
     def _keep(self, environment: str) -> None:
         """Rows of models that are changed forward-only are by any of their definitions."""
