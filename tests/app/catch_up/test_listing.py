@@ -13,7 +13,7 @@ from pyiceberg.catalog import Catalog as PyIcebergCatalog
 from tests.app.catch_up.lifecycle import CANCELS, REQUESTS, SIGNUPS, Lifecycle
 from tests.app.catch_up.test_stateful import late_data_comes, loaded_to_hour_five
 from tests.app.memory_world import bound
-from vde_dagster.app.catch_up.listing import list_late_data
+from vde_dagster.app.catch_up.listing import late_data_listed, list_late_data
 from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import OutcomeUnknown
@@ -48,8 +48,9 @@ def sessions_of(catalog: PyIcebergCatalog, name: ModelName) -> list[dict[str, An
 
 def run(life: Lifecycle, tables: IcebergLateTables, *names: ModelName) -> None:
     services = replace(life.services(), late_tables=tables)
-    for name in names:
-        catch_up(services, bound(services), name)
+    with late_data_listed(services):
+        for name in names:
+            catch_up(services, bound(services), name)
 
 
 @pytest.mark.full

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
 from vde_dagster.app.binding import Binding, bind_environment, bind_plan
-from vde_dagster.app.catch_up.listing import list_late_data
+from vde_dagster.app.catch_up.listing import late_data_listed
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.evaluate.evaluation import owned, recovering
 from vde_dagster.app.inputs.input_moves import InputStates
@@ -84,11 +84,11 @@ def publish_refused(
     acceptable(work, accepting.audits)
     binding = _binding_of(services, files, work)
     owned(services, binding, work.intent.key.model)
-    try:
-        with recovering(services, binding, work.intent.key) as (lease, _):
-            return _published(services, binding, accepting, lease)
-    finally:
-        list_late_data(services)
+    with (
+        late_data_listed(services),
+        recovering(services, binding, work.intent.key) as (lease, _),
+    ):
+        return _published(services, binding, accepting, lease)
 
 
 def _refused_work(services: Services, work_id: str) -> UnitOfWork:

@@ -18,7 +18,7 @@ from vde_dagster.app.apply.stage_threads import NotBegun, StageThreads, Stoppabl
 from vde_dagster.app.apply.stopped import raise_stopped
 from vde_dagster.app.apply.visitor import Applying, applying, visit_without_work
 from vde_dagster.app.binding import Binding
-from vde_dagster.app.catch_up.listing import list_late_data
+from vde_dagster.app.catch_up.listing import late_data_listed
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.plan.plan_checks import check_plan, what_stayed_undone
 from vde_dagster.app.services import Services
@@ -117,6 +117,7 @@ def walking(
     if concurrency.models > 1:
         services = replace(services, clock=clock)
     with (
+        late_data_listed(services),
         _not_collecting(plan),
         span_of_threads("apply", plan_id=plan.plan_id, environment=plan.environment) as context,
         applying(services, plan) as work,
@@ -139,8 +140,6 @@ def walking(
         )
         with walk.ended():
             yield walk
-    if concurrency.models > 1:  # of two threads, one may have left it to the other, which was done
-        list_late_data(services)
     errors = [*walk.errors, *what_stayed_undone(plan)]
     if errors:
         raise_stopped(plan, errors, walk.failed, walk.not_begun)

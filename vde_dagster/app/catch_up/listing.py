@@ -7,6 +7,8 @@ forgets it once it is in the tables. So whoever comes next lists what a process 
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from vde_dagster.app.services import Services
@@ -22,12 +24,21 @@ RESOURCE: Final = "late data tables"
 _LOG = logging.getLogger(__name__)
 
 
+@contextmanager
+def late_data_listed(services: Services) -> Iterator[None]:
+    """List what sessions in a ``with`` block did, all at once when it ends, however it ends."""
+    try:
+        yield
+    finally:
+        list_late_data(services)
+
+
 def list_late_data(services: Services) -> None:
     """Bring the tables of late data up to date. Cheap if they are.
 
     What is recorded stays recorded whatever happens to the tables: if they cannot be written, or
-    the state does not say what is missing there, that is a warning, and the next session or tick of
-    a sensor tries again.
+    the state does not say what is missing there, that is a warning, and the next run or tick of a
+    sensor tries again.
     """
     tables = services.late_tables
     if tables is None:

@@ -12,7 +12,6 @@ from dataclasses import replace
 
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.catch_up.detecting import detect, late_models, loaded_late
-from vde_dagster.app.catch_up.listing import list_late_data
 from vde_dagster.app.catch_up.session_units import added_rows, appended_rows, run_stateful
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.evaluate.evaluation import (
@@ -56,7 +55,6 @@ def catch_up(
     reload: bool = False,
     within: Interval | None = None,
     asked: Interval | None = None,
-    lists: bool = True,
     waiting: WaitingRows | None = None,
 ) -> Evaluated | NothingToLoad:
     """Run one session: everything that is due and everything late, in one commit.
@@ -65,9 +63,9 @@ def catch_up(
     provided that the model's policy says so and no interval loses all of its rows (rules R7 and
     R8). With ``reload`` everything that is due is loaded again, and rows that the source no longer
     has are gone. With ``within`` no interval outside of this time is begun. Intervals that signals
-    hold back are not begun either, unless ``asked`` for. It ``lists`` what it did, unless the
-    caller does that once for several sessions. Intervals that would lose all of their rows are
-    added to those that are ``waiting``, where a caller has some, if the rest was loaded.
+    hold back are not begun either, unless ``asked`` for. Intervals that would lose all of their
+    rows are added to those that are ``waiting``, where a caller has some, if the rest was loaded.
+    Whoever runs sessions lists them, once for all (`listing.late_data_listed`).
 
     Raises:
         RowsWouldGo: Some intervals would lose all of their rows; if the rest goes on, it is done.
@@ -78,16 +76,10 @@ def catch_up(
     node = writable(services, binding, name)
     refused = WaitingRows() if waiting is None else waiting
     services = replace(services, asked_at=services.execution_time)
-    try:
-        done = _caught_up(
-            services, binding, node, refused, reload=reload, within=within, asked=asked
-        )
-        if waiting is None:
-            refused.check()
-        return done
-    finally:
-        if lists:
-            list_late_data(services)
+    done = _caught_up(services, binding, node, refused, reload=reload, within=within, asked=asked)
+    if waiting is None:
+        refused.check()
+    return done
 
 
 def _caught_up(

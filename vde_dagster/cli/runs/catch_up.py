@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, assert_never
 
 import click
@@ -54,6 +55,7 @@ def catch_up_command(
         raise click.UsageError("--reload needs the MODEL that is to be loaded again.")
     from vde_dagster.app.binding import shown_binding
     from vde_dagster.app.catch_up.detecting import detect, late_models
+    from vde_dagster.app.catch_up.listing import late_data_listed
 
     services = call.services
     binding = shown_binding(services, environment)
@@ -61,25 +63,22 @@ def catch_up_command(
     pauses = services.state.pauses(environment) if model is None else {}
     sessions: list[dict[str, object]] = []
     stopped: list[str] = []
-    for name in names:
-        decision: Decision = (
-            NothingToLoad(reason=f"it is {pauses[name]}")
-            if name in pauses
-            else detect(services, binding, name, reload=reload)
-        )
-        loaded = None
-        if isinstance(decision, Load) and not explain:
-            try:
-                decision, loaded = _load(call.project, binding, name, reload=reload)
-            except (Refused, EvaluationFailed) as error:
-                if len(names) == 1:
-                    raise
-                decision = Stop(reason=error.message.rstrip("."), advice=as_sentence(error.advice))
-        if isinstance(decision, Stop):
-            stopped.append(str(name))
-        sessions.append(_document(name, decision, loaded))
-        if not call.is_json:
-            click.echo("\n".join(_lines(name, decision, loaded)))
+    with nullcontext() if explain else late_data_listed(services):
+        for name in names:
+            decision: Decision = (
+                NothingToLoad(reason=f"it is {pauses[name]}")
+                if name in pauses
+                else detect(services, binding, name, reload=reload)
+            )
+            loaded = None
+            if isinstance(decision, Load) and not explain:
+                alone = len(names) == 1
+                decision, loaded = _tried(call.project, binding, name, reload=reload, alone=alone)
+            if isinstance(decision, Stop):
+                stopped.append(str(name))
+            sessions.append(_document(name, decision, loaded))
+            if not call.is_json:
+                click.echo("\n".join(_lines(name, decision, loaded)))
     none = [] if names else [f"No model of {environment} has late data."]
     call.answer({"environment": environment, "explain": explain, "sessions": sessions}, none)
     if stopped and not explain:
@@ -92,6 +91,18 @@ def _document(name: ModelName, decision: Decision, loaded: Evaluated | None) -> 
         return entry
     seconds = round(loaded.seconds, 3)
     return entry | {"rows": loaded.rows, "seconds": seconds, "work_id": loaded.work_id}
+
+
+def _tried(
+    project: VdeProject, binding: Binding, name: ModelName, *, reload: bool, alone: bool
+) -> tuple[Decision, Evaluated | None]:
+    """Run a session. What is refused is an error only if the model was asked for ``alone``."""
+    try:
+        return _load(project, binding, name, reload=reload)
+    except (Refused, EvaluationFailed) as error:
+        if alone:
+            raise
+        return Stop(reason=error.message.rstrip("."), advice=as_sentence(error.advice)), None
 
 
 def _load(

@@ -12,6 +12,7 @@ from vde_dagster.app.apply.applying import promote_followed
 from vde_dagster.app.apply.filling import evaluate_rest
 from vde_dagster.app.apply.storing import record_refusal, store_plan
 from vde_dagster.app.binding import Binding, bind_environment
+from vde_dagster.app.catch_up.listing import late_data_listed
 from vde_dagster.app.evaluate.cumulative import sequential_ranges
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.inputs.completeness import due_of
@@ -182,13 +183,14 @@ def evaluate_step(location: Location, evaluation: Evaluation) -> EvaluationResul
     name, binding, ranges = evaluation.node.name, evaluation.binding, evaluation.ranges
     behind = stale_inputs(services, binding, name, ranges)
     waiting = WaitingRows()
-    done = [
-        unit
-        for each in ranges
-        for unit in evaluate_rest(
-            services, binding, name, each, waiting=waiting, force=evaluation.force
-        )
-    ]
+    with late_data_listed(services):
+        done = [
+            unit
+            for each in ranges
+            for unit in evaluate_rest(
+                services, binding, name, each, waiting=waiting, force=evaluation.force
+            )
+        ]
     waits = waiting.refusal
     if waits is not None:
         record_refusal(services, binding, name, waits.intervals, waits)
