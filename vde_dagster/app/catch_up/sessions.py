@@ -315,7 +315,13 @@ def _session(services: Services, binding: Binding, node: Node, decision: Load) -
     for interval in added_ranges(decision):
         query = rendered(binding, node, interval, services.execution_time)
         readings.append(added_rows(query, decision, work_id))
-        writes.append(AppendToIntervals(intervals=(interval,), axis=axis))
+        writes.append(
+            AppendToIntervals(
+                intervals=(interval,),
+                axis=axis,
+                source_rows=sum(each.rows for each in decision.only.evidence),
+            )
+        )
     for interval in decision.fill:
         readings.append(
             _fill(services, binding, node, interval, mark=decision.only.after, work_id=work_id)

@@ -39,10 +39,14 @@ class OverwriteIntervals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppendToIntervals:
-    """Add rows to intervals that are loaded already."""
+    """Add rows to intervals that are loaded already.
+
+    ``source_rows`` is how many rows of the source they come from; None where that is not known.
+    """
 
     intervals: tuple[Interval, ...]
     axis: TimeAxisSpec
+    source_rows: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,13 +12,13 @@ from __future__ import annotations
 import queue
 import threading
 import uuid
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from pyspark.sql import Observation
 from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's documentation uses
 
-from vde_dagster.core.ledger.dsha import ALGORITHMS, MODULUS, MURMUR3_128, RowSum
+from vde_dagster.core.ledger.dsha import ALGORITHMS, MODULUS, MURMUR3_128, RowSum, total
 from vde_dagster.lakehouse.digest import native
 from vde_dagster.lakehouse.iceberg.tables import quoted
 from vde_dagster.lakehouse.spark.connect import is_remote
@@ -54,7 +54,7 @@ def row_sums(
     upper, lower = native.halves(frame, apart=apart)
     key = (F.lit(None).cast("bigint") if group is None else group).alias("key")
     hashed = frame.select(key, upper.alias("upper"), lower.alias("lower"))
-    grouped = hashed.groupBy("key").agg(_sums("upper", "lower"))
+    grouped = hashed.groupBy("key").agg(F.expr(f"{_sums('upper', 'lower')} AS {_SUMS}"))
     found = {row["key"]: _row_sum(row[_SUMS].asDict()) for row in grouped.collect()}
     return found or ({None: RowSum()} if group is None else {})
 
@@ -79,12 +79,15 @@ class Figures:
         except queue.Empty:
             return None
 
-    def taken(self) -> RowSum | None:
-        """The sum of all rows that passed by; None if Spark does not report it in time."""
+    def taken(self) -> tuple[RowSum, ...] | None:
+        """The sum of each group of rows that passed by, without rows perhaps of none.
+
+        None if Spark does not report them in time.
+        """
         figures = self.found()
         if figures is None:
             return None
-        return _row_sum(figures[_SUMS].asDict()) if _SUMS in figures else RowSum()
+        return tuple(_row_sum(each.asDict()) for each in figures.get(_SUMS, ()))
 
     def sums(self, committed_rows: int) -> Mapping[object, RowSum] | None:
         """The sum of all rows, under the key None; or None if other rows were committed.
@@ -94,12 +97,15 @@ class Figures:
         Args:
             committed_rows: How many rows the commit added, as its Iceberg snapshot's summary says.
         """
-        found = self.taken()
+        taken = self.taken()
+        found = None if taken is None else total(taken)
         return {None: found} if found is not None and found.rows == committed_rows else None
 
 
-def observed(frame: DataFrame, algorithm: str) -> tuple[DataFrame, Figures]:
-    """The same rows, and an object that has their sum once they are written.
+def observed(
+    frame: DataFrame, algorithm: str, groups: Sequence[str] = ()
+) -> tuple[DataFrame, Figures]:
+    """The same rows, and an object that has their sums once they are written.
 
     Spark may run a part of a plan twice: what feeds a range distribution (``WRITE ORDERED BY``), a
     failed stage, a second action. The count of rows shows it.
@@ -108,16 +114,26 @@ def observed(frame: DataFrame, algorithm: str) -> tuple[DataFrame, Figures]:
         frame: The rows, with exactly the table's columns and types, in order: a value that Spark
             casts while writing is hashed as it was before the cast.
         algorithm: One of `vde_dagster.core.ledger.dsha.ALGORITHMS`.
+        groups: What rows have a sum of their own, as conditions in SQL of which a row meets one:
+            each takes every row some more time. Without them all rows have one sum.
 
     Raises:
         ValueError: There is no such algorithm.
     """
     # An observation is not compiled and would compute each half several times: so the halves are
     # computed as columns before it, and dropped after it.
-    names = [f"{half} {uuid.uuid4().hex}" for half in ("upper", "lower")]
-    hashed = frame.withColumns(dict(zip(names, _halves(frame, algorithm), strict=True)))
-    seen, figures = watched(hashed, _sums(*map(quoted, names)))
-    return seen.drop(*names), figures
+    upper, lower, group = (f"{of} {uuid.uuid4().hex}" for of in ("upper", "lower", "group"))
+    columns = dict(zip((upper, lower), _halves(frame, algorithm), strict=True))
+    sums = [_sums(quoted(upper), quoted(lower))]
+    if groups:
+        numbers = range(len(groups))
+        cases = (f"WHEN {each} THEN {at}" for at, each in zip(numbers, groups, strict=True))
+        columns[group] = F.expr(f"CASE {' '.join(cases)} END")
+        own = [f"{quoted(group)} = {at}" for at in numbers]
+        sums = [_sums(quoted(upper), quoted(lower), where=each) for each in own]
+    listed = F.expr(f"array({', '.join(sums)}) AS {_SUMS}")
+    seen, figures = watched(frame.withColumns(columns), listed)
+    return seen.drop(*columns), figures
 
 
 def watched(frame: DataFrame, *figures: Column) -> tuple[DataFrame, Figures]:
@@ -145,24 +161,29 @@ def _require_known(algorithm: str) -> None:
         raise ValueError(f"rows cannot be hashed with {algorithm}")
 
 
-def _sums(upper: str, lower: str) -> Column:
+def _sums(upper: str, lower: str, *, where: str = "") -> str:
     """The number of rows, and the sums of four limbs of 32 bits, from the highest to the lowest.
 
     Limbs are summed around zero. So a sum of bigints, which Spark checks for overflow, fails only
-    past 2**32 rows in one group, and never wraps around. They are one column, written as SQL: each
+    past 2**32 rows in one group, and never wraps around. They are one value, written as SQL: each
     column takes several calls of the JVM, and one made of functions a hundred.
 
     Args:
         upper: The quoted column of the upper 64 bits.
         lower: That of the lower ones.
+        where: Which rows count; empty for all.
     """
+
+    def counted(value: object) -> str:
+        return f"IF({where}, {value}, NULL)" if where else f"{value}"
+
     limbs = [
         f"{limb} - {_HALF_LIMB}L"
         for half in (upper, lower)
         for limb in (f"shiftrightunsigned({half}, 32)", f"({half} & {_LIMB - 1}L)")
     ]
-    sums = ", ".join(f"sum({limb}) AS limb{number}" for number, limb in enumerate(limbs))
-    return F.expr(f"struct(count(1) AS rows, {sums}) AS {_SUMS}")
+    sums = ", ".join(f"sum({counted(limb)}) AS limb{at}" for at, limb in enumerate(limbs))
+    return f"struct(count({counted(1)}) AS rows, {sums})"
 
 
 def _row_sum(row: Mapping[str, int | None]) -> RowSum:

@@ -213,7 +213,7 @@ def write_intervals(
         _Range(
             write=write,
             rows=_reading(branch, write, before, is_alone=len(parts) == 1, exchanges=exchanges),
-            taken=figures.taken() if figures is not None else None,
+            taken=_taken(figures, write),
         )
         for (_, write), (_, figures) in zip(parts, summed, strict=True)
     ]
@@ -226,11 +226,11 @@ def write_intervals(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Range:
-    """A part that was written, how its rows are read, and their sum if it was taken on the way."""
+    """A part that was written, how its rows are read, and their sums if taken on the way."""
 
     write: RangeWrite
     rows: Callable[[], DataFrame]
-    taken: RowSum | None
+    taken: Mapping[Interval | None, RowSum] | None
 
     @property
     def units(self) -> list[Interval]:
@@ -245,15 +245,31 @@ class _Range:
 def _summed(
     branch: Branch, frame: DataFrame, write: RangeWrite
 ) -> tuple[DataFrame, Figures | None]:
-    """The rows to write, and their sum once they are; None where they are read again for it.
+    """The rows to write, and their sums once they are; None where they are read again for them.
 
-    A sum for each of several units costs several times as much while writing (docs/dsha.md). Times
-    that are texts are read again, too: one may sort within a unit and still be no time.
+    A sum for each of several units costs several times as much while writing (docs/dsha.md), and
+    less than to read the rows again where it is known that they are few. Times that are texts are
+    read again: one may sort within a unit and still be no time.
     """
-    rows = rows_inside(frame, write.axis, write.intervals)
-    if len(_units(write)) > 1 or write.axis.is_formatted:
+    rows, units = rows_inside(frame, write.axis, write.intervals), _units(write)
+    if write.axis.is_formatted or (len(units) > 1 and not _is_small(write, len(units))):
         return rows, None
-    return observed(rows, branch.staging.algorithm)
+    conditions = (inside(write.axis, [unit]).sql("spark") for unit in units)
+    return observed(rows, branch.staging.algorithm, [*conditions] if len(units) > 1 else ())
+
+
+_FEW_UNITS, _FEW_ROWS = 32, 100_000
+
+
+def _is_small(write: RangeWrite, units: int) -> bool:
+    """Whether sums by units cost less while writing; see docs/dsha.md."""
+    rows = write.source_rows if isinstance(write, AppendToIntervals) else None
+    return rows is not None and rows <= _FEW_ROWS and units <= _FEW_UNITS
+
+
+def _taken(figures: Figures | None, write: RangeWrite) -> Mapping[Interval | None, RowSum] | None:
+    found = figures.taken() if figures is not None else None
+    return None if found is None else dict(zip(_units(write), found, strict=False))
 
 
 def _reading(
@@ -286,7 +302,7 @@ def _sums(
     sums: list[Mapping[Interval | None, RowSum]] = []
     for each in parts:
         if each.taken is not None:
-            sums.append({each.units[0]: each.taken})
+            sums.append(each.taken)
         else:
             sums.append(each.sums(algorithm) if added else {})
     if total(found for each in sums for found in each.values()).rows != added:
