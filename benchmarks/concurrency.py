@@ -4,8 +4,11 @@ The script is what somebody would write by hand with PySpark and plain Iceberg: 
 SELECT for each query, one after the other or a layer at a time in a pool of threads. It has no
 branches, audits, digests, state or views. SQLMesh has state and views (`spark_peer`); what is
 timed of it is what is timed of ours: the start of Spark and a plan's application, not its loading
-and planning. All sides have the same rows, queries, Spark settings and kind of catalog, and start
-Spark themselves; each run is a process and a lake of its own, and runs alternate.
+and planning. Spark's own declarative pipelines (`pipelines_peer`) are timed as a whole command.
+
+All sides have the same rows, queries and kind of catalog, and start Spark themselves, with the
+settings that we give it or, where that is said, with Spark's defaults, as whoever writes a script
+or uses one of the others has it. Each run is a process and a lake of its own, and runs alternate.
 
 `python -m benchmarks.concurrency RESULTS.json FILE.svg` draws what a run has written.
 """
@@ -13,6 +16,7 @@ Spark themselves; each run is a process and a lake of its own, and runs alternat
 from __future__ import annotations
 
 import json
+import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -24,17 +28,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from benchmarks.measuring import Settings, Step, alternating, measured, print_table
-from benchmarks.pictures import BLUE, GRAY, GREEN, STEP, Bar, chart, page
+from benchmarks.pictures import BLUE, GRAY, GREEN, LIGHT_BLUE, STEP, Bar, chart, page
+from benchmarks.pipelines_peer import NAME as PIPELINES
+from benchmarks.pipelines_peer import NAMESPACE, run_pipeline
 from benchmarks.processes import timed
 from benchmarks.spark_peer import NAME as THEIRS
-from benchmarks.spark_peer import run_theirs, why_not
+from benchmarks.spark_peer import plain_spark, run_theirs, why_not
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from vde_dagster.composition import VdeProject
 
 LAYERS: Final = 4
 WIDTH: Final = 10
-AT_ONCE: Final = (1, 2, 4)
+AT_ONCE: Final = (1, 2)
 _SOURCE: Final = "raw.events"
 _START: Final = datetime(2024, 1, 1, tzinfo=UTC)
 _SETTINGS: Final = f"""\
@@ -49,8 +57,10 @@ _EXTERNAL: Final = f"- name: {_SOURCE}\n  columns: {{id: bigint, ts: timestamp, 
 OURS: Final = "vde"
 IN_DAGSTER: Final = "vde, a Dagster run"
 SCRIPT: Final = "the script"
+PLAIN: Final = ", Spark's defaults"
+"""What a side is called with that has them."""
 RESULTS: Final = "concurrency.json"
-_COLORS: Final = {SCRIPT: GRAY, THEIRS: BLUE}
+_COLORS: Final = {SCRIPT: GRAY, THEIRS: BLUE, PIPELINES: LIGHT_BLUE}
 _ROWS_OF_A_TRIAL: Final = 100
 
 
@@ -129,12 +139,12 @@ def ours(project: VdeProject, at_once: int, *, in_dagster: bool) -> Step:
     return step | {"amount": _sum(project, f"l{LAYERS - 1}.m0")}
 
 
-def script(project: VdeProject, at_once: int) -> Step:
+def script(project: VdeProject, at_once: int, *, plain: bool) -> Step:
     """What somebody would write by hand."""
     written = list(tables())
 
     def build() -> None:
-        spark = project.open_spark()
+        spark = _plain_session(project) if plain else project.open_spark()
         spark.sql("USE lake")
 
         def write(table: Table) -> None:
@@ -146,6 +156,33 @@ def script(project: VdeProject, at_once: int) -> Step:
                 list(pool.map(write, [each for each in written if each.layer == layer]))
 
     step = timed(build)
+    return step | {"amount": _sum(project, f"plain_l{LAYERS - 1}.m0")}
+
+
+def _plain_session(project: VdeProject) -> SparkSession:
+    from pyspark import SparkConf
+    from pyspark.sql import SparkSession
+
+    conf, environment = plain_spark(project)
+    os.environ.update(environment)
+    return SparkSession.builder.config(conf=SparkConf().setAll([*conf.items()])).getOrCreate()
+
+
+def pipeline(project: VdeProject, at_once: int) -> Step:
+    """One pipeline of Spark's own, with a materialized view for each table."""
+    conf, environment = plain_spark(project)
+    del conf["spark.master"]  # Spark Connect has none
+    catalog = project.iceberg_catalog()
+    for name in (NAMESPACE, *(f"plain_l{layer}" for layer in range(LAYERS))):
+        catalog.create_namespace(name)
+    step = run_pipeline(
+        project.configuration.folder / "pipeline",
+        [(f"plain_{each.name}", _plain(each.query)) for each in tables()],
+        conf,
+        environment,
+        catalog=project.configuration.catalog.name,
+        at_once=at_once,
+    )
     return step | {"amount": _sum(project, f"plain_l{LAYERS - 1}.m0")}
 
 
@@ -168,9 +205,9 @@ def run(side: str, at_once: int, rows: int) -> Step:
 def main(settings: Settings) -> None:
     """Print a line for each side and number of models at once, and how it compares."""
     prevented = why_not(partial(run, THEIRS, AT_ONCE[-1], _ROWS_OF_A_TRIAL))
-    sides = (OURS, SCRIPT) if prevented else (OURS, SCRIPT, THEIRS)
+    peers = () if prevented else (THEIRS, THEIRS + PLAIN)
+    sides = (OURS, SCRIPT, SCRIPT + PLAIN, *peers, PIPELINES + PLAIN, IN_DAGSTER)
     asked = [(side, at_once) for at_once in AT_ONCE for side in sides]
-    asked += [(IN_DAGSTER, at_once) for at_once in (AT_ONCE[0], AT_ONCE[-1])]
     runs: dict[tuple[str, ...], Callable[[], Step]] = {
         (side, str(at_once)): partial(run, side, at_once, settings.source_rows)
         for side, at_once in asked
@@ -186,7 +223,7 @@ def main(settings: Settings) -> None:
             [
                 side,
                 at_once,
-                each["CPU"],
+                each.get("CPU", ""),
                 each["wall"],
                 each["wall"] / against["wall"],
                 found[side, str(AT_ONCE[0])]["wall"] / each["wall"],
@@ -213,22 +250,27 @@ def picture(found: Sequence[tuple[str, str, Step]]) -> str:
                 label=f"{side}, {at_once} at once",
                 value=step[of],
                 shown=f"{step[of]:.1f}",
-                color=_COLORS.get(side, GREEN),
+                color=_COLORS.get(side.removesuffix(PLAIN), GREEN),
             )
             for side, at_once, step in order
+            if of in step
         ]
         title = f"{LAYERS * WIDTH} models, {of} seconds"
-        parts += chart(title, values, left=20 + place * 440, top=40, labels=180, longest=180)
-    return page(parts, width=880, height=50 + len(order) * STEP)
+        parts += chart(title, values, left=20 + place * 530, top=40, labels=270, longest=180)
+    return page(parts, width=1060, height=50 + len(order) * STEP)
 
 
 def _one(side: str, at_once: int, rows: int) -> Step:
     with tempfile.TemporaryDirectory() as made:
-        project = prepare(Path(made) / "lake", rows)
-        if side == SCRIPT:
-            return script(project, at_once)
-        if side == THEIRS:
-            return run_theirs(project, f"{_START:%Y-%m-%d}", at_once, f"l{LAYERS - 1}.m0")
+        project, plain = prepare(Path(made) / "lake", rows), side.endswith(PLAIN)
+        of = side.removesuffix(PLAIN)
+        if of == SCRIPT:
+            return script(project, at_once, plain=plain)
+        if of == THEIRS:
+            name, start = f"l{LAYERS - 1}.m0", f"{_START:%Y-%m-%d}"
+            return run_theirs(project, start, at_once, name, plain=plain)
+        if of == PIPELINES:
+            return pipeline(project, at_once)
         return ours(project, at_once, in_dagster=side == IN_DAGSTER)
 
 

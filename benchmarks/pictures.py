@@ -10,6 +10,7 @@ from typing import Final
 GREEN: Final = "#2a6f4e"
 GRAY: Final = "#b0b7c3"
 BLUE: Final = "#5b7fb5"
+LIGHT_BLUE: Final = "#a9c1e0"
 STEP: Final = 22
 """Pixels from one bar to the next."""
 _GAP: Final = 8

@@ -40,7 +40,9 @@ def why_not(trial: Callable[[], Step]) -> str:
     return ""
 
 
-def run_theirs(project: VdeProject, start: str, at_once: int, name: str) -> Step:
+def run_theirs(
+    project: VdeProject, start: str, at_once: int, name: str, *, plain: bool = False
+) -> Step:
     """Apply the first plan of a project in SQLMesh, and sum up ``amount`` of a model in it.
 
     Args:
@@ -48,8 +50,9 @@ def run_theirs(project: VdeProject, start: str, at_once: int, name: str) -> Step
         start: The default start of its models, as a date.
         at_once: Its `concurrent_tasks`.
         name: The model.
+        plain: Whether Spark has its own defaults, and not the settings that we give it.
     """
-    conf, environment = _spark(project)
+    conf, environment = plain_spark(project) if plain else _spark(project)
     folder = project.configuration.folder / "theirs"
     folder.mkdir()
     shutil.copy(project.configuration.folder / "external_models.yaml", folder)
@@ -78,13 +81,32 @@ def _spark(project: VdeProject) -> tuple[dict[str, str], dict[str, str]]:
     configuration, java = project.configuration, find_java()
     settings = SparkSettings(master=configuration.spark.master, conf=spark_conf(configuration))
     conf = _start_conf(settings, spark_jars(configuration), java)
-    conf |= {
-        "spark.master": settings.master,
-        "spark.sql.defaultCatalog": configuration.catalog.name,
-    }
     environment = environment_for(java, jars_cache() / "java_homes")
     # By its own path, else the JVM has another class path than that of the archive of its classes.
-    return conf, environment | {"SPARK_HOME": str(spark_home())}
+    return conf | _place(project), environment | {"SPARK_HOME": str(spark_home())}
+
+
+def plain_spark(project: VdeProject) -> tuple[dict[str, str], dict[str, str]]:
+    """The same for a Spark to which nothing is told but where the catalog and its jars are."""
+    from vde_dagster.composition import spark_conf, spark_jars
+    from vde_dagster.lakehouse.spark.jars import ICEBERG_EXTENSIONS
+
+    configuration = project.configuration
+    conf = {
+        **spark_conf(configuration),
+        "spark.jars": ",".join(map(str, spark_jars(configuration))),
+        "spark.sql.extensions": ICEBERG_EXTENSIONS,
+    }
+    return conf | _place(project), _spark(project)[1]
+
+
+def _place(project: VdeProject) -> dict[str, str]:
+    """Where Spark runs, and the catalog of names that name none."""
+    configuration = project.configuration
+    return {
+        "spark.master": configuration.spark.master,
+        "spark.sql.defaultCatalog": configuration.catalog.name,
+    }
 
 
 def _config(

@@ -16,7 +16,7 @@ from tests.app.memory_world import bound
 from vde_dagster.app.catch_up.listing import late_data_listed, list_late_data
 from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.services import Services
-from vde_dagster.core.errors import OutcomeUnknown
+from vde_dagster.core.errors import EvaluationFailed, OutcomeUnknown
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.lakehouse.catalogs.iceberg_catalog import open_iceberg_catalog
 from vde_dagster.lakehouse.iceberg.late_tables import IcebergLateTables
@@ -69,6 +69,23 @@ def test_each_session_is_listed_with_what_it_found_and_wrote(
     assert found["raw.cancels"] == 3
     _, late = sessions_of(catalog, SIGNUPS)
     assert sum(each["rows"] for each in late["processing_uris"]) == 3
+
+
+def test_what_was_done_before_a_failure_is_listed(
+    catalog: PyIcebergCatalog, tables: IcebergLateTables
+) -> None:
+    life = loaded_to_hour_five()
+    late_data_comes(life)
+    services = replace(life.services(), late_tables=tables)
+
+    def two() -> None:
+        with late_data_listed(services):
+            catch_up(services, bound(services), SIGNUPS)
+            raise EvaluationFailed("the next one fails")
+
+    with pytest.raises(EvaluationFailed):
+        two()
+    assert len(sessions_of(catalog, SIGNUPS)) == 2
 
 
 @pytest.mark.full

@@ -80,6 +80,18 @@ def test_what_was_observed_is_what_lies_in_the_table(
     assert found.sums(ROWS) == row_sums(spark.table(table), algorithm)
 
 
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_groups_of_rows_are_observed_apart(spark: SparkSession, table: str, algorithm: str) -> None:
+    groups = ("id % 3 = 1", "id < 0", "id % 3 = 2")
+    of_groups = frame(spark).where("id % 3 > 0")
+    rows, found = observed(of_groups, algorithm, groups)
+    assert rows.schema == of_groups.schema
+    rows.writeTo(table).append()
+    one, none, other = (row_sums(spark.table(table).where(each), algorithm) for each in groups)
+    assert found.taken() == (one[None], RowSum(), other[None])
+    assert none == {None: RowSum()}
+
+
 def test_no_rows_are_observed_as_none(spark: SparkSession, table: str) -> None:
     rows, found = observed(frame(spark).where("id < 0"), XXHASH64X2)
     rows.writeTo(table).overwrite(F.lit(True))

@@ -198,6 +198,21 @@ CASES: Final = [
         needed=Needed(jobs=SORTED, source=1),
     ),
     Case(
+        name="TIME_RANGE, a few late rows of six hours",
+        by=HOUR,
+        rows=rows(),
+        write=AppendToIntervals(intervals=(hours(0, 6),), axis=AXIS, source_rows=6),
+        needed=Needed(jobs=SORTED, source=1, audited=6),
+    ),
+    Case(
+        name="TIME_RANGE, late rows of six hours, nobody knows how many",
+        by=HOUR,
+        rows=rows(),
+        write=AppendToIntervals(intervals=(hours(0, 6),), axis=AXIS),
+        needed=Needed(jobs=SORTED, source=1, summed=6, audited=6),
+        full=True,
+    ),
+    Case(
         name="BY_PARTITION, first",
         before=FIRST,
         by=REGION,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
@@ -95,6 +96,36 @@ def test_late_and_whole_hours_of_one_unit_of_work(
     if worlds.spark is not None:
         deletes = case != LAYOUTS["hours"]
         assert commits(table) == count + 1 + deletes
+
+
+@pytest.mark.parametrize(
+    "source_rows",
+    [pytest.param(None, marks=pytest.mark.full), 4, pytest.param(10**9, marks=pytest.mark.full)],
+    ids=["unknown", "few", "many"],
+)
+@pytest.mark.parametrize(
+    "worlds", ["memory", pytest.param("spark", marks=pytest.mark.spark)], indirect=True
+)
+def test_late_rows_of_several_hours_are_recorded_by_hour(
+    worlds: Worlds, source_rows: int | None
+) -> None:
+    """Few rows are summed while they are written; others are read again."""
+    table = worlds.table(TYPES, field("at", "hours"))
+    table.write(BEFORE, ReplaceTable(interval=days(0)))
+    earlier = sums(table, XXHASH64X2, AXIS)
+    late = replace(added(1, 4), source_rows=source_rows)
+    staged = table.publish(
+        table.staging(table.part([*LATE_3, *LATE_1], late), table.part(DUE, replaced(6, 7)))
+    )
+    now = sums(table, XXHASH64X2, AXIS)
+    assert list(staged.sums) == [
+        {
+            unit: now[unit] - earlier.get(unit, RowSum())
+            for unit in (hours(1, 2), hours(2, 3), hours(3, 4))
+        },
+        {hours(6, 7): now[hours(6, 7)]},
+    ]
+    assert [each.rows for each in staged.sums[0].values()] == [2, 1, 2]
 
 
 @pytest.mark.parametrize(
