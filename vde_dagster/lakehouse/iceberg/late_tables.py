@@ -15,7 +15,8 @@ from typing import Any, Final, get_args, get_origin, get_type_hints
 import pyarrow as pa
 from pyiceberg.catalog import Catalog as PyIcebergCatalog
 from pyiceberg.exceptions import CommitFailedException, NoSuchTableError, TableAlreadyExistsError
-from pyiceberg.table import Table
+from pyiceberg.table import Table, Transaction
+from pyiceberg.table.metadata import TableMetadata
 
 from vde_dagster.core.errors import Conflict, Refused
 from vde_dagster.core.ledger.late.listed import ListedMark, ListedSession
@@ -97,7 +98,8 @@ class IcebergLateTables:
             return
         rows = pa.Table.from_pylist([asdict(each) for each in new.values()], schema=_SESSIONS)
         with _committing(self._sessions):
-            table.append(rows, snapshot_properties={_LISTED: ",".join(new)})
+            with _Change(table) as change:
+                change.append(rows, snapshot_properties={_LISTED: ",".join(new)})
             _expire(table)
 
     def set_marks(
@@ -114,12 +116,13 @@ class IcebergLateTables:
         )
         is_there = any(True for _ in table.scan(row_filter=own).plan_files())
         with _committing(self._marks):
-            if is_there and rows.num_rows:
-                table.overwrite(rows, overwrite_filter=own)
-            elif is_there:
-                table.delete(own)
-            elif rows.num_rows:
-                table.append(rows)
+            with _Change(table) as change:
+                if is_there and rows.num_rows:
+                    change.overwrite(rows, overwrite_filter=own)
+                elif is_there:
+                    change.delete(own)
+                elif rows.num_rows:
+                    change.append(rows)
             _expire(table)
 
     def _of_sessions(self) -> Table:
@@ -151,6 +154,24 @@ class IcebergLateTables:
                 advice="Choose another name under `late_data` in vde.yaml.",
             )
         return table
+
+
+class _Change(Transaction):
+    """A transaction that works out once for each step what the table becomes.
+
+    pyiceberg does so, and copies all metadata, whenever it asks; nothing changes what it gets.
+    """
+
+    _known: tuple[object, object, TableMetadata] | None = None
+
+    @property
+    def table_metadata(self) -> TableMetadata:
+        """The table with what was staged so far."""
+        known = self._known
+        if known is None or known[0] is not self._table.metadata or known[1] is not self._updates:
+            known = self._table.metadata, self._updates, super().table_metadata
+            self._known = known
+        return known[2]
 
 
 def _create(
