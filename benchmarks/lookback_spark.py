@@ -18,12 +18,13 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from benchmarks.lookback import DAYS, LATE_DATA, LOOKBACKS, SESSIONS, title
+from benchmarks.lookback import LATE_DATA, LOOKBACKS, SESSIONS, title
 from benchmarks.measuring import Settings, Step, measured, print_table
 
 if TYPE_CHECKING:
     from vde_dagster.composition import VdeProject
 
+DAYS: Final = 3
 _EXAMPLE: Final = Path(__file__).parents[1] / "examples" / "nyc_flights"
 _SETTINGS: Final = """
 spark:
@@ -33,7 +34,7 @@ spark:
 """
 
 
-def facts(strategy: str, folder: Path, days: int) -> Step:
+def facts(strategy: str, folder: Path) -> Step:
     """Load the two facts hour by hour, and count."""
     from tests.flights.expected import differences
     from tests.flights.world import ARRIVALS, DEPARTURES, HOUR, START
@@ -49,7 +50,7 @@ def facts(strategy: str, folder: Path, days: int) -> Step:
 
     _write_project(folder, strategy)
     project, names = VdeProject.load(folder), (DEPARTURES, ARRIVALS)
-    hour, end = START + 12 * HOUR, START + timedelta(days=days)
+    hour, end = START + 12 * HOUR, START + timedelta(days=DAYS)
     landing = _landed(project, hour, end)
     next(landing)
     project.open_spark()
@@ -165,5 +166,4 @@ if __name__ == "__main__":
     root = Path(__file__).parents[1]
     sys.path[:0] = [str(root), str(_EXAMPLE)]
     with tempfile.TemporaryDirectory() as made:
-        days = int(sys.argv[2]) if len(sys.argv) > 2 else DAYS
-        print(json.dumps(facts(sys.argv[1], Path(made) / "flights", days)))
+        print(json.dumps(facts(sys.argv[1], Path(made) / "flights")))
