@@ -28,6 +28,7 @@ FILES: Final = (
     "lakehouse/kinds/test_scd_type_2.py",
     "lakehouse/kinds/test_sums_from_storage.py",
     "lakehouse/kinds/test_whole_tables.py",
+    "lakehouse/kinds/test_written_together.py",
     "lakehouse/test_engine_contract.py",
     "lakehouse/test_model_functions.py",
     "lakehouse/test_own_session.py",
