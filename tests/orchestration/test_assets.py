@@ -124,6 +124,18 @@ def test_a_step_of_a_moved_environment_fails_before_work(
     materialize(definitions, instance, "staging/events", "2024-01-01-00:00")
 
 
+@applied_on_spark
+def test_what_a_step_loaded_is_listed_when_it_ends(
+    applied: "Sample", instance: dg.DagsterInstance
+) -> None:
+    applied.land((100, 3.25, 7), (101, 24.5, 1), until=25)
+    materialize(applied.definitions(), instance, "staging/events", "2024-01-02-00:00")
+    project = applied.project()
+    assert not project.services.state.unlisted(limit=1)
+    table = project.iceberg_catalog().load_table(("vde_meta", "late_sessions"))
+    assert sum(each["rows_written"] == 2 for each in table.scan().to_arrow().to_pylist()) == 1
+
+
 def specs_of(sample: "Sample") -> dict[str, dg.AssetSpec]:
     found = sample.definitions().resolve_all_asset_specs()
     return {each.key.to_user_string(): each for each in found}

@@ -9,6 +9,7 @@ import dagster as dg
 import pytest
 
 from tests.app.memory_world import RAW, bound
+from tests.cli.calling import call
 from tests.orchestration.automated_world import launch, tick
 from tests.orchestration.conftest import (
     IN_MEMORY,
@@ -181,6 +182,15 @@ def test_an_interrupted_plan_ends_as_an_interrupt_and_keeps_what_it_filled(
     assert project.services.state.environment("prod") is None
     left = sample.plan(project=project)
     assert [str(each.name) for each in left.backfills] == ["mart.daily", "mart.people"]
+
+
+@applied_on_spark
+def test_what_the_command_line_loaded_is_listed_when_it_ends(
+    applied: Sample, own_home: None
+) -> None:
+    applied.land((100, 3.25, 7), (101, 24.5, 1), until=25)
+    assert "loaded 2 rows" in call("catch-up", "--project", applied.folder).stdout
+    assert not applied.project().services.state.unlisted(limit=1)
 
 
 @pytest.mark.full

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 import pytest
 from sqlalchemy.exc import OperationalError
@@ -14,17 +13,15 @@ from tests.app.memory_world import PROJECT, MemoryWorld, graph_of, instead, made
 from tests.app.shop_world import SALES, SHOWN, TRIPLE
 from tests.core.planning.test_stages import count_backfills
 from vde_dagster.app.apply.applying import Report, apply_plan
-from vde_dagster.app.catch_up.listing import RESOURCE
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.services import Services
-from vde_dagster.core.errors import Conflict, EvaluationFailed
+from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.ledger.late.listed import ListedMark, ListedSession
 from vde_dagster.core.model.snapshot import DecidedBy, VersionKey
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.planning.scheduling import Concurrency
 from vde_dagster.core.planning.stages import work_stages
-from vde_dagster.ports.state import Lease
 
 FAILS: Final = "CAST('x' AS BIGINT)"
 FOUR: Final = Concurrency(models=4)
@@ -125,18 +122,18 @@ def test_models_adopt_their_tables_at_once_and_none_of_it_is_lost() -> None:
 
 
 class Listing:
-    """Tables of late data that keep the ids of sessions."""
+    """Tables of late data that keep the ids of sessions, as they are added at once."""
 
     names = (TableName("vde", "sessions"), TableName("vde", "marks"))
 
     def __init__(self) -> None:
-        self.sessions: list[str] = []
+        self.added: list[list[str]] = []
 
     def create(self) -> None:
         """They are there."""
 
     def add_sessions(self, sessions: Sequence[ListedSession]) -> None:
-        self.sessions += [each.session_id for each in sessions]
+        self.added.append([each.session_id for each in sessions])
 
     def set_marks(
         self, keys: Collection[VersionKey], read: Callable[[], Sequence[ListedMark]]
@@ -144,18 +141,13 @@ class Listing:
         """Marks are not looked at."""
 
 
-def test_sessions_that_threads_left_to_each_other_are_listed_at_the_end() -> None:
+@pytest.mark.parametrize("models", [1, 4])
+def test_sessions_of_a_plan_are_listed_once_when_it_ends(models: int) -> None:
     world, listing = landed(), Listing()
-
-    def acquire_lease(resource: str, **of: Any) -> Lease:
-        """Threads find that another one lists sessions, which has ended by then."""
-        if resource == RESOURCE and threading.current_thread().name.startswith("models "):
-            raise Conflict("another process lists them")
-        return world.state.acquire_lease(resource, **of)
-
-    services = instead(world.services(), "state", acquire_lease=acquire_lease)
-    at_once(replace(services, late_tables=listing), graph_of(PROJECT))
-    assert len(set(listing.sessions)) == len(listing.sessions) >= 1
+    services = replace(world.services(), late_tables=listing)
+    at_once(services, graph_of(PROJECT), Concurrency(models=models))
+    (sessions,) = listing.added
+    assert len(set(sessions)) == len(sessions) >= 1
     assert not world.state.unlisted(limit=1)
 
 

@@ -269,7 +269,9 @@ def _is_small(write: RangeWrite, units: int) -> bool:
 
 def _taken(figures: Figures | None, write: RangeWrite) -> Mapping[Interval | None, RowSum] | None:
     found = figures.taken() if figures is not None else None
-    return None if found is None else dict(zip(_units(write), found, strict=False))
+    if not found:  # Spark may say nothing of no rows
+        return None if found is None else {}
+    return dict(zip(_units(write), found, strict=True))
 
 
 def _reading(
