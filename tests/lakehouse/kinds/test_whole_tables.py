@@ -79,6 +79,26 @@ def test_a_table_is_rebuilt_by_several_writes_that_are_seen_together(
     assert total(each for sums in staged.sums for each in sums.values()) == table.sum_of_all()
 
 
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    "write",
+    [
+        ReplaceTable(interval=days(0)),
+        AppendRows(interval=days(0)),
+        MergeRows(interval=days(0), key=("id",)),
+    ],
+    ids=lambda each: type(each).__name__,
+)
+def test_how_much_a_table_has_is_known_from_its_metadata(on_spark: Worlds, write: Write) -> None:
+    """Else no query of it is answered without Spark (`app.inspect.local_answers`)."""
+    table = on_spark.table(ITEMS)
+    for rows in ([(1, "a")], [(2, "b")]):
+        table.write(rows, write)
+        weight = table.catalog.weight(table.key.table, table.head())
+        assert weight is not None
+        assert weight > 0
+
+
 CARRIERS: Final = """\
 founded,code,fee,open,note,since
 1953-01-06,LH,12.50,true,"a ""quoted"", name",2024-01-01T01:00:00+01:00

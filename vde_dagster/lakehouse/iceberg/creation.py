@@ -149,7 +149,7 @@ class _EmptyBranch(UpdateTableMetadata["_EmptyBranch"]):
                 "snapshot-id": snapshot_id,
                 "sequence-number": number,
                 "manifest-list": path,
-                "summary": Summary(Operation.APPEND, **{"total-records": "0"}),
+                "summary": Summary(Operation.APPEND, **dict.fromkeys(_TOTALS, "0")),
                 "schema-id": metadata.current_schema_id,
             }
         )
@@ -157,6 +157,17 @@ class _EmptyBranch(UpdateTableMetadata["_EmptyBranch"]):
             {"ref-name": self._branch, "type": SnapshotRefType.BRANCH, "snapshot-id": snapshot_id}
         )
         return (AddSnapshotUpdate(snapshot=begin), at), ()
+
+
+_TOTALS: Final = (
+    "total-records",
+    "total-data-files",
+    "total-files-size",
+    "total-delete-files",
+    "total-position-deletes",
+    "total-equality-deletes",
+)
+"""What Iceberg counts in each summary, where the one before it has it."""
 
 
 def _schema(of: StructType, descriptions: Mapping[str, str]) -> Schema:
