@@ -17,6 +17,7 @@ from benchmarks import (
     growth,
     history,
     imports,
+    keyed,
     late_data,
     lookback,
     lookback_spark,
@@ -53,6 +54,7 @@ BENCHMARKS: dict[str, Callable[[Settings], None]] = {
     "lookback": lookback.main,
     "lookback-spark": lookback_spark.main,
     "concurrency": concurrency.main,
+    "keyed": keyed.main,
     "unit": unit_of_work.main,
 }
 ON_REQUEST = (
@@ -71,6 +73,7 @@ ON_REQUEST = (
     "lookback",
     "lookback-spark",
     "concurrency",
+    "keyed",
     "unit",
 )
 """Benchmarks that download another tool, or keep the machine busy for long."""

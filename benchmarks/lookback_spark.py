@@ -61,7 +61,7 @@ def facts(strategy: str, folder: Path) -> Step:
     assert binding is not None, "it was built"
     rows, used, wall = 0, 0.0, 0.0
     for hour in landing:
-        before, began = _cpu(), time.monotonic()
+        before, began = own_cpu(), time.monotonic()
         with late_data_listed(services):  # as a run of both does
             for name in names:
                 if strategy == SESSIONS:
@@ -70,7 +70,7 @@ def facts(strategy: str, folder: Path) -> Step:
                     continue
                 first = max(START, hour - (int(strategy) + 1) * HOUR)
                 rows += evaluate(services, binding, name, Interval(first, hour), force=True).rows
-        used += _cpu() - before
+        used += own_cpu() - before
         wall += time.monotonic() - began
     lacking = 0
     for name in names:
@@ -113,7 +113,7 @@ def _landed(project: VdeProject, first: datetime, end: datetime) -> Iterator[dat
             yield hour
 
 
-def _cpu() -> float:
+def own_cpu() -> float:
     """The seconds of this process and of the JVM, which it has not waited for."""
     ticks = os.sysconf("SC_CLK_TCK")
     pids = ["self", *_java()]

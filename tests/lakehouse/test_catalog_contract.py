@@ -28,6 +28,7 @@ from vde_dagster.core.ledger.damage import LostMetadata, TableHead
 from vde_dagster.core.ledger.late.history import SourceOperation, SourceStatus
 from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.ledger.schema_changes import ColumnAdded, ColumnWidened
+from vde_dagster.core.model.delete_markers import DeleteMarkers
 from vde_dagster.core.model.writes import TimeAxisSpec
 from vde_dagster.core.names import ModelName, TableName, physical_table
 from vde_dagster.core.time.intervals import END_OF_TIME, Interval, IntervalUnit
@@ -90,6 +91,15 @@ def test_swapped_views_are_there_and_dropped_ones_are_gone(world: World) -> None
     world.catalog.swap_views([view("b", TABLE, AT)], [TableName("dev", "a")])
     assert world.catalog.view(TableName("dev", "a")) is None
     assert world.catalog.view(TableName("dev", "b")) == view("b", TABLE, AT)
+
+
+def test_a_view_may_leave_rows_out_and_says_which(world: World) -> None:
+    some = replace(view("a"), visible="`id` IS NULL OR NOT `id` IN (2)")
+    world.catalog.swap_views([some], [])
+    assert world.catalog.views([some.name]) == {some.name: some}
+    assert world.catalog.views([some.name]) != {some.name: view("a")}
+    world.catalog.swap_views([view("a")], [])
+    assert world.catalog.view(some.name) == view("a")
 
 
 def test_a_swap_of_several_views_is_all_or_nothing(world: World) -> None:
@@ -644,6 +654,26 @@ def test_a_users_code_reads_rows_without_an_engine(world: World) -> None:
     named = replace(some, columns=("AT", "id"))
     assert list(world.catalog.read(named).column_names) == ["at", "id"]
     assert read(world, replace(some, columns=("ID",))) == [{"id": 2}]
+
+
+@pytest.mark.parametrize(
+    "hidden,left",
+    [
+        (DeleteMarkers(column="id", values=(1, 3)), [2, None]),
+        (DeleteMarkers(column="id"), [None]),
+        (DeleteMarkers(column="id", values=(7,)), [1, 2, None]),
+    ],
+)
+def test_a_users_code_reads_no_delete_markers(
+    world: World, hidden: DeleteMarkers, left: list[int | None]
+) -> None:
+    world.append(TABLE, [(1, START), (2, START), (None, START)])  # type: ignore[list-item] # NULL
+    found = read(world, TableRows(table=TABLE, delete_markers=hidden, columns=("id",)))
+    assert found == [{"id": each} for each in left]
+    at = read(world, TableRows(table=TABLE, delete_markers=hidden, columns=("at",)))
+    assert at == [{"at": START}] * len(left)
+    empty = replace(TableRows(table=TABLE, delete_markers=hidden), axis=HOURLY)
+    assert read(world, empty) == []
 
 
 def test_a_users_code_reads_an_empty_table_and_no_missing_one(world: World) -> None:

@@ -183,7 +183,6 @@ OTHER_KINDS = (
     "VIEW",
     "EMBEDDED",
     "MANAGED",
-    "INCREMENTAL_BY_UNIQUE_KEY (unique_key id)",
     "INCREMENTAL_BY_PARTITION",
     "SCD_TYPE_2_BY_TIME (unique_key id, updated_at_name ts)",
     "SCD_TYPE_2_BY_COLUMN (unique_key id, columns shop)",
@@ -192,7 +191,11 @@ OTHER_KINDS = (
 
 @pytest.mark.parametrize(
     "kind,mode",
-    [*product(OTHER_KINDS, ("stateful", "stateless")), ("INCREMENTAL_UNMANAGED", "stateful")],
+    [
+        *product(OTHER_KINDS, ("stateful", "stateless")),
+        ("INCREMENTAL_UNMANAGED", "stateful"),
+        ("INCREMENTAL_BY_UNIQUE_KEY (unique_key id, sequence_by ts)", "stateful"),
+    ],
 )
 def test_other_kinds_have_no_policy(kind: str, mode: str) -> None:
     partitioned = "partitioned_by (id), " if "PARTITION" in kind else ""
@@ -202,6 +205,17 @@ def test_other_kinds_have_no_policy(kind: str, mode: str) -> None:
     )
     assert "late_data needs the kind INCREMENTAL_BY_TIME_RANGE" in problem.message
     assert (problem.place.line, problem.advice) == (2, "Use that kind, or leave late_data out.")
+
+
+def test_a_keyed_model_says_which_change_of_a_key_is_later() -> None:
+    query = "SELECT id, ts FROM raw.orders"
+    policy = "late_data (mode stateless, sources raw.orders)"
+    kind = "INCREMENTAL_BY_UNIQUE_KEY (unique_key id, sequence_by ts)"
+    assert sql_model(f"kind {kind}, {policy}", query).stateless is not None
+    without = kind.replace(", sequence_by ts", "")
+    (problem,) = refused(f"MODEL (name m.x, kind {without},\n{policy});\n{query}")
+    assert "needs sequence_by: a late row would replace a newer one" in problem.message
+    assert problem.place.line == 2
 
 
 UNMANAGED = """MODEL (name m.x, kind INCREMENTAL_UNMANAGED,
@@ -219,7 +233,7 @@ def test_an_append_only_model_may_have_a_stateless_policy(where: str) -> None:
 def test_an_append_only_model_reads_the_interval_to_bound_a_column_and_for_nothing_else() -> None:
     query = "SELECT id, @end_ds AS day FROM raw.orders WHERE ts BETWEEN @start_ts AND @end_ts"
     (problem,) = refused(UNMANAGED + query)
-    assert "appends each new row of the source once, but @end_ds does more" in problem.message
+    assert "takes each new row of the source once, but @end_ds does more" in problem.message
     assert "BETWEEN @start_ts AND @end_ts" in problem.advice
     assert problem.place.line == 2
 

@@ -18,7 +18,7 @@ from tests.worlds.frames import Frame, UserRows, sum_of
 from tests.worlds.histories import ends, with_validity
 from tests.worlds.python_rows import python_rows
 from tests.worlds.tables import Row
-from tests.worlds.writes import Written, inside, requested, unit_sums, written
+from tests.worlds.writes import Written, inside, requested, shown, unit_sums, written
 from vde_dagster.core.clean_up.compaction import Compaction
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import EvaluationFailed
@@ -308,7 +308,8 @@ class MemoryEngine:
         match wanted:
             case AsOf():
                 self._refuse_lost(wanted.table, wanted.iceberg_snapshot_id)
-                return Frame(table.columns, table.rows_at(wanted.iceberg_snapshot_id))
+                found = Frame(table.columns, table.rows_at(wanted.iceberg_snapshot_id))
+                return shown(found, wanted.delete_markers)
             case AddedBetween():
                 rows: list[Row] = []
                 for each in table.line(wanted.until):
@@ -352,7 +353,10 @@ class MemoryEngine:
             return Frame(table.columns, table.rows_at(table.head))
         view = self._catalog.view(name)
         if view is not None:
-            return self._named(view.target).selected([each.name for each in view.columns])
+            rows = self._named(view.target)
+            if view.visible:
+                rows = self._query(f"SELECT * FROM {view.target} WHERE {view.visible}", {})
+            return rows.selected([each.name for each in view.columns])
         if name in self._catalog.queries:
             return self._query(self._catalog.queries[name], {})
         raise EvaluationFailed(f"{name} does not exist")

@@ -12,13 +12,16 @@ from tests.worlds.frames import Frame, sum_of
 from tests.worlds.histories import kept
 from tests.worlds.merging import merged
 from tests.worlds.partitions import partitions_of
+from tests.worlds.sequencing import in_order, is_delete_marker
 from tests.worlds.tables import Row, instant_of
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.ledger.dsha import RowSum
+from vde_dagster.core.model.delete_markers import DeleteMarkers
 from vde_dagster.core.model.storage import PartitionField
 from vde_dagster.core.model.writes import (
     AppendRows,
     AppendToIntervals,
+    ChangeOrder,
     KeepHistory,
     MergeRows,
     OverwriteIntervals,
@@ -72,6 +75,10 @@ def written(  # noqa: PLR0911 - one for each write
             return Written(
                 rows=(*loaded.rows, *new.rows), processed=new.rows, sums=sums, only_adds=True
             )
+        case MergeRows(order=ChangeOrder() as order):
+            rows, processed = in_order(loaded, new, write.key, order)
+            seen = shown(Frame(new.columns, processed), order.delete_markers).rows
+            return _changed(loaded, rows, seen, write.interval)
         case MergeRows():
             rows, processed = merged(loaded, new, write)
             return _changed(loaded, rows, processed, write.interval)
@@ -138,7 +145,16 @@ def requested(frame: Frame, wanted: TableRows) -> Frame:
     """Of a table's rows those that a user's own code asks for."""
     if wanted.axis is not None:
         frame = inside(frame, wanted.axis, wanted.intervals)
+    frame = shown(frame, wanted.delete_markers)
     return frame.selected(wanted.columns) if wanted.columns else frame
+
+
+def shown(frame: Frame, hidden: DeleteMarkers | None) -> Frame:
+    """The rows that are no delete markers."""
+    if hidden is None:
+        return frame
+    are_hidden = (is_delete_marker(each, hidden) for each in frame.values(hidden.column))
+    return Frame(frame.columns, list(compress(frame.rows, (not each for each in are_hidden))))
 
 
 def inside(frame: Frame, axis: TimeAxisSpec, intervals: Sequence[Interval]) -> Frame:

@@ -88,6 +88,7 @@ class ViewDefinition:
     already, so that it can be read before and after. Structs have those fields of the target's, in
     its order, that the column's type has. With ``by_field`` they are selected field by field in any
     case, since the target is about to get more of them. Without a ``comment`` it has its target's.
+    It has the rows for which ``visible``, a condition in Spark's SQL, holds; all if it is empty.
     """
 
     name: TableName
@@ -95,6 +96,7 @@ class ViewDefinition:
     columns: tuple[Column, ...]
     comment: str | None = field(default=None, compare=False)
     by_field: bool = field(default=False, compare=False)
+    visible: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

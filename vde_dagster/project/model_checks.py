@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from vde_dagster.core.errors import Place
 from vde_dagster.core.model.history import EVERY_COLUMN
-from vde_dagster.core.model.kinds import IncrementalUnmanaged, Managed, View
+from vde_dagster.core.model.kinds import Managed, View
 from vde_dagster.core.model.late_data import LateDataMode
 from vde_dagster.core.model.model import Query
 from vde_dagster.core.model.named_columns import added_columns, clashing_columns, missing_columns
@@ -163,9 +163,9 @@ def _check_late_data(query: exp.Query, properties: Properties, problems: Problem
             f"late_data in stateless mode appends rows one by one, but the query has {why}",
             "Read exactly the one source, row by row, and aggregate in a downstream model.",
         )
-    elif isinstance(properties.model.kind, IncrementalUnmanaged) and (why := why_not_once(query)):
+    elif properties.model.kind.is_sequential and (why := why_not_once(query)):
         problems.add(
             properties.places["late_data"],
-            f"late_data appends each new row of the source once, but {why}",
+            f"late_data takes each new row of the source once, but {why}",
             "Filter rows by `column BETWEEN @start_ts AND @end_ts`, or by no time.",
         )

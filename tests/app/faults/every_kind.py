@@ -8,14 +8,18 @@ from __future__ import annotations
 
 from typing import Final
 
+COPIED: Final = 7
+"""The amount of the event that has copies."""
+DELETED: Final = 5
+"""The amount of an event that deletes its key, where keys are deleted."""
+
 _OF_THE_INTERVAL: Final = "WHERE at BETWEEN @start_dt AND @end_dt"
 _EVENTS: Final = "id, at, amount"
 _BY_ID: Final = "id % 3 + 3 * (COPY - 1) AS bucket, amount AS amount"
 _BY_BUCKET: Final = "id % 3 AS bucket, amount + COPY - 1 AS amount"
+_IN_ORDER: Final = f"sequence_by (at, id), delete_when amount = {DELETED}"
 _COLUMNS: Final = "columns (bucket bigint, amount bigint)"
 
-COPIED: Final = 7
-"""The amount of the event that has copies."""
 
 KINDS: Final = {
     "time_range": ("INCREMENTAL_BY_TIME_RANGE (time_column at)", "", _EVENTS, _OF_THE_INTERVAL),
@@ -24,6 +28,12 @@ KINDS: Final = {
         "INCREMENTAL_BY_UNIQUE_KEY (unique_key bucket)",
         f", {_COLUMNS}",
         _BY_ID,
+        _OF_THE_INTERVAL,
+    ),
+    "in_order": (
+        f"INCREMENTAL_BY_UNIQUE_KEY (unique_key bucket, {_IN_ORDER})",
+        "",
+        f"{_BY_ID}, id AS id, at AS at",
         _OF_THE_INTERVAL,
     ),
     "by_partition": (
@@ -80,9 +90,11 @@ def rows_after_all_days(kind: str, copies: int = 1) -> str:
             'SELECT bucket, amount, "at", IF(day = 0, TIMESTAMPTZ \'1970-01-01\', "at"),'
             f' LEAD("at") OVER (PARTITION BY bucket ORDER BY "at") FROM ({every})'
         )
-    last = (
-        ""
-        if kind not in ("unique_key", "by_partition")
-        else ("QUALIFY day = MAX(day) OVER (PARTITION BY bucket)")
-    )
+    last = {
+        **dict.fromkeys(
+            ("unique_key", "by_partition"), "QUALIFY day = MAX(day) OVER (PARTITION BY bucket)"
+        ),
+        "in_order": f"QUALIFY amount <> {DELETED} AND "
+        'ROW_NUMBER() OVER (PARTITION BY bucket ORDER BY "at" DESC, id DESC) = 1',
+    }.get(kind, "")
     return f"SELECT * EXCLUDE (day) FROM (SELECT * FROM ({every}) {last})"

@@ -112,6 +112,8 @@ class Edit:
         if self.changed is Property.UPDATED_AT:
             kept = _OPTIONS[self.kind].replace(", updated_at_name at", "")
             now = {"options": f"{kept}, updated_at_name day"}
+        if self.changed is Property.SEQUENCE:
+            now = {"options": f"{_OPTIONS[self.kind]}, sequence_by at"}
         if self.changed is Property.COMPUTED:
             keyed = "key id" in _OPTIONS.get(self.kind, "")
             now = {"id": "id + 1000"} if keyed else {"at": "at + INTERVAL '0' HOUR"}
@@ -135,6 +137,7 @@ _CHANGED: Final[dict[Property, tuple[dict[str, str], dict[str, str]]]] = {
     Property.UNIQUE_KEY: ({}, {}),
     Property.PARTITIONED_BY: ({}, {"partitioned_by": "day, amount"}),
     Property.UPDATED_AT: ({}, {}),
+    Property.SEQUENCE: ({}, {}),
     Property.COMPUTED: ({}, {}),
     Property.VALIDITY: ({}, {}),
 }

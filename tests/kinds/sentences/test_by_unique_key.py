@@ -27,7 +27,9 @@ from tests.kinds.sentences.projects import (
     sql_of,
 )
 from vde_dagster.core.errors import ProjectInvalid
+from vde_dagster.core.model.delete_markers import DeleteMarkers
 from vde_dagster.core.model.kinds import IncrementalByUniqueKey
+from vde_dagster.core.model.writes import ChangeOrder
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.reads.input_ranges import WHOLE
 from vde_dagster.core.time.schedule import missing
@@ -287,6 +289,82 @@ def test_incremental_predicates_of_dbt_are_a_merge_filter() -> None:
     native = "merge_filter target.event_date > source.event_date AND source.id > 0"
     assert condition(predicates) == condition(native)
     assert "mean the same" in refusal(with_options(f"{predicates}, {native}"))
+
+
+# The order of changes
+
+
+@pytest.mark.parametrize(
+    "written", ["event_date", "(event_date, item_id)", "[event_date, item_id]"]
+)
+def test_a_sequence_has_one_column_or_several(written: str) -> None:
+    found = kind_of(f"unique_key id, sequence_by {written}")
+    assert found.sequence_by == ("event_date", "item_id")[: 1 + ("," in written)]
+    assert found.order == ChangeOrder(by=found.sequence_by)
+
+
+@pytest.mark.parametrize(
+    "written,values",
+    [
+        ("(item_id = -1)", (-1,)),
+        ("'D' = ITEM_ID", ("D",)),
+        ("item_id IN ('D', 'T')", ("D", "T")),
+        ("item_id", (True,)),
+        ("item_id IS NOT NULL", ()),
+    ],
+)
+def test_a_delete_is_told_by_one_column(written: str, values: tuple[object, ...]) -> None:
+    found = kind_of(f"unique_key id, sequence_by event_date, delete_when {written}")
+    assert found.delete_markers == DeleteMarkers(column="item_id", values=values)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["LOWER(item_id) = 'd'", "item_id <> 'I'", "item_id = 1 OR id = 2", "item_id.op = 'D'", "1.5"],
+)
+def test_a_delete_that_says_more_is_refused(written: str) -> None:
+    found = refusal(with_options(f"sequence_by event_date, delete_when ({written})"))
+    assert "can only compare one column with constants" in found
+
+
+def test_a_delete_needs_an_order() -> None:
+    assert "delete_when needs sequence_by" in refusal(with_options("delete_when item_id = 1"))
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        "lookback 1",
+        "merge_filter target.id > 0",
+        "incremental_predicates ('target.id > 0')",
+        "when_matched (WHEN MATCHED THEN DELETE)",
+    ],
+)
+def test_an_order_leaves_nothing_to_other_options(option: str) -> None:
+    said = "has no meaning beside sequence_by, which says what replaces what"
+    found = refusal(with_options(f"sequence_by event_date, {option}"))
+    assert found == f"{option.split(maxsplit=1)[0]} {said}"
+
+
+@pytest.mark.parametrize(
+    "option,column",
+    [("sequence_by evnt_date", "evnt_date"), ("sequence_by id, delete_when x", "x")],
+)
+def test_an_order_names_columns_of_the_query(option: str, column: str) -> None:
+    (found,) = problems(with_options(option))
+    assert f"column {column!r} is not among the columns" in found.message
+
+
+def test_an_order_and_its_direction_of_columns_are_part_of_the_version() -> None:
+    options = [
+        "sequence_by event_date",
+        "sequence_by (event_date, item_id)",
+        "sequence_by (item_id, event_date)",
+        "sequence_by event_date, delete_when item_id = 1",
+        "sequence_by event_date, delete_when item_id = 2",
+    ]
+    texts = [EXAMPLE, *map(with_options, options)]
+    assert len({node_of(text).fingerprint.data for text in texts}) == len(texts)
 
 
 # Restatement

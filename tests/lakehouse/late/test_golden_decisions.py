@@ -1,9 +1,9 @@
 """What each operation of real writers on a source leads to, in both modes (docs/late_data.md).
 
 The hours 0 to 5 are loaded, of two rows each. Then Spark does something to the source. What the
-models decide is written here; what they hold after their sessions is computed from the source. Two
-are in stateless mode, one of them append-only: it decides the same, and rebuilds what it cannot
-append to, unless it would lose rows.
+models decide is written here; what they hold after their sessions is computed from the source.
+Three are in stateless mode, one of them append-only and one keyed: these decide the same, and are
+rebuilt where rows cannot be added, unless they would lose some.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-KEPT, LOG, SUMS = ModelName("a", "kept"), ModelName("a", "log"), ModelName("a", "sums")
+KEPT, LOG, STATE, SUMS = (ModelName("a", each) for each in ("kept", "log", "state", "sums"))
+WHOLE: Final = (LOG, STATE)
+"""Models whose rows belong to no interval."""
 KIND: Final = "kind INCREMENTAL_BY_TIME_RANGE (time_column at), cron '@hourly'"
 MODELS: Final = {
     "a.kept": f"""MODEL (name a.kept, {KIND},
@@ -44,6 +46,11 @@ MODELS: Final = {
 SELECT id, at, amount FROM raw.events WHERE at BETWEEN @start_dt AND @end_dt
 """,
     "a.log": """MODEL (name a.log, kind INCREMENTAL_UNMANAGED, cron '@hourly',
+  late_data (mode stateless, sources (raw.events)));
+SELECT id, at, amount FROM raw.events WHERE at BETWEEN @start_dt AND @end_dt
+""",
+    "a.state": """MODEL (name a.state, cron '@hourly',
+  kind INCREMENTAL_BY_UNIQUE_KEY (unique_key id, sequence_by at),
   late_data (mode stateless, sources (raw.events)));
 SELECT id, at, amount FROM raw.events WHERE at BETWEEN @start_dt AND @end_dt
 """,
@@ -164,32 +171,32 @@ CASES: Final = {
         does=[BY_ROW, f"DELETE FROM SOURCE WHERE id = {ROW}"],
         stateless="overwrites 0-5",
         stateful="overwrites 0-5",
-        refused=(LOG,),
+        refused=WHOLE,
     ),
     "a row deleted by a deletion vector": Case(
         does=[THIRD, BY_ROW, f"DELETE FROM SOURCE WHERE id = {ROW}"],
         stateless="overwrites 0-5",
         stateful="overwrites 0-5",
-        refused=(LOG,),
+        refused=WHOLE,
     ),
     "a row deleted by its key": Case(
         does=[delete_of_row],
         stateless="overwrites 0-5",
         stateful="overwrites 0-5",
         partitioned=False,
-        refused=(LOG,),
+        refused=WHOLE,
     ),
     "retention drops the first two hours": Case(
         does=[f"DELETE FROM SOURCE WHERE at < TIMESTAMP '{instant(2).isoformat()}'"],
         stateless="overwrites 0-5",
         stateful="moves the mark; pending: removed 0-1",
-        refused=(KEPT, LOG),
+        refused=(KEPT, *WHOLE),
     ),
     "a rollback, and other rows": Case(
         does=[roll_back, insert(4.2, 5.2)],
         stateless="overwrites 0-5",
         stateful="overwrites 0-5",  # what they were read from is no ancestor of what is there
-        refused=(LOG,),
+        refused=WHOLE,
     ),
     "appends whose history has expired": Case(
         does=[insert(2.5), insert(3.5), expire],
@@ -197,7 +204,7 @@ CASES: Final = {
         stateful="overwrites 0-5",
     ),
     "the table created again": Case(
-        does=[create_again], stateless="stops", stateful="overwrites 0-5", refused=(KEPT, LOG)
+        does=[create_again], stateless="stops", stateful="overwrites 0-5", refused=(KEPT, *WHOLE)
     ),
 }
 
@@ -222,11 +229,12 @@ def test_what_a_writer_does_to_a_source_is_decided_and_loaded_as_written(
 
     services = folder.project().services
     binding = bound(services)
-    said = {name: text_of(detect(services, binding, name)) for name in (KEPT, LOG, SUMS)}
-    assert said == {KEPT: case.stateless, LOG: case.stateless, SUMS: case.stateful}
+    stateless = (KEPT, *WHOLE)
+    said = {name: text_of(detect(services, binding, name)) for name in (*stateless, SUMS)}
+    assert said == {**dict.fromkeys(stateless, case.stateless), SUMS: case.stateful}
 
-    before = {name: folder.rows(str(name)) for name in (KEPT, LOG, SUMS)}
-    for name in (KEPT, LOG, SUMS):
+    before = {name: folder.rows(str(name)) for name in (*stateless, SUMS)}
+    for name in (*stateless, SUMS):
         if name in case.refused:
             with pytest.raises(Refused):
                 catch_up(services, binding, name)
@@ -237,10 +245,10 @@ def test_what_a_writer_does_to_a_source_is_decided_and_loaded_as_written(
     for _, at, amount in rows:
         sums[at.replace(minute=0, tzinfo=UTC)] += amount
     removed = before[SUMS][:2] if "removed" in case.stateful else []
-    for name in (KEPT, LOG):
+    for name in stateless:
         assert folder.rows(str(name)) == (before[name] if name in case.refused else utc(rows))
     assert folder.rows("a.sums") == sorted([*removed, *sums.items()])
-    for name in (KEPT, LOG, SUMS):
+    for name in (*stateless, SUMS):
         if name not in case.refused:
             again = detect(services, binding, name)
             assert isinstance(again, NothingToLoad)

@@ -41,7 +41,6 @@ from vde_dagster.core.ledger.late.stateless import is_rebuilt
 from vde_dagster.core.ledger.traces import evaluated_parts
 from vde_dagster.core.ledger.unit_of_work import AddedBetween, AsOf, Input, SqlRows
 from vde_dagster.core.model.snapshot import VersionKey
-from vde_dagster.core.model.writes import AppendRows
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.sql.reads.input_ranges import InputRange, together
 from vde_dagster.core.sql.text import SqlText
@@ -197,7 +196,7 @@ def appended_rows(services: Services, binding: Binding, node: Node, session: Loa
         work_id=work_id,
         interval=Interval(min(e.start for e in touched), max(e.end for e in touched)),
         readings=readings,
-        writes=tuple(AppendRows(interval=each.recorded) for each in parts),
+        writes=tuple(node.write(each.recorded, now) for each in parts),
         batches=tuple(
             SequentialBatch(
                 evaluated=each.recorded, recorded=each.recorded, operation=each.operation

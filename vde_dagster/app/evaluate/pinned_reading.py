@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from vde_dagster.app.binding import Binding
@@ -210,13 +210,13 @@ def rendered(binding: Binding, node: Node, interval: Interval, execution_time: d
 def physical_query(binding: Binding, node: Node, now: datetime) -> SqlText:
     """A VIEW's query over physical tables and physical views."""
     times = TimeRange(start=now, end=None, execution_time=now)
-    return render_model(
-        binding.graph,
-        node.name,
-        times,
-        target=lambda name: binding.table(name) if name in binding.graph else None,
-        inline_views=False,
-    ).query
+    graph = binding.graph
+    query = render_model(graph, node.name, times, target=lambda _: None, inline_views=False).query
+    hidden = {name: graph[name].model.kind.delete_markers for name in query.tables if name in graph}
+    visible = {name: SqlText((each.visible.sql("spark"),)) for name, each in hidden.items() if each}
+    return query.with_conditions(visible).with_tables(
+        lambda name: binding.table(name) if name in graph else None
+    )
 
 
 def with_inputs(query: SqlText, names: Mapping[ModelName, str]) -> str:
@@ -347,7 +347,8 @@ def pin(
         else:
             key = binding.key(name)
             head = known[name] if name in known else heads.get(key)
-            pinned[name] = readable(services, key, head)
+            hidden = binding.graph[name].model.kind.delete_markers
+            pinned[name] = replace(readable(services, key, head), delete_markers=hidden)
     return pinned
 
 

@@ -10,6 +10,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from sqlglot import exp
+
 from vde_dagster.app.binding import stored_graph
 from vde_dagster.app.publish.shown_views import views_of
 from vde_dagster.app.services import Services
@@ -74,8 +76,18 @@ class _Look:
         stored = {each.name: each.type for each in state.columns}
         if any(stored.get(each.name) != each.type for each in columns):
             raise NotTheSame(f"{name}, whose columns have changed below its view")
+        if shown is not None and shown.visible:
+            return ViewQuery(sql=_visible_rows(shown), columns=tuple(columns))
         self.tables[name] = _Table(state=state, columns=columns)
         return columns
+
+
+def _visible_rows(view: ViewDefinition) -> str:
+    """What a view selects that does not show all rows of its table, in Spark's SQL."""
+    table = view.target
+    whole = exp.table_(table.name, db=table.namespace, catalog=table.catalog, quoted=True)
+    names = (exp.column(each.name, quoted=True) for each in view.columns)
+    return exp.select(*names).from_(whole).where(view.visible, dialect="spark").sql("spark")
 
 
 def answer_locally(

@@ -13,6 +13,7 @@ from vde_dagster.app.view_names import former_views, shown_naming
 from vde_dagster.core.columns import Column
 from vde_dagster.core.graph.graph import Graph, Node
 from vde_dagster.core.ledger.stored_types import is_nested
+from vde_dagster.core.model.model import Model
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import (
     ModelName,
@@ -21,6 +22,7 @@ from vde_dagster.core.names import (
 )
 from vde_dagster.ports.catalog import SwapOvertaken, ViewDefinition
 from vde_dagster.ports.state import Environment, Lease
+from vde_dagster.project.model_files import read_model
 
 
 def show(
@@ -53,7 +55,8 @@ def show_first(
         if key.model in shown.hidden or not shown.shows(key):
             return []
         name = environment_view(key.model, environment, shown_naming(services, shown))
-        return [ViewDefinition(name=name, target=key.table, columns=columns)]
+        visible = _visible(read_model(shown.snapshots[key.model].source))
+        return [ViewDefinition(name=name, target=key.table, columns=columns, visible=visible)]
 
     show_chosen(services, environment, chosen)
 
@@ -155,9 +158,16 @@ def views_of(
                 target=snapshot.key.table,
                 columns=_shown_columns(services, node, snapshot.key, loaded.columns),
                 comment=node.model.description,
+                visible=_visible(node.model),
             )
         )
     return views
+
+
+def _visible(model: Model) -> str:
+    """Which rows of its table a model shows, as `ViewDefinition` has it."""
+    hidden = model.kind.delete_markers
+    return hidden.visible.sql("spark") if hidden is not None else ""
 
 
 def _shown_columns(

@@ -242,7 +242,7 @@ def _question_lines(asked: Question) -> Iterator[str]:
                 if times:
                     yield f"{said}: {_ranges(times)}"
             if asked.without_times is not None:
-                end = "new rows are appended, or the table is rebuilt"
+                end = "new rows are taken, or the table is rebuilt"
                 yield f"its rows belong to no interval: {end}"
         case StatefulQuestion():
             limit = instant(asked.limit) if asked.limit is not None else "not known of all"

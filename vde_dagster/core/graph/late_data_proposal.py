@@ -12,7 +12,11 @@ from vde_dagster.core.graph.graph import Graph, Node
 from vde_dagster.core.graph.lineage import column_lineage
 from vde_dagster.core.graph.render_model import query_over_tables, tables_read
 from vde_dagster.core.graph.session_reads import bounding_axis, time_axes
-from vde_dagster.core.model.kinds import IncrementalByTimeRange, IncrementalUnmanaged
+from vde_dagster.core.model.kinds import (
+    IncrementalByTimeRange,
+    IncrementalByUniqueKey,
+    IncrementalUnmanaged,
+)
 from vde_dagster.core.model.late_data import LANDING_COLUMN, LateDataMode
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.row_local import why_not_once, why_not_row_local
@@ -76,7 +80,7 @@ def proposed(graph: Graph, name: ModelName, known: Sequence[SourceMetadata]) -> 
     _check(node)
     tables = tuple(tables_read(graph, node))
     why_stateful = _why_stateful(graph, node, tables)
-    if isinstance(node.model.kind, IncrementalUnmanaged):
+    if node.time_axis is None:
         _refuse_unless_once(graph, node, why_stateful)
     if not why_stateful:
         return Proposal(
@@ -109,10 +113,19 @@ def _check(node: Node) -> None:
             f"{node.name} has late_data already.",
             advice=f"`vde late explain {node.name}` shows what its next session would do.",
         )
-    if not isinstance(node.model.kind, IncrementalByTimeRange | IncrementalUnmanaged):
+    kind = node.model.kind
+    if isinstance(kind, IncrementalByUniqueKey) and kind.order is None:
+        growing = [each.name for each in node.columns if axis_type(each.type) in _TIMES]
+        example = f"sequence_by {growing[0]}" if growing else "sequence_by changed_at"
+        raise Refused(
+            f"{node.name} cannot have late_data without sequence_by: a late row would replace a "
+            "newer one of its key.",
+            advice=f"Add `{example}` to its kind, if that grows with each change of a key.",
+        )
+    if not isinstance(kind, IncrementalByTimeRange | IncrementalUnmanaged | IncrementalByUniqueKey):
         raise Refused(
             f"{node.name} cannot have late_data: that is for models of kind "
-            "INCREMENTAL_BY_TIME_RANGE or INCREMENTAL_UNMANAGED."
+            "INCREMENTAL_BY_TIME_RANGE, INCREMENTAL_BY_UNIQUE_KEY or INCREMENTAL_UNMANAGED."
         )
     if node.canonical is None:
         raise Refused(
@@ -122,13 +135,13 @@ def _check(node: Node) -> None:
 
 
 def _refuse_unless_once(graph: Graph, node: Node, why_stateful: str) -> None:
-    """Refuse an append-only model of which a session cannot append each new row once."""
+    """Refuse a model without intervals of which a session cannot take each new row once."""
     query = query_over_tables(graph, node.name)
     why = why_stateful or (why_not_once(query) if query is not None else "")
     if why:
         raise Refused(
-            f"{node.name} cannot have late_data: {why}, and rows of INCREMENTAL_UNMANAGED can only "
-            "be appended one by one",
+            f"{node.name} cannot have late_data: {why}, and rows of {node.model.kind.keyword} can "
+            "only be taken one by one",
             advice="Use INCREMENTAL_BY_TIME_RANGE, whose intervals can be overwritten.",
         )
 

@@ -167,12 +167,18 @@ _NO_ROWS: Final = ("path", "partition_by_time_column", "independent")
 """Options that are no part of a kind here: they are in the storage's part, or a promise."""
 
 
+_LATER: Final = ("sequence_by", "delete_when")
+"""Options that earlier releases did not have: they count where they are given."""
+
+
 def _kind_part(model: Model) -> str:
     options = (
         f"{option.name}={_option(getattr(model.kind, option.name))}"
         for option in fields(model.kind)
         # A seed's content counts, not the place of its file.
-        if option.compare and option.name not in (*_NO_ROWS, *LOADING_OPTIONS)
+        if option.compare
+        and option.name not in (*_NO_ROWS, *LOADING_OPTIONS)
+        and (option.name not in _LATER or getattr(model.kind, option.name))
     )
     return " ".join([model.kind.keyword, *options])
 

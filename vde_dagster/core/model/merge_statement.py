@@ -37,6 +37,16 @@ def merge_statement(target: exp.Table, source: exp.Table, write: MergeRows) -> s
     ).sql("spark", identify=True)
 
 
+def update_statement(target: exp.Table, source: exp.Table, key: Iterable[str]) -> str:
+    """Replace the rows whose key another table has by its rows, in Spark's SQL."""
+    return exp.Merge(
+        this=exp.alias_(target, TARGET, table=True),
+        using=exp.alias_(source, SOURCE, table=True),
+        on=same_key(key),
+        whens=exp.Whens(expressions=[exp.Var(this=_UPDATE_ALL)]),
+    ).sql("spark", identify=True)
+
+
 def same_key(key: Iterable[str]) -> exp.Expr:
     """That a row of each side has the same key; NULL is a key like any other."""
     return exp.and_(

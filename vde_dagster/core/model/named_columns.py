@@ -79,6 +79,7 @@ def _named_columns(kind: Kind) -> Iterator[tuple[str, str]]:
             yield from _columns_of_sides("when_matched", whens)
             if condition is not None:
                 yield from _columns_of_sides("merge_filter", (condition,))
+            yield from _columns_of_order(kind)
         case ScdType2ByTime(unique_key=keys, updated_at_name=column):
             yield from _columns_of_key(keys)
             yield "updated_at column", column
@@ -102,6 +103,12 @@ def _columns_of_key(keys: Iterable[str]) -> Iterator[tuple[str, str]]:
     for key in keys:
         for column in sqlglot.parse_one(key, dialect="spark").find_all(exp.Column):
             yield "unique_key column", column.parts[0].name.lower()  # its field may follow
+
+
+def _columns_of_order(kind: IncrementalByUniqueKey) -> Iterator[tuple[str, str]]:
+    yield from (("sequence_by column", each) for each in kind.sequence_by)
+    if kind.delete_when is not None:
+        yield "delete_when column", kind.delete_when.column
 
 
 def _columns_of_sides(option: str, parts: Iterable[exp.Expr]) -> Iterator[tuple[str, str]]:

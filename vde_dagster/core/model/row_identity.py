@@ -51,6 +51,7 @@ class Property(Enum):
     UNIQUE_KEY = "another `unique_key`"
     PARTITIONED_BY = "another `partitioned_by`, by which rows are replaced"
     UPDATED_AT = "another `updated_at_name`"
+    SEQUENCE = "another `sequence_by` or `delete_when`"
     COMPUTED = "other values of a column that tells rows or their intervals apart"
     VALIDITY = "another `valid_from_name`, `valid_to_name` or `time_data_type`"
 
@@ -109,6 +110,7 @@ _OPTIONS: Final = {
     Property.UNIQUE_KEY: ("unique_key",),
     Property.VALIDITY: ("valid_from_name", "valid_to_name", "time_data_type"),
     Property.UPDATED_AT: ("updated_at_name",),
+    Property.SEQUENCE: ("sequence_by", "delete_when"),
     Property.PARTITIONED_BY: (),
     Property.COMPUTED: (),
 }
@@ -179,7 +181,9 @@ def identifying_columns(model: Model) -> list[str]:
         case IncrementalByTimeRange(time_column=column):
             found = [column]
         case IncrementalByUniqueKey(unique_key=keys):
-            found = _columns_in(keys)
+            deleted = model.kind.delete_when
+            found = [*_columns_in(keys), *model.kind.sequence_by]
+            found += [] if deleted is None else [deleted.column]
         case IncrementalByPartition():
             found = [each.column for each in model.storage.partitioned_by]
         case ScdType2ByTime() | ScdType2ByColumn() as kind:
@@ -273,6 +277,11 @@ def _partitions(model: Model) -> str:
 
 def _options(kind: Kind, names: Sequence[str]) -> str:
     """The options that a kind has of these, without empty ones; the parts of a key in any order."""
-    given = (getattr(kind, name, "") for name in names)
-    texts = (", ".join(sorted(each)) if isinstance(each, tuple) else str(each) for each in given)
-    return ", ".join(filter(None, texts))
+    given = ((name, getattr(kind, name, None)) for name in names)
+    return ", ".join(_option(name, each) for name, each in given if each)
+
+
+def _option(name: str, value: object) -> str:
+    if isinstance(value, tuple):
+        return ", ".join(value if name == "sequence_by" else sorted(value))
+    return str(value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from vde_dagster.core.model.delete_markers import DeleteMarkers
 from vde_dagster.core.model.history import History
 from vde_dagster.core.time.intervals import Interval, IntervalUnit
 
@@ -57,18 +58,32 @@ class ReplaceTable:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeOrder:
+    """In which order the changes of a key count: by these columns, of which the first differs.
+
+    The change of each key that counts is the last one. ``delete_markers`` are the rows that say
+    that their key is deleted; None if none does.
+    """
+
+    by: tuple[str, ...]
+    delete_markers: DeleteMarkers | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MergeRows:
     """Insert rows whose key the table lacks, and update those whose key it has.
 
     ``key`` are columns or expressions. ``when_matched`` are WHEN MATCHED clauses in order (where it
     is empty all columns are updated) and ``merge_filter`` is a further condition of the match; both
-    name their sides ``source`` and ``target`` and have no macros left. All are Spark's SQL.
+    name their sides ``source`` and ``target`` and have no macros left. All are Spark's SQL. With an
+    ``order`` rows are changes, and a row of the table is updated by a later change only.
     """
 
     interval: Interval
     key: tuple[str, ...]
     when_matched: str = ""
     merge_filter: str = ""
+    order: ChangeOrder | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -41,6 +41,7 @@ from vde_dagster.lakehouse.iceberg.view_metadata import (
     TARGET,
     Json,
     columns_of_fields,
+    shown_rows,
     view_fields,
 )
 from vde_dagster.ports.catalog import NUMBERS_OF_A_SWAP, SwapOvertaken, ViewDefinition
@@ -89,8 +90,12 @@ class RestViews:
         for name, metadata in self._loaded(self._there(names)).items():
             target = self._shown(metadata)
             if target is not None:
-                columns = columns_of_fields(view_fields(metadata))
-                found[name] = ViewDefinition(name=name, target=target, columns=columns)
+                found[name] = ViewDefinition(
+                    name=name,
+                    target=target,
+                    columns=columns_of_fields(view_fields(metadata)),
+                    visible=shown_rows(metadata, target, self._catalog.name) or "",
+                )
         return found
 
     def query(self, name: TableName) -> tuple[str, tuple[Column, ...]] | None:

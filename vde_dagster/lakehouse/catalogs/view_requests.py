@@ -39,7 +39,8 @@ from vde_dagster.lakehouse.iceberg.view_metadata import (
     Json,
     columns_of_fields,
     current_version,
-    query_of,
+    queries_of,
+    shown_rows,
     view_fields,
 )
 from vde_dagster.ports.catalog import SwapOvertaken
@@ -61,18 +62,7 @@ def shown_by(metadata: Json, catalog: str) -> TableName | None:
     if not written or written.count(".") != 1:
         return None
     target = TableName(*written.split("."))
-    fields, found = view_fields(metadata), _queries(metadata)
-    ours = ([query_of(fields, target, catalog, by_field=each)] for each in (False, True))
-    return target if found in ours else None
-
-
-def _queries(metadata: Json) -> list[str]:
-    """What a view selects in Spark's dialect."""
-    return [
-        each["sql"]
-        for each in current_version(metadata)["representations"]
-        if each.get("dialect", "").lower() == "spark"
-    ]
+    return None if shown_rows(metadata, target, catalog) is None else target
 
 
 def highest_number(metadata: Json) -> int:
@@ -101,7 +91,7 @@ def shows_the_same(found: Json, wanted: Json, catalog: str) -> bool:
     """Whether a view is as it is wanted, whatever its number is."""
     return (
         shown_by(found, catalog) == shown_by(wanted, catalog) is not None
-        and _queries(found) == _queries(wanted)
+        and queries_of(found) == queries_of(wanted)
         and columns_of_fields(view_fields(found)) == columns_of_fields(view_fields(wanted))
         and found["properties"].get("comment") == wanted["properties"].get("comment")
     )

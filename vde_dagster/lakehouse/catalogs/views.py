@@ -28,7 +28,9 @@ from vde_dagster.lakehouse.iceberg.view_metadata import (
     MetadataFiles,
     NewestFiles,
     columns_of_fields,
+    current_version,
     is_same_view,
+    shown_rows,
     target_of,
     view_fields,
 )
@@ -288,7 +290,11 @@ class SqlViews:
 def _definition(name: TableName, metadata: Json) -> ViewDefinition | None:
     """What a view of ours shows; None for one of somebody else's."""
     target, columns = target_of(metadata), columns_of_fields(view_fields(metadata))
-    return None if target is None else ViewDefinition(name=name, target=target, columns=columns)
+    if target is None:
+        return None
+    catalog = current_version(metadata)["default-catalog"]
+    visible = shown_rows(metadata, target, catalog) or ""
+    return ViewDefinition(name=name, target=target, columns=columns, visible=visible)
 
 
 _INSERT = """

@@ -10,6 +10,7 @@ from pyiceberg import expressions
 from pyiceberg.expressions.literals import Literal, literal
 
 from vde_dagster.core.errors import EvaluationFailed
+from vde_dagster.core.model.delete_markers import DeleteMarkers
 from vde_dagster.core.model.writes import TimeAxisSpec
 from vde_dagster.core.time.formats import ISO_DATE, first_written
 from vde_dagster.core.time.grains import Grain
@@ -71,10 +72,23 @@ _POSITIONS_IN_PARQUET: Final = 2
 
 
 def _inside(wanted: TableRows) -> expressions.BooleanExpression:
+    visible = _visible(wanted.delete_markers)
     if wanted.axis is None:
-        return expressions.AlwaysTrue()
+        return visible
     parts = [_within(wanted.axis, each) for each in merge(wanted.intervals)]
-    return reduce(expressions.Or, parts) if parts else expressions.AlwaysFalse()
+    inside = reduce(expressions.Or, parts) if parts else expressions.AlwaysFalse()
+    return expressions.And(visible, inside)
+
+
+def _visible(hidden: DeleteMarkers | None) -> expressions.BooleanExpression:
+    if hidden is None:
+        return expressions.AlwaysTrue()
+    missing = expressions.IsNull(term=expressions.Reference(hidden.column))
+    if not hidden.values:
+        return missing
+    values: set[Literal[Any]] = {literal(each) for each in hidden.values}
+    others = expressions.NotIn(term=expressions.Reference(hidden.column), values=values)
+    return expressions.Or(missing, others)
 
 
 def _within(axis: TimeAxisSpec, interval: Interval) -> expressions.BooleanExpression:

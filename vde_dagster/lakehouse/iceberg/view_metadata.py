@@ -282,6 +282,7 @@ def new_metadata(
     """
     fields, comment = selected.fields, selected.comment
     query = query_of(fields, view.target, catalog, by_field=selected.by_field)
+    query += f"{_WHERE}{view.visible}" if view.visible else ""
     version = before["current-version-id"] + 1 if before else 1
     now = int(time.time() * 1000)
     return {
@@ -317,6 +318,33 @@ def new_metadata(
         ],
         "version-log": [{"version-id": version, "timestamp-ms": now}],
     }
+
+
+_WHERE: Final = " WHERE "
+
+
+def shown_rows(metadata: Json, target: TableName, catalog: str) -> str | None:
+    """Which rows of its target a view of ours has, as `ViewDefinition.visible` says it.
+
+    None for a view that selects something else.
+    """
+    fields, queries = view_fields(metadata), queries_of(metadata)
+    for by_field in (False, True):
+        whole = query_of(fields, target, catalog, by_field=by_field)
+        if queries == [whole]:
+            return ""
+        if len(queries) == 1 and queries[0].startswith(whole + _WHERE):
+            return queries[0].removeprefix(whole + _WHERE)
+    return None
+
+
+def queries_of(metadata: Json) -> list[str]:
+    """What a view selects in Spark's dialect."""
+    return [
+        each["sql"]
+        for each in current_version(metadata)["representations"]
+        if each.get("dialect", "").lower() == "spark"
+    ]
 
 
 def query_of(fields: Fields, target: TableName, catalog: str, *, by_field: bool) -> str:

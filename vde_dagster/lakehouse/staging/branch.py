@@ -60,7 +60,8 @@ class Branch:
         self.staging = staging
         self.head: int | None = staging.base
         self.loaded: int | None = None
-        """How many rows the branch's files have; None if their metadata does not say."""
+        """How many rows the branch has; None if that is not known from its metadata alone."""
+        self._in_files: int | None = None
         self._name = branch_name(staging.work_id)
         self._catalog = catalog
         self._load = load
@@ -71,7 +72,7 @@ class Branch:
     @property
     def is_empty(self) -> bool:
         """Whether the branch is known to have no rows."""
-        return self.loaded == 0
+        return self._in_files == 0
 
     @property
     def target(self) -> exp.Table:
@@ -239,7 +240,9 @@ class Branch:
 
     def _stand_at(self, snapshot: Snapshot | None) -> None:
         # A commit that adds no rows has no such total; other writers may leave out any total.
-        self.loaded = 0 if snapshot is None else _counted(snapshot, "total-records")
+        self._in_files = 0 if snapshot is None else _counted(snapshot, "total-records")
+        without_deletes = snapshot is None or _counted(snapshot, "total-delete-files") == 0
+        self.loaded = self._in_files if without_deletes or self.is_empty else None
         self.head = None if snapshot is None else snapshot.snapshot_id
 
     def _head_of(self, table: Table) -> Snapshot | None:

@@ -74,9 +74,10 @@ def input_sql(catalog: str, wanted: Input) -> str:
     match wanted:
         case AsOf(iceberg_snapshot_id=None):
             return none
-        case AsOf(iceberg_snapshot_id=at, columns=columns):
+        case AsOf(iceberg_snapshot_id=at, columns=columns, delete_markers=hidden):
             chosen = present_columns_sql(columns) if columns else "*"
-            return f"({_selected(f'{name} VERSION AS OF {at}', chosen)})"
+            visible = hidden.visible.sql("spark") if hidden is not None else ""
+            return f"({_selected(f'{name} VERSION AS OF {at}', chosen, where=visible)})"
         case AddedBetween(after=after, until=until):
             between = f"'start-snapshot-id' = '{after}', 'end-snapshot-id' = '{until}'"
             return none if after == until else f"({_selected(f'{name} WITH ({between})')})"
@@ -256,6 +257,8 @@ def rows_for_users(spark: SparkSession, catalog: str, wanted: TableRows) -> Data
         rows = pinned.format("iceberg").load(name)
     if wanted.axis is not None:
         rows = rows_inside(rows, wanted.axis, wanted.intervals)
+    if wanted.delete_markers is not None:
+        rows = rows.where(wanted.delete_markers.visible.sql("spark"))
     if wanted.columns:
         rows = rows.select(*map(quoted, wanted.columns))
     if is_remote(rows):

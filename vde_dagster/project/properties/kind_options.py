@@ -17,6 +17,7 @@ from vde_dagster.core.time.formats import python_format
 from vde_dagster.project.problems import Problems, suggestion
 from vde_dagster.project.properties.merge_options import (
     read_condition,
+    read_delete_when,
     read_unique_key,
     read_when_matched,
     read_written_merge,
@@ -121,13 +122,25 @@ def _kept(
 
 
 def _checked(kind: Kind, given: _Given) -> Kind:
-    """A kind of history, whose rows have a start and an end."""
+    """A kind whose options fit together: a start and an end of a history, an order of changes."""
+    if kind.delete_markers is not None and kind.order is None:
+        message = "delete_when needs sequence_by: what a delete comes after is not known"
+        advice = "Add `sequence_by changed_at`, a column that grows with each change of a key."
+        given.problems.add(given.options["delete_when"].place, message, advice)
+    for key in _WITHOUT_ORDER if kind.order is not None else ():
+        if key in given.options:
+            message = f"{key} has no meaning beside sequence_by, which says what replaces what"
+            given.problems.add(given.options[key].place, message, "Take one of them out.")
     if isinstance(kind, ScdType2) and kind.valid_from_name == kind.valid_to_name:
         names = ("valid_from_name", "valid_to_name")
         place = next(given.options[each].place for each in names if each in given.options)
         message = f"{' and '.join(names)} are both {kind.valid_from_name!r}"
         given.problems.add(place, message, "Give them two names.")
     return kind
+
+
+_WITHOUT_ORDER: Final = ("when_matched", "merge_filter", "incremental_predicates", "lookback")
+"""Options of a kind in which the last evaluation wins."""
 
 
 # Each of these reads one option: it returns the fields of the kind that follow from it.
@@ -198,6 +211,18 @@ def _merge_filter(key: str, given: _Given) -> dict[str, object]:
     return {"merge_filter": read_condition((value,), key, given.dialect, given.problems)}
 
 
+def _sequence_by(key: str, given: _Given) -> dict[str, object]:
+    value = given.options[key]
+    columns = read_columns_of(value, key, given.problems)
+    if not value.items():
+        given.problems.add(value.place, f"{key} names no column", "Write `sequence_by changed_at`.")
+    return {key: columns}
+
+
+def _delete_when(key: str, given: _Given) -> dict[str, object]:
+    return {key: read_delete_when(given.options[key], given.dialect, given.problems)}
+
+
 def _predicates(key: str, given: _Given) -> dict[str, object]:
     """The conditions of a list, which is dbt's name for a merge filter."""
     value = given.options[key]
@@ -250,6 +275,7 @@ _READERS: Final[Mapping[str, Callable[[str, _Given], dict[str, object]]]] = {
     "batch_concurrency": _batch_concurrency,
     "batch_size": _count,
     "columns": _compared,
+    "delete_when": _delete_when,
     "disable_restatement": _flag,
     "execution_time_as_valid_from": _flag,
     "forward_only": _flag,
@@ -260,6 +286,7 @@ _READERS: Final[Mapping[str, Callable[[str, _Given], dict[str, object]]]] = {
     "materialized": _materialized,
     "merge_filter": _merge_filter,
     "partition_by_time_column": _flag,
+    "sequence_by": _sequence_by,
     "path": lambda key, given: {key: given.options[key].written},
     "time_column": _time_column,
     "time_data_type": _time_data_type,

@@ -9,7 +9,12 @@ from enum import Enum
 from typing import Final, TypeVar
 
 from vde_dagster.core.errors import Place
-from vde_dagster.core.model.kinds import IncrementalByTimeRange, IncrementalUnmanaged, Kind
+from vde_dagster.core.model.kinds import (
+    IncrementalByTimeRange,
+    IncrementalByUniqueKey,
+    IncrementalUnmanaged,
+    Kind,
+)
 from vde_dagster.core.model.late_data import (
     LANDING_COLUMN,
     LateDataMode,
@@ -88,12 +93,16 @@ def _reject_stateful(key: str, value: Value, problems: Problems) -> None:
 def check_kind(kind: Kind, policy: LateDataPolicy, place: Place, problems: Problems) -> None:
     """Report a policy that no session can apply to a kind."""
     stateless = policy.mode is LateDataMode.STATELESS
-    if isinstance(kind, IncrementalUnmanaged) and stateless:
+    if isinstance(kind, IncrementalByUniqueKey) and stateless and kind.order is None:
+        message = "late_data needs sequence_by: a late row would replace a newer one of its key"
+        advice = "Add `sequence_by`, a column that grows with each change of a key, to the kind."
+        problems.add(place, message, advice)
+    elif isinstance(kind, IncrementalUnmanaged | IncrementalByUniqueKey) and stateless:
         if policy.catchup_threshold is not None:
             problems.reject(
                 place,
-                "catchup_threshold has no effect in INCREMENTAL_UNMANAGED: all new rows of the "
-                "source are appended, whatever their time",
+                f"catchup_threshold has no effect in {kind.keyword}: all new rows of the "
+                "source are taken, whatever their time",
                 "Take it out, or use INCREMENTAL_BY_TIME_RANGE.",
             )
     elif not isinstance(kind, IncrementalByTimeRange):

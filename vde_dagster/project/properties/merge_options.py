@@ -8,6 +8,7 @@ from typing import Final, TypeVar
 import sqlglot
 from sqlglot import exp
 
+from vde_dagster.core.model.delete_markers import DeleteMarkers, read_delete_markers
 from vde_dagster.core.model.kinds import WrittenMerge
 from vde_dagster.core.sql.data_names import normalized_names
 from vde_dagster.core.sql.dialects import is_spark, read_sql
@@ -164,6 +165,22 @@ def _check_action(clause: exp.When, value: Value, problems: Problems) -> None:
             continue  # a column without a side was reported already
         message = f"when_matched sets {written.sql('spark')!r}, which is no column of the target"
         problems.add(value.place, message, "Write `UPDATE SET target.a = ...`.")
+
+
+def read_delete_when(value: Value, dialect: str, problems: Problems) -> DeleteMarkers | None:
+    """What marks the change that deletes its key."""
+    condition = read_expression(value, dialect, problems)
+    if condition is None:
+        return None
+    found = read_delete_markers(normalized_names(condition))
+    if found is None:
+        message = f"delete_when is {value.sql!r}, and can only compare one column with constants"
+        advice = (
+            "Write `delete_when (op = 'D')`, `op IN ('D', 'T')`, `deleted_at IS NOT NULL` or a "
+            "column that is true, and compute all else in a column of the query."
+        )
+        problems.add(value.place, message, advice)
+    return found
 
 
 def read_condition(

@@ -10,8 +10,9 @@ from enum import Enum
 from typing import ClassVar, assert_never
 
 from vde_dagster.core.columns import Column
+from vde_dagster.core.model.delete_markers import DeleteMarkers
 from vde_dagster.core.model.storage import Storage
-from vde_dagster.core.model.writes import TimeAxisSpec, Write
+from vde_dagster.core.model.writes import ChangeOrder, TimeAxisSpec, Write
 from vde_dagster.core.time import schedule
 from vde_dagster.core.time.intervals import ALWAYS, Interval, IntervalUnit, covers
 from vde_dagster.core.time.schedule import Scheduled
@@ -232,6 +233,16 @@ class KindFacts(ABC):
     def keeps_history(self) -> bool:
         """Whether rows have the time in which they were valid."""
         return False
+
+    @property
+    def order(self) -> ChangeOrder | None:
+        """In which order the changes of a key count, if rows are changes that have an order."""
+        return None
+
+    @property
+    def delete_markers(self) -> DeleteMarkers | None:
+        """The rows of the table that nobody is shown, if there may be any."""
+        return None
 
     @property
     def added_columns(self) -> Mapping[str, Column]:

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Final
 
 from sqlglot import exp
 
+from vde_dagster.core.columns import Column
+from vde_dagster.core.model.delete_markers import DeleteMarkers
 from vde_dagster.core.model.kinds.facts import Evaluation, KindFacts, Loading, Role
 from vde_dagster.core.model.kinds.written_merge import WrittenMerge
-from vde_dagster.core.model.writes import MergeRows, Write
+from vde_dagster.core.model.storage import Storage
+from vde_dagster.core.model.writes import ChangeOrder, MergeRows, Write
 from vde_dagster.core.sql.dialects import transpiled
 from vde_dagster.core.sql.macros import TimeRange
 from vde_dagster.core.sql.places import macros_placed
+from vde_dagster.core.time.intervals import IntervalUnit
+
+_MERGE_MODE: Final = "write.merge.mode"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +29,9 @@ class IncrementalByUniqueKey(KindFacts):
     ``unique_key`` are columns or expressions, ``when_matched`` WHEN MATCHED clauses in order,
     ``merge_filter`` is a condition; the last two name their sides ``source`` and ``target``, and
     may have time macros. Without clauses all columns are updated. ``written`` is what runs of them.
+
+    With ``sequence_by`` rows are changes: of each key the one with the highest sequence counts,
+    whatever order they come in, and the one that ``delete_when`` is true of deletes its key.
     """
 
     keyword: ClassVar[str] = "INCREMENTAL_BY_UNIQUE_KEY"
@@ -31,6 +41,8 @@ class IncrementalByUniqueKey(KindFacts):
     when_matched: tuple[exp.When, ...] = ()
     merge_filter: exp.Expr | None = None
     written: WrittenMerge = field(default=WrittenMerge(), compare=False)
+    sequence_by: tuple[str, ...] = ()
+    delete_when: DeleteMarkers | None = None
     lookback: int = 0
     batch_size: int | None = None
     forward_only: bool = False
@@ -48,4 +60,26 @@ class IncrementalByUniqueKey(KindFacts):
             key=self.written.key or self.unique_key,
             when_matched=macros_placed(clauses).with_times(times).text,
             merge_filter=macros_placed(condition).with_times(times).text,
+            order=self.order,
         )
+
+    def laid_out(self, storage: Storage, columns: Sequence[Column], unit: IntervalUnit) -> Storage:
+        """Rows that changes replace are deleted by position, unless the model says otherwise.
+
+        So a session writes what has changed, and not each file that has one of its keys.
+        """
+        if not self.sequence_by or any(name == _MERGE_MODE for name, _ in storage.properties):
+            return storage
+        return replace(storage, properties=(*storage.properties, (_MERGE_MODE, "merge-on-read")))
+
+    @property
+    def order(self) -> ChangeOrder | None:
+        """In which order the changes of a key count; None where the last evaluation wins."""
+        if not self.sequence_by:
+            return None
+        return ChangeOrder(by=self.sequence_by, delete_markers=self.delete_when)
+
+    @property
+    def delete_markers(self) -> DeleteMarkers | None:
+        """The rows of the table that nobody is shown."""
+        return self.delete_when

@@ -1,0 +1,140 @@
+"""Sessions of keyed models whose rows are changes with an order, in memory."""
+
+from __future__ import annotations
+
+import random
+from datetime import UTC, datetime
+from typing import Final, cast
+
+import pytest
+
+from tests.app.memory_world import (
+    RAW,
+    WRITING,
+    Fuse,
+    MemoryWorld,
+    PowerCut,
+    bound,
+    graph_of,
+    hour_of,
+    made_once,
+    mismatches,
+)
+from tests.worlds.engine import MemoryEngine
+from vde_dagster.app.catch_up.sessions import catch_up
+from vde_dagster.app.evaluate.evaluated import Evaluated
+from vde_dagster.core.graph.graph import Graph
+from vde_dagster.core.ledger.late.decision import NothingToLoad
+from vde_dagster.core.names import ModelName
+
+NAME: Final = ModelName("a", "current")
+BOUNDED: Final = "WHERE at BETWEEN @start_dt AND @end_dt"
+KIND: Final = (
+    "INCREMENTAL_BY_UNIQUE_KEY (unique_key thing, sequence_by (at, id), delete_when amount = 0)"
+)
+
+
+def project(where: str = BOUNDED) -> Graph:
+    """The state of three things, of which each change of amount 0 deletes one, and two readers."""
+    return graph_of(
+        {
+            "current": f"MODEL (name a.current, kind {KIND}, cron '@hourly', "
+            "late_data (mode stateless, sources (raw.events))); "
+            "SELECT id % 3 AS thing, id AS id, at AS at, amount AS amount "
+            f"FROM raw.events {where}",
+            "total": "MODEL (name a.total, kind FULL, cron '@hourly'); "
+            "SELECT COALESCE(SUM(amount), 0) AS amount, COUNT(*) AS things FROM a.current",
+            "seen": "MODEL (name a.seen, kind VIEW); SELECT thing, amount FROM a.current",
+        }
+    )
+
+
+def changes(world: MemoryWorld, until: float | None) -> list[tuple[int, int, datetime, int]]:
+    """What the source has, as changes; those before an hour only, if one is given."""
+    _, rows = MemoryEngine(world.catalog).fetch(f"SELECT id, at, amount FROM {RAW}", limit=10_000)
+    found = [(int(str(each[0])), cast("datetime", each[1]), int(str(each[2]))) for each in rows]
+    end = hour_of(until) if until is not None else datetime.max.replace(tzinfo=UTC)
+    return [(id_ % 3, id_, at, amount) for id_, at, amount in found if at < end]
+
+
+def current(world: MemoryWorld, until: float | None) -> list[tuple[int, int]]:
+    """The things that there must be, each with its amount: by its last change."""
+    last: dict[int, tuple[datetime, int, int]] = {}
+    for thing, id_, at, amount in changes(world, until):
+        last[thing] = max(last.get(thing, (at, id_, amount)), (at, id_, amount))
+    return sorted((thing, amount) for thing, (_, _, amount) in last.items() if amount)
+
+
+def check(world: MemoryWorld, until: float | None) -> None:
+    """Compare what all readers see with what must be there."""
+    wanted = current(world, until)
+    assert [(row[0], row[3]) for row in world.rows("a.current")] == wanted
+    assert world.rows("a.seen") == wanted
+    assert world.rows("a.total") == [(sum(amount for _, amount in wanted), len(wanted))]
+    assert mismatches(world.services(), NAME) == []
+
+
+@made_once
+def loaded(where: str = BOUNDED) -> MemoryWorld:
+    """Three things in two hours, of which one is deleted."""
+    world = MemoryWorld.landed((0.2, 10), (0.4, 20), (0.6, 30), (1.5, 0), until=2)
+    world.build(project(where))
+    return world
+
+
+def session(world: MemoryWorld) -> object:
+    services = world.services()
+    return catch_up(services, bound(services), NAME)
+
+
+def test_a_first_load_has_the_last_change_of_each_key_and_shows_no_delete_marker() -> None:
+    world = loaded()
+    assert len(current(world, 2)) == 2
+    check(world, 2)
+
+
+def test_an_older_change_that_comes_late_changes_nothing_and_brings_no_key_back() -> None:
+    world = loaded()
+    before = world.rows("a.current")
+    world.land((1.1, 70), (1.2, 80), (1.3, 90), until=2)
+    assert isinstance(session(world), Evaluated)
+    world.run()
+    deleted = {0, 1, 2} - {row[0] for row in before}
+    assert deleted
+    assert not deleted & {row[0] for row in world.rows("a.current")}
+    check(world, 2)
+    assert isinstance(session(world), NothingToLoad)
+
+
+@pytest.mark.parametrize("where", [BOUNDED, ""], ids=["bounded", "all"])
+@pytest.mark.parametrize("seed", range(8))
+def test_what_is_shown_follows_from_the_changes_that_have_come(where: str, seed: int) -> None:
+    drawing = random.Random(seed)
+    world, until = loaded(where), 2
+    for _ in range(6):
+        until += drawing.choice([0, 0, 1, 2])
+        landing = [
+            (drawing.randrange(until * 10) / 10 + 0.05, drawing.choice([0, 1, 2, 3]))
+            for _ in range(drawing.randrange(4))
+        ]
+        world.land(*landing, until=until)
+        world.run()
+        check(world, until if where else None)
+
+
+def test_a_session_that_dies_after_any_call_is_completed_by_the_next_run() -> None:
+    start, fuse = loaded(), Fuse()
+    start.land((1.1, 70), (0.1, 80), (1.9, 90), (2.5, 4), until=3)
+    undisturbed = start.copied()
+    services = undisturbed.services(fuse)
+    catch_up(services, bound(services), NAME)
+    calls = [at for at, name in enumerate(fuse.names, start=1) if name in WRITING]
+    assert calls
+    for call in calls:
+        world = start.copied()
+        services = world.services(Fuse(cut_at=call, after=True))
+        with pytest.raises(PowerCut):
+            catch_up(services, bound(services), NAME)
+        world.reboot()
+        world.run()
+        check(world, 3)

@@ -1,0 +1,86 @@
+"""Who reads a keyed table sees no delete marker, by whatever way: on Spark, with real parts."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+import pyarrow as pa
+import pytest
+
+from tests.app.memory_world import bound, build
+from tests.lakehouse.conftest import Lake
+from vde_dagster.app.catch_up.sessions import catch_up
+from vde_dagster.app.evaluate.evaluated import Evaluated
+from vde_dagster.app.inspect.local_answers import LocalAnswer, answer_locally
+from vde_dagster.app.inspect.user_reads import arrow_of, user_read
+from vde_dagster.app.inspect.verify import verify
+from vde_dagster.core.graph.graph import Graph
+from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.lakehouse.iceberg.duckdb_rows import DuckDbQueries
+
+pytestmark = pytest.mark.spark
+
+DAY: Final = datetime(2024, 1, 1, tzinfo=UTC)
+COLUMNS: Final = {"id": "int", "at": "timestamp", "op": "string"}
+MODELS: Final = {
+    "current": """MODEL (name {s}.current, start '2024-01-01', audits (not_null (columns (op))),
+  kind INCREMENTAL_BY_UNIQUE_KEY (unique_key id, sequence_by at, delete_when (op = 'D')),
+  late_data (mode stateless, sources ({s}.changes)));
+SELECT id, at, op FROM {s}.changes""",
+    "seen": "MODEL (name {s}.seen, kind VIEW); SELECT id, op FROM {s}.current AS c",
+    "counted": "MODEL (name {s}.counted, kind FULL, start '2024-01-01'); "
+    "SELECT COUNT(*) AS n FROM {s}.current JOIN {s}.seen USING (id)",
+}
+Change = tuple[int, int, str]
+"""An id, the hour of the change, and what it does."""
+
+
+def columns_of(changes: list[Change]) -> dict[str, pa.Array]:
+    return {
+        "id": pa.array([each[0] for each in changes], pa.int32()),
+        "at": pa.array([DAY + timedelta(hours=each[1]) for each in changes]),
+        "op": pa.array([each[2] for each in changes]),
+    }
+
+
+def check(lake: Lake, graph: Graph, wanted: list[tuple[int, str]]) -> None:
+    """All readers see these ids, each with what its last change does."""
+    schema, services = lake.schema, lake.services()
+    binding, current = bound(services), ModelName(schema, "current")
+    views = {ModelName(schema, each): TableName(schema, each) for each in MODELS}
+    for name in ("current", "seen"):
+        query = f"SELECT id, op FROM {schema}.{name} ORDER BY id"
+        assert lake.rows(query) == wanted
+        local = answer_locally(
+            services,
+            DuckDbQueries(),
+            query,
+            catalog="lake",
+            views=views,
+            limit=100,
+            whole=services.catalog.views(views.values()),
+        )
+        assert isinstance(local, LocalAnswer), local
+        assert [tuple(each) for each in local.rows] == wanted
+    assert lake.rows(f"SELECT n FROM {schema}.counted") == [(len(wanted),)]
+    read = user_read(services, binding, current, None, columns=("op", "id"))
+    in_memory = arrow_of(services, read).to_pylist()
+    on_spark = [each.asDict() for each in lake.engine.read(read.rows).collect()]
+    for rows in (in_memory, on_spark):
+        assert sorted((each["id"], each["op"]) for each in rows) == wanted
+    assert all(each.holds for each in verify(services, binding, [current]))
+
+
+def test_no_reader_sees_a_delete_marker_and_none_is_forgotten(lake: Lake) -> None:
+    lake.source("changes", **columns_of([(1, 1, "I"), (2, 2, "I"), (3, 3, "D"), (2, 4, "D")]))
+    graph = lake.graph({"changes": COLUMNS}, **MODELS)
+    build(lake.services(), graph)
+    check(lake, graph, [(1, "I")])
+    late: list[Change] = [(3, 2, "I"), (2, 3, "U"), (1, 0, "D"), (4, 9, "I"), (5, 9, "D")]
+    lake.table(TableName(lake.schema, "changes")).append(pa.table(columns_of(late)))
+    services = lake.services()
+    done = catch_up(services, bound(services), ModelName(lake.schema, "current"))
+    assert isinstance(done, Evaluated)
+    build(services, graph)
+    check(lake, graph, [(1, "I"), (4, "I")])
