@@ -21,6 +21,7 @@ GENERATED: Final = ("__pycache__", ".vde")
 ELSEWHERE: Final = (
     "vde_dagster/examples/nyc_flights",
     "vde_dagster/examples/customer_lifecycle",
+    "vde_dagster/examples/orders_cdc",
     "vde_dagster.files",
 )
 """What is in the wheel only, and a logger's name."""

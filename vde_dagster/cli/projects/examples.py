@@ -14,7 +14,7 @@ from vde_dagster.cli.projects.copying import Copied, copy_project, project_files
 from vde_dagster.cli.spelling import vde
 from vde_dagster.core.errors import Refused
 
-EXAMPLES: Final = ("nyc_flights", "customer_lifecycle")
+EXAMPLES: Final = ("nyc_flights", "customer_lifecycle", "orders_cdc")
 
 
 def copied_example(example: str, folder: Path) -> Copied:
