@@ -28,7 +28,7 @@ from vde_dagster.core.ledger.damage import LostMetadata, TableHead
 from vde_dagster.core.ledger.late.history import SourceOperation, SourceStatus
 from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.ledger.schema_changes import ColumnAdded, ColumnWidened
-from vde_dagster.core.model.delete_markers import DeleteMarkers
+from vde_dagster.core.model.hidden_rows import HiddenRows
 from vde_dagster.core.model.writes import TimeAxisSpec
 from vde_dagster.core.names import ModelName, TableName, physical_table
 from vde_dagster.core.time.intervals import END_OF_TIME, Interval, IntervalUnit
@@ -659,20 +659,20 @@ def test_a_users_code_reads_rows_without_an_engine(world: World) -> None:
 @pytest.mark.parametrize(
     "hidden,left",
     [
-        (DeleteMarkers(column="id", values=(1, 3)), [2, None]),
-        (DeleteMarkers(column="id"), [None]),
-        (DeleteMarkers(column="id", values=(7,)), [1, 2, None]),
+        (HiddenRows(column="id", values=(1, 3)), [2, None]),
+        (HiddenRows(column="id"), [None]),
+        (HiddenRows(column="id", values=(7,)), [1, 2, None]),
     ],
 )
-def test_a_users_code_reads_no_delete_markers(
-    world: World, hidden: DeleteMarkers, left: list[int | None]
+def test_a_users_code_reads_no_hidden_rows(
+    world: World, hidden: HiddenRows, left: list[int | None]
 ) -> None:
     world.append(TABLE, [(1, START), (2, START), (None, START)])  # type: ignore[list-item] # NULL
-    found = read(world, TableRows(table=TABLE, delete_markers=hidden, columns=("id",)))
+    found = read(world, TableRows(table=TABLE, hidden_rows=hidden, columns=("id",)))
     assert found == [{"id": each} for each in left]
-    at = read(world, TableRows(table=TABLE, delete_markers=hidden, columns=("at",)))
+    at = read(world, TableRows(table=TABLE, hidden_rows=hidden, columns=("at",)))
     assert at == [{"at": START}] * len(left)
-    empty = replace(TableRows(table=TABLE, delete_markers=hidden), axis=HOURLY)
+    empty = replace(TableRows(table=TABLE, hidden_rows=hidden), axis=HOURLY)
     assert read(world, empty) == []
 
 

@@ -184,8 +184,6 @@ OTHER_KINDS = (
     "EMBEDDED",
     "MANAGED",
     "INCREMENTAL_BY_PARTITION",
-    "SCD_TYPE_2_BY_TIME (unique_key id, updated_at_name ts)",
-    "SCD_TYPE_2_BY_COLUMN (unique_key id, columns shop)",
 )
 
 
@@ -195,6 +193,7 @@ OTHER_KINDS = (
         *product(OTHER_KINDS, ("stateful", "stateless")),
         ("INCREMENTAL_UNMANAGED", "stateful"),
         ("INCREMENTAL_BY_UNIQUE_KEY (unique_key id, sequence_by ts)", "stateful"),
+        ("SCD_TYPE_2_BY_TIME (unique_key id, sequence_by ts)", "stateful"),
     ],
 )
 def test_other_kinds_have_no_policy(kind: str, mode: str) -> None:
@@ -207,11 +206,19 @@ def test_other_kinds_have_no_policy(kind: str, mode: str) -> None:
     assert (problem.place.line, problem.advice) == (2, "Use that kind, or leave late_data out.")
 
 
-def test_a_keyed_model_says_which_change_of_a_key_is_later() -> None:
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "INCREMENTAL_BY_UNIQUE_KEY (unique_key id, sequence_by ts)",
+        "SCD_TYPE_2_BY_TIME (unique_key id, updated_at_name ts, sequence_by ts)",
+        "SCD_TYPE_2_BY_COLUMN (unique_key id, columns *, sequence_by ts)",
+    ],
+)
+def test_a_keyed_model_says_which_change_of_a_key_is_later(kind: str) -> None:
     query = "SELECT id, ts FROM raw.orders"
     policy = "late_data (mode stateless, sources raw.orders)"
-    kind = "INCREMENTAL_BY_UNIQUE_KEY (unique_key id, sequence_by ts)"
-    assert sql_model(f"kind {kind}, {policy}", query).stateless is not None
+    ordered = kind.replace("updated_at_name ts, ", "")
+    assert sql_model(f"kind {ordered}, {policy}", query).stateless is not None
     without = kind.replace(", sequence_by ts", "")
     (problem,) = refused(f"MODEL (name m.x, kind {without},\n{policy});\n{query}")
     assert "needs sequence_by: a late row would replace a newer one" in problem.message

@@ -309,7 +309,7 @@ class MemoryEngine:
             case AsOf():
                 self._refuse_lost(wanted.table, wanted.iceberg_snapshot_id)
                 found = Frame(table.columns, table.rows_at(wanted.iceberg_snapshot_id))
-                return shown(found, wanted.delete_markers)
+                return shown(found, wanted.hidden_rows)
             case AddedBetween():
                 rows: list[Row] = []
                 for each in table.line(wanted.until):

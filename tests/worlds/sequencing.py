@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
 
 from sqlglot import exp
 
@@ -10,7 +11,8 @@ from tests.worlds.duck import connected, result_of
 from tests.worlds.frames import Frame
 from tests.worlds.tables import Row
 from vde_dagster.core.errors import EvaluationFailed
-from vde_dagster.core.model.delete_markers import DeleteMarkers
+from vde_dagster.core.model.hidden_rows import HiddenRows
+from vde_dagster.core.model.history import EVERY_COLUMN, History
 from vde_dagster.core.model.writes import ChangeOrder
 from vde_dagster.core.sql.text import key_expression
 
@@ -54,9 +56,80 @@ def _last(frame: Frame, order: ChangeOrder, rows: Iterable[Row]) -> set[Row]:
     return {each for each, place in places.items() if place == highest}
 
 
-def is_delete_marker(value: object, hidden: DeleteMarkers) -> bool:
+def history_of(
+    loaded: Frame, new: Frame, history: History, order: ChangeOrder
+) -> tuple[tuple[Row, ...], tuple[Row, ...]]:
+    """All rows of a history after some changes, each with its time, and those that are others.
+
+    Raises:
+        EvaluationFailed: As `in_order`; or two changes of a key have the same sequence.
+    """
+    own = own_names(new, history)
+    every = Frame(new.columns, (*loaded.rows, *new.rows)).selected(own)
+    changes: dict[Row, dict[Row, Row]] = {}
+    for at, row, place in zip(
+        _keys(every, history.key), every.rows, _places(every, order), strict=True
+    ):
+        if None in (*at, *place):
+            named = ", ".join([*history.key, *order.by])
+            raise EvaluationFailed(
+                f"a change has NULL in {named}; its key is {_shown(history.key, at)}"
+            )
+        if changes.setdefault(at, {}).setdefault(place, row) != row:
+            raise EvaluationFailed(
+                f"different changes have the same {', '.join(order.by)}, so none is the last one "
+                f"of {_shown(history.key, at)}"
+            )
+    rows = tuple(
+        row
+        for places in changes.values()
+        for row in _versions(own, [places[each] for each in sorted(places)], history, order)
+    )
+    return rows, tuple(set(rows) - set(loaded.rows))
+
+
+def own_names(frame: Frame, history: History) -> list[str]:
+    """The columns that a history does not add."""
+    added = {history.valid_from.name, history.valid_to.name}
+    return [each.name for each in frame.columns if each.name not in added]
+
+
+def _versions(
+    own: list[str], changes: list[Row], history: History, order: ChangeOrder
+) -> Iterator[Row]:
+    """The changes of a key in their order, each with its time; NULL from where it is no version."""
+    apart = {*order.by, *([order.deletes.column] if order.deletes else [])}
+    compared = [
+        own.index(each)
+        for each in history.compared_among(own)
+        if EVERY_COLUMN not in history.compared or each not in apart
+    ]
+
+    def deletes(row: Row) -> bool:
+        found = order.deletes
+        return found is not None and is_hidden(row[own.index(found.column)], found)
+
+    def said(row: Row) -> object:
+        return deletes(row), [row[each] for each in compared]
+
+    time = own.index(order.by[0])
+    pairs = [(None, changes[0]), *pairwise(changes)] if changes else []
+    tells = [
+        before is None or not history.compared or said(before) != said(row) for before, row in pairs
+    ]
+    told = list(zip(changes, tells, strict=True))
+    for at, row in enumerate(changes):
+        later = [each[time] for each, tell in told[at + 1 :] if tell]
+        until = later[0] if later else None
+        is_version = tells[at] and not deletes(row) and until != row[time]
+        yield (*row, row[time], until) if is_version else (*row, None, row[time])
+
+
+def is_hidden(value: object, hidden: HiddenRows) -> bool:
     """Whether a row with this value in the column is one."""
-    return value in hidden.values if hidden.values else value is not None
+    if hidden.values:
+        return value in hidden.values
+    return (value is None) == hidden.is_null
 
 
 def _keys(frame: Frame, key: tuple[str, ...]) -> list[Row]:

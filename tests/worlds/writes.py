@@ -12,11 +12,12 @@ from tests.worlds.frames import Frame, sum_of
 from tests.worlds.histories import kept
 from tests.worlds.merging import merged
 from tests.worlds.partitions import partitions_of
-from tests.worlds.sequencing import in_order, is_delete_marker
+from tests.worlds.sequencing import history_of, in_order, is_hidden
 from tests.worlds.tables import Row, instant_of
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.ledger.dsha import RowSum
-from vde_dagster.core.model.delete_markers import DeleteMarkers
+from vde_dagster.core.model.hidden_rows import HiddenRows
+from vde_dagster.core.model.history import History
 from vde_dagster.core.model.storage import PartitionField
 from vde_dagster.core.model.writes import (
     AppendRows,
@@ -77,13 +78,17 @@ def written(  # noqa: PLR0911 - one for each write
             )
         case MergeRows(order=ChangeOrder() as order):
             rows, processed = in_order(loaded, new, write.key, order)
-            seen = shown(Frame(new.columns, processed), order.delete_markers).rows
+            seen = shown(Frame(new.columns, processed), order.deletes).rows
             return _changed(loaded, rows, seen, write.interval)
         case MergeRows():
             rows, processed = merged(loaded, new, write)
             return _changed(loaded, rows, processed, write.interval)
         case ReplacePartitions():
             return _partitions_replaced(loaded, new, write, layout)
+        case KeepHistory(order=ChangeOrder() as order):
+            rows, processed = history_of(loaded, new, write.history, order)
+            seen = shown(Frame(new.columns, processed), _unseen(write.history)).rows
+            return _changed(loaded, rows, seen, write.interval)
         case KeepHistory():
             rows, processed = kept(loaded, new, write)
             return _changed(loaded, rows, processed, write.interval)
@@ -145,15 +150,19 @@ def requested(frame: Frame, wanted: TableRows) -> Frame:
     """Of a table's rows those that a user's own code asks for."""
     if wanted.axis is not None:
         frame = inside(frame, wanted.axis, wanted.intervals)
-    frame = shown(frame, wanted.delete_markers)
+    frame = shown(frame, wanted.hidden_rows)
     return frame.selected(wanted.columns) if wanted.columns else frame
 
 
-def shown(frame: Frame, hidden: DeleteMarkers | None) -> Frame:
+def _unseen(history: History) -> HiddenRows:
+    return HiddenRows(column=history.valid_from.name, is_null=True)
+
+
+def shown(frame: Frame, hidden: HiddenRows | None) -> Frame:
     """The rows that are no delete markers."""
     if hidden is None:
         return frame
-    are_hidden = (is_delete_marker(each, hidden) for each in frame.values(hidden.column))
+    are_hidden = (is_hidden(each, hidden) for each in frame.values(hidden.column))
     return Frame(frame.columns, list(compress(frame.rows, (not each for each in are_hidden))))
 
 

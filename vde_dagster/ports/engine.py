@@ -14,7 +14,7 @@ from vde_dagster.core.clean_up.compaction import Compaction
 from vde_dagster.core.columns import Column
 from vde_dagster.core.ledger.dsha import RowSum
 from vde_dagster.core.ledger.unit_of_work import Input, RowSource, SqlRows, Staged, Staging
-from vde_dagster.core.model.delete_markers import DeleteMarkers
+from vde_dagster.core.model.hidden_rows import HiddenRows
 from vde_dagster.core.model.writes import TimeAxisSpec
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.sql.duckdb.translating import DuckQuery
@@ -46,12 +46,12 @@ class TableRows:
 
     They are read at an Iceberg snapshot, or with None at the current one. With an ``axis`` they are
     those whose time lies in one of some ``intervals``. ``columns`` are those that are read, in this
-    order and in any case; all of them if it is empty. ``delete_markers`` are left out.
+    order and in any case; all of them if it is empty. ``hidden_rows`` are left out.
     """
 
     table: TableName
     iceberg_snapshot_id: int | None = None
-    delete_markers: DeleteMarkers | None = None
+    hidden_rows: HiddenRows | None = None
     axis: TimeAxisSpec | None = None
     intervals: tuple[Interval, ...] = ()
     columns: tuple[str, ...] = ()

@@ -27,11 +27,11 @@ from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.ledger.late.decision import NothingToLoad
 from vde_dagster.core.names import ModelName
 
-NAME: Final = ModelName("a", "current")
+NAME, HISTORY = ModelName("a", "current"), ModelName("a", "history")
 BOUNDED: Final = "WHERE at BETWEEN @start_dt AND @end_dt"
-KIND: Final = (
-    "INCREMENTAL_BY_UNIQUE_KEY (unique_key thing, sequence_by (at, id), delete_when amount = 0)"
-)
+ORDER: Final = "unique_key thing, sequence_by (at, id), delete_when amount = 0"
+KIND: Final = f"INCREMENTAL_BY_UNIQUE_KEY ({ORDER})"
+COLUMNS: Final = "SELECT id % 3 AS thing, id AS id, at AS at, amount AS amount FROM raw.events"
 
 
 def project(where: str = BOUNDED) -> Graph:
@@ -39,11 +39,13 @@ def project(where: str = BOUNDED) -> Graph:
     return graph_of(
         {
             "current": f"MODEL (name a.current, kind {KIND}, cron '@hourly', "
-            "late_data (mode stateless, sources (raw.events))); "
-            "SELECT id % 3 AS thing, id AS id, at AS at, amount AS amount "
-            f"FROM raw.events {where}",
+            f"late_data (mode stateless, sources (raw.events))); {COLUMNS} {where}",
             "total": "MODEL (name a.total, kind FULL, cron '@hourly'); "
             "SELECT COALESCE(SUM(amount), 0) AS amount, COUNT(*) AS things FROM a.current",
+            "history": f"MODEL (name a.history, kind SCD_TYPE_2_BY_TIME ({ORDER}), cron '@hourly', "
+            f"late_data (mode stateless, sources (raw.events))); {COLUMNS} {where}",
+            "lives": "MODEL (name a.lives, kind FULL, cron '@hourly'); "
+            "SELECT thing, valid_from, valid_to FROM a.history",
             "seen": "MODEL (name a.seen, kind VIEW); SELECT thing, amount FROM a.current",
         }
     )
@@ -65,13 +67,29 @@ def current(world: MemoryWorld, until: float | None) -> list[tuple[int, int]]:
     return sorted((thing, amount) for thing, (_, _, amount) in last.items() if amount)
 
 
+def history(world: MemoryWorld, until: float | None) -> list[tuple[object, ...]]:
+    """The times in which each thing was there: from each change to its next one."""
+    found: list[tuple[object, ...]] = []
+    for thing in range(3):
+        own = sorted(
+            (at, id_, amount) for t, id_, at, amount in changes(world, until) if t == thing
+        )
+        ends = [*(at for at, _, _ in own[1:]), None]
+        pairs = zip(own, ends, strict=False)
+        found += [(thing, at, end) for (at, _, amount), end in pairs if amount and at != end]
+    return found
+
+
 def check(world: MemoryWorld, until: float | None) -> None:
     """Compare what all readers see with what must be there."""
     wanted = current(world, until)
     assert [(row[0], row[3]) for row in world.rows("a.current")] == wanted
     assert world.rows("a.seen") == wanted
     assert world.rows("a.total") == [(sum(amount for _, amount in wanted), len(wanted))]
-    assert mismatches(world.services(), NAME) == []
+    lives = sorted(world.rows("a.lives"), key=lambda row: (row[0], row[1]))
+    assert lives == sorted(history(world, until), key=lambda row: (row[0], row[1]))
+    for name in (NAME, HISTORY):
+        assert mismatches(world.services(), name) == []
 
 
 @made_once
@@ -122,19 +140,20 @@ def test_what_is_shown_follows_from_the_changes_that_have_come(where: str, seed:
         check(world, until if where else None)
 
 
-def test_a_session_that_dies_after_any_call_is_completed_by_the_next_run() -> None:
+@pytest.mark.parametrize("name", [NAME, HISTORY], ids=str)
+def test_a_session_that_dies_after_any_call_is_completed_by_the_next_run(name: ModelName) -> None:
     start, fuse = loaded(), Fuse()
     start.land((1.1, 70), (0.1, 80), (1.9, 90), (2.5, 4), until=3)
     undisturbed = start.copied()
     services = undisturbed.services(fuse)
-    catch_up(services, bound(services), NAME)
+    catch_up(services, bound(services), name)
     calls = [at for at, name in enumerate(fuse.names, start=1) if name in WRITING]
     assert calls
     for call in calls:
         world = start.copied()
         services = world.services(Fuse(cut_at=call, after=True))
         with pytest.raises(PowerCut):
-            catch_up(services, bound(services), NAME)
+            catch_up(services, bound(services), name)
         world.reboot()
         world.run()
         check(world, 3)

@@ -48,6 +48,12 @@ KINDS: Final = {
         f"{_BY_ID}, at AS at",
         _OF_THE_INTERVAL,
     ),
+    "changes": (
+        "SCD_TYPE_2_BY_TIME (unique_key bucket, sequence_by (at, id), disable_restatement false)",
+        "",
+        f"{_BY_ID}, id AS id, at AS at",
+        _OF_THE_INTERVAL,
+    ),
     "full": ("FULL", "", _EVENTS, "WHERE at <= @end_dt"),
 }
 
@@ -89,6 +95,11 @@ def rows_after_all_days(kind: str, copies: int = 1) -> str:
         return (
             'SELECT bucket, amount, "at", IF(day = 0, TIMESTAMPTZ \'1970-01-01\', "at"),'
             f' LEAD("at") OVER (PARTITION BY bucket ORDER BY "at") FROM ({every})'
+        )
+    if kind == "changes":
+        return (
+            'SELECT bucket, amount, id, "at", "at", '
+            f'LEAD("at") OVER (PARTITION BY bucket ORDER BY "at", id) FROM ({every})'
         )
     last = {
         **dict.fromkeys(

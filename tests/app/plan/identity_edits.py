@@ -113,7 +113,9 @@ class Edit:
             kept = _OPTIONS[self.kind].replace(", updated_at_name at", "")
             now = {"options": f"{kept}, updated_at_name day"}
         if self.changed is Property.SEQUENCE:
-            now = {"options": f"{_OPTIONS[self.kind]}, sequence_by at"}
+            kept = _OPTIONS[self.kind].replace(", updated_at_name at", "")
+            was = {"options": f"{kept}, sequence_by at"}
+            now = {"options": f"{kept}, sequence_by (at, id)"}
         if self.changed is Property.COMPUTED:
             keyed = "key id" in _OPTIONS.get(self.kind, "")
             now = {"id": "id + 1000"} if keyed else {"at": "at + INTERVAL '0' HOUR"}

@@ -27,7 +27,7 @@ from tests.kinds.sentences.projects import (
     sql_of,
 )
 from vde_dagster.core.errors import ProjectInvalid
-from vde_dagster.core.model.delete_markers import DeleteMarkers
+from vde_dagster.core.model.hidden_rows import HiddenRows
 from vde_dagster.core.model.kinds import IncrementalByUniqueKey
 from vde_dagster.core.model.writes import ChangeOrder
 from vde_dagster.core.names import ModelName
@@ -315,7 +315,7 @@ def test_a_sequence_has_one_column_or_several(written: str) -> None:
 )
 def test_a_delete_is_told_by_one_column(written: str, values: tuple[object, ...]) -> None:
     found = kind_of(f"unique_key id, sequence_by event_date, delete_when {written}")
-    assert found.delete_markers == DeleteMarkers(column="item_id", values=values)  # type: ignore[arg-type]
+    assert found.hidden_rows == HiddenRows(column="item_id", values=values)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from tests.lakehouse.kinds.models import write_of
 from tests.lakehouse.kinds.worlds import Values, World, Worlds, both_worlds, days, ordered
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.ledger.dsha import RowSum, total
-from vde_dagster.core.model.delete_markers import DeleteMarkers
+from vde_dagster.core.model.hidden_rows import HiddenRows
 from vde_dagster.core.model.storage import Storage
 from vde_dagster.core.model.writes import ChangeOrder, MergeRows
 
@@ -27,7 +27,7 @@ WRITE: Final = write_of(f"INCREMENTAL_BY_UNIQUE_KEY ({OPTIONS})", TYPES, days(1)
 
 
 def test_a_model_says_how_changes_are_ordered() -> None:
-    order = ChangeOrder(by=("at", "no"), delete_markers=DeleteMarkers(column="op", values=("D",)))
+    order = ChangeOrder(by=("at", "no"), deletes=HiddenRows(column="op", values=("D",)))
     assert MergeRows(interval=days(1), key=("id",), order=order) == WRITE
 
 

@@ -212,7 +212,7 @@ def physical_query(binding: Binding, node: Node, now: datetime) -> SqlText:
     times = TimeRange(start=now, end=None, execution_time=now)
     graph = binding.graph
     query = render_model(graph, node.name, times, target=lambda _: None, inline_views=False).query
-    hidden = {name: graph[name].model.kind.delete_markers for name in query.tables if name in graph}
+    hidden = {name: graph[name].model.kind.hidden_rows for name in query.tables if name in graph}
     visible = {name: SqlText((each.visible.sql("spark"),)) for name, each in hidden.items() if each}
     return query.with_conditions(visible).with_tables(
         lambda name: binding.table(name) if name in graph else None
@@ -347,8 +347,8 @@ def pin(
         else:
             key = binding.key(name)
             head = known[name] if name in known else heads.get(key)
-            hidden = binding.graph[name].model.kind.delete_markers
-            pinned[name] = replace(readable(services, key, head), delete_markers=hidden)
+            hidden = binding.graph[name].model.kind.hidden_rows
+            pinned[name] = replace(readable(services, key, head), hidden_rows=hidden)
     return pinned
 
 

@@ -76,8 +76,8 @@ def user_read(
         return UserRead(rows=TableRows(table=view, columns=chosen), is_view=True)
     loaded = _loaded(binding, node, entries, intervals, with_gaps=with_gaps)
     at = readable(services, key, services.state.heads([key])[key]).iceberg_snapshot_id
-    hidden = node.model.kind.delete_markers
-    rows = TableRows(table=table, iceberg_snapshot_id=at, columns=chosen, delete_markers=hidden)
+    hidden = node.model.kind.hidden_rows
+    rows = TableRows(table=table, iceberg_snapshot_id=at, columns=chosen, hidden_rows=hidden)
     if intervals is None and (not loaded or loaded == written_intervals(entries)):
         return UserRead(rows=rows, loaded=loaded)  # there are no other rows in the table
     axis = node.time_axis

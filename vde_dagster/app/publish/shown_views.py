@@ -166,7 +166,7 @@ def views_of(
 
 def _visible(model: Model) -> str:
     """Which rows of its table a model shows, as `ViewDefinition` has it."""
-    hidden = model.kind.delete_markers
+    hidden = model.kind.hidden_rows
     return hidden.visible.sql("spark") if hidden is not None else ""
 
 

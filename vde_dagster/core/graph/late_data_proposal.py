@@ -16,6 +16,7 @@ from vde_dagster.core.model.kinds import (
     IncrementalByTimeRange,
     IncrementalByUniqueKey,
     IncrementalUnmanaged,
+    ScdType2,
 )
 from vde_dagster.core.model.late_data import LANDING_COLUMN, LateDataMode
 from vde_dagster.core.names import ModelName
@@ -114,7 +115,7 @@ def _check(node: Node) -> None:
             advice=f"`vde late explain {node.name}` shows what its next session would do.",
         )
     kind = node.model.kind
-    if isinstance(kind, IncrementalByUniqueKey) and kind.order is None:
+    if isinstance(kind, IncrementalByUniqueKey | ScdType2) and kind.order is None:
         growing = [each.name for each in node.columns if axis_type(each.type) in _TIMES]
         example = f"sequence_by {growing[0]}" if growing else "sequence_by changed_at"
         raise Refused(
@@ -122,10 +123,12 @@ def _check(node: Node) -> None:
             "newer one of its key.",
             advice=f"Add `{example}` to its kind, if that grows with each change of a key.",
         )
-    if not isinstance(kind, IncrementalByTimeRange | IncrementalUnmanaged | IncrementalByUniqueKey):
+    has_sessions = isinstance(kind, IncrementalByTimeRange | IncrementalUnmanaged)
+    if not has_sessions and kind.order is None:
         raise Refused(
             f"{node.name} cannot have late_data: that is for models of kind "
-            "INCREMENTAL_BY_TIME_RANGE, INCREMENTAL_BY_UNIQUE_KEY or INCREMENTAL_UNMANAGED."
+            "INCREMENTAL_BY_TIME_RANGE or INCREMENTAL_UNMANAGED, and for keyed ones and histories "
+            "with sequence_by."
         )
     if node.canonical is None:
         raise Refused(

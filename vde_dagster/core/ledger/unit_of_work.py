@@ -23,7 +23,7 @@ from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.ledger.late.pending import Pending
 from vde_dagster.core.ledger.rows_lost import RowsWouldGo
 from vde_dagster.core.model.column_rules import DEFAULT_COLUMN_RULES, ColumnRules
-from vde_dagster.core.model.delete_markers import DeleteMarkers
+from vde_dagster.core.model.hidden_rows import HiddenRows
 from vde_dagster.core.model.history import History
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.model.storage import Storage
@@ -37,13 +37,13 @@ class AsOf:
     """All rows of a table at one Iceberg snapshot; no rows where it has none yet (None).
 
     ``columns`` are the present ones of a table that had others at the snapshot: it is read with
-    these. It is empty if they are the same. ``delete_markers`` are left out.
+    these. It is empty if they are the same. ``hidden_rows`` are left out.
     """
 
     table: TableName
     iceberg_snapshot_id: int | None
     columns: tuple[PresentColumn, ...] = ()
-    delete_markers: DeleteMarkers | None = None
+    hidden_rows: HiddenRows | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

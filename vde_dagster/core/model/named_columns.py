@@ -20,6 +20,7 @@ from vde_dagster.core.model.kinds import (
     IncrementalUnmanaged,
     Kind,
     Managed,
+    ScdType2,
     ScdType2ByColumn,
     ScdType2ByTime,
     Seed,
@@ -82,14 +83,13 @@ def _named_columns(kind: Kind) -> Iterator[tuple[str, str]]:
             yield from _columns_of_order(kind)
         case ScdType2ByTime(unique_key=keys, updated_at_name=column):
             yield from _columns_of_key(keys)
-            yield "updated_at column", column
+            yield from _columns_of_order(kind, column)
         case ScdType2ByColumn(unique_key=keys, columns=columns, updated_at_name=updated_at):
             yield from _columns_of_key(keys)
             for column in columns:
                 if column != EVERY_COLUMN:
                     yield "compared column", column
-            if updated_at is not None:
-                yield "updated_at column", updated_at
+            yield from _columns_of_order(kind, updated_at)
         case IncrementalByPartition() | IncrementalUnmanaged():
             return
         case Full() | View() | Embedded() | Seed() | External() | Managed():
@@ -105,7 +105,12 @@ def _columns_of_key(keys: Iterable[str]) -> Iterator[tuple[str, str]]:
             yield "unique_key column", column.parts[0].name.lower()  # its field may follow
 
 
-def _columns_of_order(kind: IncrementalByUniqueKey) -> Iterator[tuple[str, str]]:
+def _columns_of_order(
+    kind: IncrementalByUniqueKey | ScdType2, updated_at: str | None = None
+) -> Iterator[tuple[str, str]]:
+    """The columns that say which change is later; that of the time, where there is no order."""
+    if updated_at is not None and not kind.sequence_by:
+        yield "updated_at column", updated_at
     yield from (("sequence_by column", each) for each in kind.sequence_by)
     if kind.delete_when is not None:
         yield "delete_when column", kind.delete_when.column

@@ -31,6 +31,7 @@ from vde_dagster.core.model.kinds import (
 )
 from vde_dagster.core.model.kinds.facts import KindFacts, Loading, Role
 from vde_dagster.core.model.model import Model
+from vde_dagster.core.model.writes import ChangeOrder
 from vde_dagster.core.time.intervals import Interval, IntervalUnit, format_instant
 
 
@@ -181,14 +182,13 @@ def identifying_columns(model: Model) -> list[str]:
         case IncrementalByTimeRange(time_column=column):
             found = [column]
         case IncrementalByUniqueKey(unique_key=keys):
-            deleted = model.kind.delete_when
-            found = [*_columns_in(keys), *model.kind.sequence_by]
-            found += [] if deleted is None else [deleted.column]
+            found = [*_columns_in(keys), *_ordering_columns(model.kind.order)]
         case IncrementalByPartition():
             found = [each.column for each in model.storage.partitioned_by]
         case ScdType2ByTime() | ScdType2ByColumn() as kind:
-            updated = kind.updated_by
+            updated = kind.updated_by if kind.order is None else None
             found = [*_columns_in(kind.unique_key), *([] if updated is None else [updated])]
+            found += _ordering_columns(kind.order)
         case (
             IncrementalUnmanaged() | Full() | View() | Embedded() | Seed() | External() | Managed()
         ):
@@ -196,6 +196,12 @@ def identifying_columns(model: Model) -> list[str]:
         case unreachable:
             assert_never(unreachable)
     return [each.lower() for each in found]
+
+
+def _ordering_columns(order: ChangeOrder | None) -> list[str]:
+    if order is None:
+        return []
+    return [*order.by, *([] if order.deletes is None else [order.deletes.column])]
 
 
 def _columns_in(expressions: Iterable[str]) -> list[str]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
+from typing import Final
 
 
 class Transform(Enum):
@@ -41,3 +42,16 @@ class Storage:
     clustered_by: tuple[str, ...] = ()
     storage_format: str = ""
     properties: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def merged_by_position(self) -> Storage:
+        """The same, and rows that a MERGE replaces are deleted by position unless it says how.
+
+        So a merge writes what has changed, and not each file that has one of its keys.
+        """
+        if any(name == _MERGE_MODE for name, _ in self.properties):
+            return self
+        return replace(self, properties=(*self.properties, (_MERGE_MODE, "merge-on-read")))
+
+
+_MERGE_MODE: Final = "write.merge.mode"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from vde_dagster.core.model.delete_markers import DeleteMarkers
+from vde_dagster.core.model.hidden_rows import HiddenRows
 from vde_dagster.core.model.history import History
 from vde_dagster.core.time.intervals import Interval, IntervalUnit
 
@@ -61,12 +61,12 @@ class ReplaceTable:
 class ChangeOrder:
     """In which order the changes of a key count: by these columns, of which the first differs.
 
-    The change of each key that counts is the last one. ``delete_markers`` are the rows that say
-    that their key is deleted; None if none does.
+    The change of each key that counts is the last one. ``deletes`` are those that say that their
+    key is deleted; None if none does.
     """
 
     by: tuple[str, ...]
-    delete_markers: DeleteMarkers | None = None
+    deletes: HiddenRows | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,13 +104,15 @@ class AppendRows:
 class KeepHistory:
     """Compare rows with a history's open ones: close those that changed, and open new ones.
 
-    ``is_first`` where the version was never loaded before, also where that gave no rows.
+    ``is_first`` where the version was never loaded before, also where that gave no rows. With an
+    ``order`` rows are changes, each of which is put in at its place, and nothing else counts.
     """
 
     interval: Interval
     history: History
     execution_time: datetime
     is_first: bool = False
+    order: ChangeOrder | None = None
 
 
 Write = (

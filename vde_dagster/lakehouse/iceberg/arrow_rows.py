@@ -10,7 +10,7 @@ from pyiceberg import expressions
 from pyiceberg.expressions.literals import Literal, literal
 
 from vde_dagster.core.errors import EvaluationFailed
-from vde_dagster.core.model.delete_markers import DeleteMarkers
+from vde_dagster.core.model.hidden_rows import HiddenRows
 from vde_dagster.core.model.writes import TimeAxisSpec
 from vde_dagster.core.time.formats import ISO_DATE, first_written
 from vde_dagster.core.time.grains import Grain
@@ -72,7 +72,7 @@ _POSITIONS_IN_PARQUET: Final = 2
 
 
 def _inside(wanted: TableRows) -> expressions.BooleanExpression:
-    visible = _visible(wanted.delete_markers)
+    visible = _visible(wanted.hidden_rows)
     if wanted.axis is None:
         return visible
     parts = [_within(wanted.axis, each) for each in merge(wanted.intervals)]
@@ -80,12 +80,12 @@ def _inside(wanted: TableRows) -> expressions.BooleanExpression:
     return expressions.And(visible, inside)
 
 
-def _visible(hidden: DeleteMarkers | None) -> expressions.BooleanExpression:
+def _visible(hidden: HiddenRows | None) -> expressions.BooleanExpression:
     if hidden is None:
         return expressions.AlwaysTrue()
     missing = expressions.IsNull(term=expressions.Reference(hidden.column))
     if not hidden.values:
-        return missing
+        return ~missing if hidden.is_null else missing
     values: set[Literal[Any]] = {literal(each) for each in hidden.values}
     others = expressions.NotIn(term=expressions.Reference(hidden.column), values=values)
     return expressions.Or(missing, others)

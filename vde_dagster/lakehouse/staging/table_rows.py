@@ -74,7 +74,7 @@ def input_sql(catalog: str, wanted: Input) -> str:
     match wanted:
         case AsOf(iceberg_snapshot_id=None):
             return none
-        case AsOf(iceberg_snapshot_id=at, columns=columns, delete_markers=hidden):
+        case AsOf(iceberg_snapshot_id=at, columns=columns, hidden_rows=hidden):
             chosen = present_columns_sql(columns) if columns else "*"
             visible = hidden.visible.sql("spark") if hidden is not None else ""
             return f"({_selected(f'{name} VERSION AS OF {at}', chosen, where=visible)})"
@@ -257,8 +257,8 @@ def rows_for_users(spark: SparkSession, catalog: str, wanted: TableRows) -> Data
         rows = pinned.format("iceberg").load(name)
     if wanted.axis is not None:
         rows = rows_inside(rows, wanted.axis, wanted.intervals)
-    if wanted.delete_markers is not None:
-        rows = rows.where(wanted.delete_markers.visible.sql("spark"))
+    if wanted.hidden_rows is not None:
+        rows = rows.where(wanted.hidden_rows.visible.sql("spark"))
     if wanted.columns:
         rows = rows.select(*map(quoted, wanted.columns))
     if is_remote(rows):

@@ -25,6 +25,7 @@ from vde_dagster.lakehouse.writes.intervals import (
     write_intervals,
 )
 from vde_dagster.lakehouse.writes.merging import merge_rows, replace_partitions
+from vde_dagster.lakehouse.writes.sequencing import write_changes
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -81,7 +82,7 @@ def write_rows(
     """
     ranges = [each for each in writes if isinstance(each, RangeWrite)]
     if len(ranges) < len(writes) or not _are_apart(ranges):
-        return [_write(branch, *each) for each in zip(frames, writes, strict=True)]
+        return [_write_one(branch, *each) for each in zip(frames, writes, strict=True)]
     parts = [*zip(frames, ranges, strict=True)]
     some = (parts[at : at + _AT_ONCE] for at in range(0, len(parts), _AT_ONCE))
     return [written for each in some for written in write_intervals(branch, each)]
@@ -90,6 +91,12 @@ def write_rows(
 def _are_apart(writes: Sequence[RangeWrite]) -> bool:
     intervals = sorted(interval for each in writes for interval in each.intervals)
     return all(one.end <= other.start for one, other in pairwise(intervals))
+
+
+def _write_one(branch: Branch, frame: DataFrame, write: Write) -> Written:
+    if isinstance(write, MergeRows | KeepHistory) and write.order is not None:
+        return write_changes(branch, frame, write, write.order)
+    return _write(branch, frame, write)
 
 
 def _write(branch: Branch, frame: DataFrame, write: Write) -> Written:

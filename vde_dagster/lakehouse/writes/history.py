@@ -71,10 +71,10 @@ def keep_history(branch: Branch, frame: DataFrame, write: KeepHistory) -> Writte
     """
     before, loaded, history = branch.head, branch.loaded, write.history
     was_empty = branch.is_empty
-    own = _own_columns(frame, history)
+    own = own_columns(frame, history)
     known = branch.staging.returned
     returned = [each for each in own if each.lower() in known] if known else own
-    _refuse_incomparable(frame, history.compared_among(returned))
+    refuse_incomparable(frame, history.compared_among(returned))
     is_open = F.expr(open_rows(history).sql("spark"))
     were_open, were_closed = branch.rows().where(is_open), branch.rows().where(~is_open)
     with (
@@ -120,7 +120,12 @@ def ends_history(branch: Branch) -> bool:
     return not branch.at(branch.staging.base).where(is_open).isEmpty()
 
 
-def _refuse_incomparable(frame: DataFrame, columns: Iterable[str]) -> None:
+def refuse_incomparable(frame: DataFrame, columns: Iterable[str]) -> None:
+    """Refuse columns to compare whose values Spark does not compare.
+
+    Raises:
+        EvaluationFailed: There are such columns; all are named.
+    """
     compared = {name.lower() for name in columns}
     found = [
         f"{each.name} ({each.dataType.simpleString()})"
@@ -136,7 +141,7 @@ def _refuse_incomparable(frame: DataFrame, columns: Iterable[str]) -> None:
         )
 
 
-def _own_columns(frame: DataFrame, history: History) -> list[str]:
+def own_columns(frame: DataFrame, history: History) -> list[str]:
     """The columns that the history does not add itself."""
     added = {history.valid_from.name.lower(), history.valid_to.name.lower()}
     return [name for name in frame.columns if name.lower() not in added]

@@ -23,7 +23,6 @@ from vde_dagster.lakehouse.writes.intervals import (
     put,
     whole_sum,
 )
-from vde_dagster.lakehouse.writes.sequencing import merge_changes
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -67,8 +66,6 @@ def merge_rows(branch: Branch, frame: DataFrame, write: MergeRows) -> Written:
     Raises:
         EvaluationFailed: Two new rows have one key; the text names some keys.
     """
-    if write.order is not None:
-        return merge_changes(branch, frame, write, write.order)
     before, loaded, new = branch.head, branch.loaded, one_row_per_key(frame, write.key)
     if before is None or branch.is_empty:  # no row matches, so all are inserted
         return append_rows(branch, new, AppendRows(interval=write.interval))

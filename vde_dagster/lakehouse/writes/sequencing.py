@@ -1,7 +1,7 @@
 """Merging changes by key in the order of a sequence: the table follows from their set alone.
 
 Of each key the last change counts, in whatever order and in how many parts they come. A change that
-deletes its key stays as a delete marker (`core.model.delete_markers`), so that an earlier one that
+deletes its key stays as a delete marker (`core.model.hidden_rows`), so that an earlier one that
 comes later does not bring the key back.
 
 Only changed keys are looked for in the table, and only their rows are hashed. Keys that are new are
@@ -11,9 +11,10 @@ scan of the table, and sorts none of it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
-from operator import or_
+from operator import and_, or_
 from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import Window
@@ -21,10 +22,13 @@ from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's doc
 from pyspark.sql import types as t
 
 from vde_dagster.core.errors import EvaluationFailed
+from vde_dagster.core.model.hidden_rows import HiddenRows
+from vde_dagster.core.model.history import EVERY_COLUMN
 from vde_dagster.core.model.merge_statement import update_statement
-from vde_dagster.core.model.writes import AppendRows, ChangeOrder, MergeRows
+from vde_dagster.core.model.writes import AppendRows, ChangeOrder, KeepHistory, MergeRows
 from vde_dagster.core.sql.text import key_expression
 from vde_dagster.lakehouse.iceberg.tables import quoted
+from vde_dagster.lakehouse.writes.history import own_columns, refuse_incomparable
 from vde_dagster.lakehouse.writes.intervals import (
     Written,
     append_rows,
@@ -34,15 +38,27 @@ from vde_dagster.lakehouse.writes.intervals import (
 )
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column, DataFrame, WindowSpec
 
+    from vde_dagster.core.model.history import History
+    from vde_dagster.core.time.intervals import Interval
     from vde_dagster.lakehouse.staging.branch import Branch
 
 _BROADCAST_ROWS: Final = 1_000_000
 """Up to how many changes are sent to all tasks, so that the table is not sorted to find them."""
-_PLACE, _FIRST, _ROW, _KEY, _OLD = (
-    f"_vde_{each}" for each in ("place", "first", "row", "key", "old")
+_PLACE, _FIRST, _ROW, _KEY, _OLD, _DELETES, _REPEATS, _UNTIL = (
+    f"_vde_{each}"
+    for each in ("place", "first", "row", "key", "old", "deletes", "repeats", "until")
 )
+
+
+def write_changes(
+    branch: Branch, frame: DataFrame, write: MergeRows | KeepHistory, order: ChangeOrder
+) -> Written:
+    """Write changes in their order: to a table of the last one of each key, or to a history."""
+    if isinstance(write, MergeRows):
+        return merge_changes(branch, frame, write, order)
+    return put_in_changes(branch, frame, write, order)
 
 
 def merge_changes(
@@ -61,26 +77,44 @@ def merge_changes(
             sequence, or the columns do not fit the order. Texts name a key.
     """
     _check_types(frame, order)
+    shown = _showing(order.deletes)
     last = last_changes(frame, write.key, order)
-    before, loaded = branch.head, branch.loaded
-    if before is None or branch.is_empty:
-        written = append_rows(branch, last, AppendRows(interval=write.interval))
-        return Written(rows=lambda: _visible(written.rows(), order), sums=written.sums)
-    merge = _matched(branch, branch.keep(last), write.key, order)
-    inserted, updated, replaced = (
-        whole_sum(each, branch.staging.algorithm)
-        for each in (merge.inserted, merge.updated, merge.replaced)
-    )
-    if updated.rows:
-        with branch.view(merge.updated, "source") as source:
-            branch.run(update_statement(branch.target, source, write.key))
-        branch.committed()
-    if inserted.rows:
-        branch.writer(merge.inserted).append()
-        check_count([inserted], branch.committed())
-    rows = _visible(merge.inserted.unionByName(merge.updated), order)
-    change = inserted + updated - replaced
-    return exchanged(branch, rows, write.interval, change, before=before, loaded=loaded)
+    if branch.head is None or branch.is_empty:
+        return _all_new(branch, last, write.interval, shown)
+    changes = branch.keep(last)
+    known = _rows_of_keys(branch, changes, write.key)
+    is_later = _is_later(changes.columns, write.key, order)
+    merge = _merge(branch, changes, known, write.key, is_later)
+    return _merged(branch, merge, write.key, write.interval, shown)
+
+
+def put_in_changes(
+    branch: Branch, frame: DataFrame, write: KeepHistory, order: ChangeOrder
+) -> Written:
+    """Put changes into a history, each at its place: only versions beside them change.
+
+    Args:
+        branch: The branch.
+        frame: The changes, in exactly the table's columns and types; those of the validity are
+            ignored.
+        write: How the history is kept.
+        order: In which order the changes of a key follow each other.
+
+    Raises:
+        EvaluationFailed: As in `merge_changes`; or the first column of the order is no time.
+    """
+    history = write.history
+    _check_types(frame, order, needs_time=True)
+    refuse_incomparable(frame, _compared(frame, history, order))
+    shown = _showing(HiddenRows(column=history.valid_from.name, is_null=True))
+    if branch.head is None or branch.is_empty:
+        return _all_new(branch, _versions(frame, history, order), write.interval, shown)
+    changes = branch.keep(frame)
+    known = _rows_of_keys(branch, changes, history.key)
+    versions = branch.keep(_versions(known.unionByName(changes), history, order))
+    identity = (*history.key, *map(quoted, order.by))
+    merge = _merge(branch, versions, known, identity, _has_other_validity(history))
+    return _merged(branch, merge, identity, write.interval, shown)
 
 
 def last_changes(frame: DataFrame, key: tuple[str, ...], order: ChangeOrder) -> DataFrame:
@@ -91,27 +125,73 @@ def last_changes(frame: DataFrame, key: tuple[str, ...], order: ChangeOrder) -> 
         key: Columns or expressions in Spark's SQL.
         order: Which change is later. The same change may be there several times.
     """
+    latest = Window.partitionBy(*_keys(key)).orderBy(*(each.desc() for each in _sequence(order)))
+    return _one_of_each(frame, frame.columns, key, order, latest)
+
+
+def _one_of_each(
+    frame: DataFrame, told_by: list[str], key: tuple[str, ...], order: ChangeOrder, of: WindowSpec
+) -> DataFrame:
+    """The first row of each part of a window, whose rows of the first rank are all the same."""
     keys = _keys(key)
-    sequence = [F.col(quoted(each)) for each in order.by]
-    latest = Window.partitionBy(*keys).orderBy(*(each.desc() for each in sequence))
     placed = frame.withColumns(
-        {_ROW: _as_text(frame.columns), _PLACE: F.row_number().over(latest)}
-    ).withColumn(_FIRST, F.struct(F.first(_ROW).over(latest), F.rank().over(latest)))
+        {_ROW: _as_text(told_by), _PLACE: F.row_number().over(of)}
+    ).withColumn(_FIRST, F.struct(F.first(_ROW).over(of), F.rank().over(of)))
     first, rank = (F.col(f"{_FIRST}.col{number}") for number in (1, 2))
-    shown = _shown(key, keys)
-    missing = reduce(or_, (each.isNull() for each in [*keys, *sequence]))
+    missing = reduce(or_, (each.isNull() for each in [*keys, *_sequence(order)]))
     columns = ", ".join([*key, *order.by])
     counts = (
-        F.when(missing, _failing(f"a change has NULL in {columns}; its key is ", shown))
-        .when((rank == 1) & (F.col(_ROW) != first), _failing(_tie(order), shown))
+        F.when(missing, _failing(f"a change has NULL in {columns}; its key is ", key))
+        .when((rank == 1) & (F.col(_ROW) != first), _failing(_tie(order), key))
         .otherwise(F.col(_PLACE) == 1)
     )
     return placed.where(counts).drop(_ROW, _PLACE, _FIRST)
 
 
+def _versions(frame: DataFrame, history: History, order: ChangeOrder) -> DataFrame:
+    """Each change once, with the time in which it is valid.
+
+    A change that deletes its key, that changes none of the columns that are compared, or that has
+    a later one at its own time makes no version: it is not valid from any time.
+    """
+    own = own_columns(frame, history)
+    keys, sequence = _keys(history.key), _sequence(order)
+    alike = Window.partitionBy(*keys, *sequence).orderBy(F.lit(1))
+    once = _one_of_each(frame, own, history.key, order, alike)
+    deletes = order.deletes.condition.sql("spark") if order.deletes is not None else "false"
+    once = once.withColumn(_DELETES, F.coalesce(F.expr(deletes), F.lit(False)))
+    before = Window.partitionBy(*keys).orderBy(*sequence)
+    compared = [*map(quoted, _compared(frame, history, order)), _DELETES]
+    same = [F.col(each).eqNullSafe(F.lag(each).over(before)) for each in compared]
+    repeats = reduce(and_, [F.row_number().over(before) > 1, *same])
+    if not history.compared:  # each change makes a version
+        repeats = F.lit(False)
+    flagged = once.withColumn(_REPEATS, repeats)
+    at = F.col(quoted(order.by[0])).cast(history.valid_from.type)
+    following = Window.partitionBy(*keys, _REPEATS).orderBy(*sequence)
+    until = F.lead(F.col(quoted(order.by[0]))).over(following).cast(history.valid_to.type)
+    timed = flagged.withColumn(_UNTIL, until)
+    none = F.col(_REPEATS) | F.col(_DELETES) | F.coalesce(F.col(_UNTIL) == at, F.lit(False))
+    ends = at.cast(history.valid_to.type)
+    validity = {
+        history.valid_from.name: F.when(~none, at),
+        history.valid_to.name: F.when(none, ends).otherwise(F.col(_UNTIL)),
+    }
+    placed = timed.withColumns(validity)
+    return placed.select(*map(quoted, frame.columns))
+
+
+def _compared(frame: DataFrame, history: History, order: ChangeOrder) -> list[str]:
+    """The columns whose change makes a version; those of the order alone do not, unless named."""
+    found = history.compared_among(own_columns(frame, history))
+    apart = {*order.by, *([order.deletes.column] if order.deletes is not None else [])}
+    named = EVERY_COLUMN not in history.compared
+    return [each for each in found if named or each.lower() not in apart]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Merge:
-    """What becomes of changes: all frames have the table's columns, and are computed already.
+    """What becomes of rows: all frames have the table's columns, and are computed already.
 
     ``replaced`` are the rows in whose place those that are ``updated`` go.
     """
@@ -121,47 +201,103 @@ class _Merge:
     replaced: DataFrame
 
 
-def _matched(
-    branch: Branch, changes: DataFrame, key: tuple[str, ...], order: ChangeOrder
-) -> _Merge:
-    """Compare each change with the row of its key."""
-    names = changes.columns
+def _all_new(
+    branch: Branch, rows: DataFrame, interval: Interval, shown: Callable[[DataFrame], DataFrame]
+) -> Written:
+    written = append_rows(branch, rows, AppendRows(interval=interval))
+    return Written(rows=lambda: shown(written.rows()), sums=written.sums)
+
+
+def _merged(
+    branch: Branch,
+    merge: _Merge,
+    identity: tuple[str, ...],
+    interval: Interval,
+    shown: Callable[[DataFrame], DataFrame],
+) -> Written:
+    """Write what is new and what has changed, and sum these rows alone."""
+    before, loaded = branch.head, branch.loaded
+    assert before is not None, "it has rows"
+    inserted, updated, replaced = (
+        whole_sum(each, branch.staging.algorithm)
+        for each in (merge.inserted, merge.updated, merge.replaced)
+    )
+    if updated.rows:
+        with branch.view(merge.updated, "source") as source:
+            branch.run(update_statement(branch.target, source, identity))
+        branch.committed()
+    if inserted.rows:
+        branch.writer(merge.inserted).append()
+        check_count([inserted], branch.committed())
+    rows = shown(merge.inserted.unionByName(merge.updated))
+    change = inserted + updated - replaced
+    return exchanged(branch, rows, interval, change, before=before, loaded=loaded)
+
+
+def _rows_of_keys(branch: Branch, changes: DataFrame, key: tuple[str, ...]) -> DataFrame:
+    """The rows that the table has of the keys of some changes."""
     own = [f"{_KEY}{number}" for number in range(len(key))]
-    keyed = changes.withColumns(dict(zip(own, _keys(key), strict=True)))
-    sought = keyed.select(*own)
+    named = dict(zip(own, _keys(key), strict=True))
+    sought = changes.withColumns(named).select(*own)
     if changes.count() <= _BROADCAST_ROWS:
         sought = F.broadcast(sought)
-    table = branch.rows().select(*map(quoted, names))
-    old = table.withColumns(dict(zip(own, _keys(key), strict=True))).join(sought, own, "left_semi")
-    old = old.select(*own, F.struct(*map(quoted, names)).alias(_OLD))
-    pairs = keyed.join(branch.keep(old), own, "left")
-    later, same = _is_later(order)
-    equal = _as_text(names) == F.to_json(F.col(_OLD))
-    tie = _failing(_tie(order), _shown(key, [F.col(each) for each in own]))
-    state = (
-        F.when(F.col(_OLD).isNull(), F.lit("inserted"))
-        .when(later, F.lit("updated"))
-        .when(same & ~equal, tie.cast("string"))
-        .otherwise(F.lit("older"))
-    )
-    known = branch.keep(pairs.withColumn(_PLACE, state))
-    chosen = {each: known.where(F.col(_PLACE) == each) for each in ("inserted", "updated")}
-    new = {each: rows.select(*map(quoted, names)) for each, rows in chosen.items()}
+    table = branch.rows().select(*map(quoted, changes.columns))
+    return branch.keep(table.withColumns(named).join(sought, own, "left_semi").drop(*own))
+
+
+def _merge(
+    branch: Branch,
+    rows: DataFrame,
+    known: DataFrame,
+    identity: tuple[str, ...],
+    is_updated: Column,
+) -> _Merge:
+    """Compare rows with those that the table has in their place.
+
+    Args:
+        branch: The branch.
+        rows: What there is to be.
+        known: What there is of it.
+        identity: What tells rows apart, in both: columns or expressions, never NULL.
+        is_updated: Whether a row differs from the one in its place, which is the struct `_OLD`.
+    """
+    names = [quoted(each) for each in rows.columns]
+    own = [f"{_KEY}{number}" for number in range(len(identity))]
+    named = dict(zip(own, _keys(identity), strict=True))
+    old = known.withColumns(named).select(*own, F.struct(*names).alias(_OLD))
+    state = F.when(F.col(_OLD).isNull(), "inserted").when(is_updated, "updated")
+    pairs = rows.withColumns(named).join(old, own, "left").withColumn(_PLACE, state)
+    compared = branch.keep(pairs)
+    inserted, updated = (compared.where(F.col(_PLACE) == s) for s in ("inserted", "updated"))
     return _Merge(
-        inserted=new["inserted"],
-        updated=new["updated"],
-        replaced=chosen["updated"].select(f"{_OLD}.*"),
+        inserted=inserted.select(*names),
+        updated=updated.select(*names),
+        replaced=updated.select(f"{_OLD}.*"),
     )
 
 
-def _is_later(order: ChangeOrder) -> tuple[Column, Column]:
-    """Whether a change comes after the row of its key, and whether it has the same sequence."""
+def _is_later(columns: list[str], key: tuple[str, ...], order: ChangeOrder) -> Column:
+    """Whether a change comes after the row of its key; it fails where that is not known."""
     later, same = F.lit(False), F.lit(True)
     for each in order.by:
         new, old = F.col(quoted(each)), F.col(f"{_OLD}.{quoted(each)}")
         later = later | (same & (new > old))
         same = same & (new == old)
-    return later, same
+    differs = _as_text(columns) != F.to_json(F.col(_OLD))
+    return F.when(same & differs, _failing(_tie(order), key)).otherwise(later)
+
+
+def _has_other_validity(history: History) -> Column:
+    """Whether a version is valid in another time than the row in its place."""
+    pairs = (
+        F.col(quoted(each.name)).eqNullSafe(F.col(f"{_OLD}.{quoted(each.name)}"))
+        for each in (history.valid_from, history.valid_to)
+    )
+    return ~reduce(and_, pairs)
+
+
+def _sequence(order: ChangeOrder) -> list[Column]:
+    return [F.col(quoted(each)) for each in order.by]
 
 
 def _keys(key: tuple[str, ...]) -> list[Column]:
@@ -173,24 +309,21 @@ def _as_text(columns: list[str]) -> Column:
     return F.to_json(F.struct(*map(quoted, columns)))
 
 
-def _shown(key: tuple[str, ...], values: list[Column]) -> Column:
-    shown = [F.coalesce(each.cast("string"), F.lit("NULL")) for each in values]
-    return F.concat(F.lit(f"({', '.join(key)}) = ("), F.concat_ws(", ", *shown), F.lit(")"))
-
-
 def _tie(order: ChangeOrder) -> str:
     return f"different changes have the same {', '.join(order.by)}, so none is the last one of "
 
 
-def _failing(text: str, key: Column) -> Column:
-    return F.raise_error(F.concat(F.lit(text), key)).cast("boolean")
+def _failing(text: str, key: tuple[str, ...]) -> Column:
+    """An error that names a key."""
+    shown = [F.coalesce(each.cast("string"), F.lit("NULL")) for each in _keys(key)]
+    named = F.concat(F.lit(f"({', '.join(key)}) = ("), F.concat_ws(", ", *shown), F.lit(")"))
+    return F.raise_error(F.concat(F.lit(text), named)).cast("boolean")
 
 
-def _visible(rows: DataFrame, order: ChangeOrder) -> DataFrame:
-    """The rows that readers see."""
-    if order.delete_markers is None:
-        return rows
-    return rows.where(order.delete_markers.visible.sql("spark"))
+def _showing(hidden: HiddenRows | None) -> Callable[[DataFrame], DataFrame]:
+    """Leaves out what readers do not see."""
+    condition = hidden.visible.sql("spark") if hidden is not None else "true"
+    return lambda rows: rows.where(condition)
 
 
 _ORDERED: Final = (
@@ -203,7 +336,10 @@ _ORDERED: Final = (
 _CONSTANTS: Final = {str: t.StringType, bool: t.BooleanType, int: t.IntegralType}
 
 
-def _check_types(frame: DataFrame, order: ChangeOrder) -> None:
+_TIMES: Final = (t.DateType, t.TimestampType, t.TimestampNTZType)
+
+
+def _check_types(frame: DataFrame, order: ChangeOrder, *, needs_time: bool = False) -> None:
     """Refuse columns whose values have no order, or are nothing like what they are compared with.
 
     Raises:
@@ -215,7 +351,9 @@ def _check_types(frame: DataFrame, order: ChangeOrder) -> None:
         for each in order.by
         if not isinstance(types[each], _ORDERED)
     ]
-    deleted = order.delete_markers
+    if needs_time and not isinstance(types[order.by[0]], _TIMES):
+        wrong.append(f"sequence_by {order.by[0]}: {types[order.by[0]].simpleString()} is no time")
+    deleted = order.deletes
     if deleted is not None and deleted.values:
         wanted, of = _CONSTANTS[type(deleted.values[0])], types[deleted.column]
         if not isinstance(of, wanted):

@@ -123,7 +123,7 @@ def _kept(
 
 def _checked(kind: Kind, given: _Given) -> Kind:
     """A kind whose options fit together: a start and an end of a history, an order of changes."""
-    if kind.delete_markers is not None and kind.order is None:
+    if "delete_when" in given.options and kind.order is None:
         message = "delete_when needs sequence_by: what a delete comes after is not known"
         advice = "Add `sequence_by changed_at`, a column that grows with each change of a key."
         given.problems.add(given.options["delete_when"].place, message, advice)
@@ -139,8 +139,17 @@ def _checked(kind: Kind, given: _Given) -> Kind:
     return kind
 
 
-_WITHOUT_ORDER: Final = ("when_matched", "merge_filter", "incremental_predicates", "lookback")
-"""Options of a kind in which the last evaluation wins."""
+_WITHOUT_ORDER: Final = (
+    "when_matched",
+    "merge_filter",
+    "incremental_predicates",
+    "lookback",
+    "updated_at_name",
+    "updated_at_as_valid_from",
+    "execution_time_as_valid_from",
+    "invalidate_hard_deletes",
+)
+"""Options of kinds in which the last evaluation wins."""
 
 
 # Each of these reads one option: it returns the fields of the kind that follow from it.

@@ -14,6 +14,7 @@ from vde_dagster.core.model.kinds import (
     IncrementalByUniqueKey,
     IncrementalUnmanaged,
     Kind,
+    ScdType2,
 )
 from vde_dagster.core.model.late_data import (
     LANDING_COLUMN,
@@ -93,11 +94,11 @@ def _reject_stateful(key: str, value: Value, problems: Problems) -> None:
 def check_kind(kind: Kind, policy: LateDataPolicy, place: Place, problems: Problems) -> None:
     """Report a policy that no session can apply to a kind."""
     stateless = policy.mode is LateDataMode.STATELESS
-    if isinstance(kind, IncrementalByUniqueKey) and stateless and kind.order is None:
+    if isinstance(kind, IncrementalByUniqueKey | ScdType2) and stateless and kind.order is None:
         message = "late_data needs sequence_by: a late row would replace a newer one of its key"
         advice = "Add `sequence_by`, a column that grows with each change of a key, to the kind."
         problems.add(place, message, advice)
-    elif isinstance(kind, IncrementalUnmanaged | IncrementalByUniqueKey) and stateless:
+    elif stateless and (isinstance(kind, IncrementalUnmanaged) or kind.order is not None):
         if policy.catchup_threshold is not None:
             problems.reject(
                 place,

@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 import sqlglot
 from sqlglot import exp
 
-from vde_dagster.core.model.delete_markers import DeleteMarkers, read_delete_markers
+from vde_dagster.core.model.hidden_rows import HiddenRows, read_hidden_rows
 from vde_dagster.core.model.kinds import WrittenMerge
 from vde_dagster.core.sql.data_names import normalized_names
 from vde_dagster.core.sql.dialects import is_spark, read_sql
@@ -167,12 +167,12 @@ def _check_action(clause: exp.When, value: Value, problems: Problems) -> None:
         problems.add(value.place, message, "Write `UPDATE SET target.a = ...`.")
 
 
-def read_delete_when(value: Value, dialect: str, problems: Problems) -> DeleteMarkers | None:
+def read_delete_when(value: Value, dialect: str, problems: Problems) -> HiddenRows | None:
     """What marks the change that deletes its key."""
     condition = read_expression(value, dialect, problems)
     if condition is None:
         return None
-    found = read_delete_markers(normalized_names(condition))
+    found = read_hidden_rows(normalized_names(condition))
     if found is None:
         message = f"delete_when is {value.sql!r}, and can only compare one column with constants"
         advice = (

@@ -10,7 +10,7 @@ from enum import Enum
 from typing import ClassVar, assert_never
 
 from vde_dagster.core.columns import Column
-from vde_dagster.core.model.delete_markers import DeleteMarkers
+from vde_dagster.core.model.hidden_rows import HiddenRows
 from vde_dagster.core.model.storage import Storage
 from vde_dagster.core.model.writes import ChangeOrder, TimeAxisSpec, Write
 from vde_dagster.core.time import schedule
@@ -240,7 +240,7 @@ class KindFacts(ABC):
         return None
 
     @property
-    def delete_markers(self) -> DeleteMarkers | None:
+    def hidden_rows(self) -> HiddenRows | None:
         """The rows of the table that nobody is shown, if there may be any."""
         return None
 

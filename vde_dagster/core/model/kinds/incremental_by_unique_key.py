@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import ClassVar, Final
+from dataclasses import dataclass, field
+from typing import ClassVar
 
 from sqlglot import exp
 
 from vde_dagster.core.columns import Column
-from vde_dagster.core.model.delete_markers import DeleteMarkers
+from vde_dagster.core.model.hidden_rows import HiddenRows
 from vde_dagster.core.model.kinds.facts import Evaluation, KindFacts, Loading, Role
 from vde_dagster.core.model.kinds.written_merge import WrittenMerge
 from vde_dagster.core.model.storage import Storage
@@ -18,8 +18,6 @@ from vde_dagster.core.sql.dialects import transpiled
 from vde_dagster.core.sql.macros import TimeRange
 from vde_dagster.core.sql.places import macros_placed
 from vde_dagster.core.time.intervals import IntervalUnit
-
-_MERGE_MODE: Final = "write.merge.mode"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +40,7 @@ class IncrementalByUniqueKey(KindFacts):
     merge_filter: exp.Expr | None = None
     written: WrittenMerge = field(default=WrittenMerge(), compare=False)
     sequence_by: tuple[str, ...] = ()
-    delete_when: DeleteMarkers | None = None
+    delete_when: HiddenRows | None = None
     lookback: int = 0
     batch_size: int | None = None
     forward_only: bool = False
@@ -64,22 +62,17 @@ class IncrementalByUniqueKey(KindFacts):
         )
 
     def laid_out(self, storage: Storage, columns: Sequence[Column], unit: IntervalUnit) -> Storage:
-        """Rows that changes replace are deleted by position, unless the model says otherwise.
-
-        So a session writes what has changed, and not each file that has one of its keys.
-        """
-        if not self.sequence_by or any(name == _MERGE_MODE for name, _ in storage.properties):
-            return storage
-        return replace(storage, properties=(*storage.properties, (_MERGE_MODE, "merge-on-read")))
+        """Changes with an order are few beside what is there."""
+        return storage.merged_by_position if self.sequence_by else storage
 
     @property
     def order(self) -> ChangeOrder | None:
         """In which order the changes of a key count; None where the last evaluation wins."""
         if not self.sequence_by:
             return None
-        return ChangeOrder(by=self.sequence_by, delete_markers=self.delete_when)
+        return ChangeOrder(by=self.sequence_by, deletes=self.delete_when)
 
     @property
-    def delete_markers(self) -> DeleteMarkers | None:
+    def hidden_rows(self) -> HiddenRows | None:
         """The rows of the table that nobody is shown."""
         return self.delete_when

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from vde_dagster.core.columns import Column
+from vde_dagster.core.model.hidden_rows import HiddenRows
 from vde_dagster.core.model.history import History
 from vde_dagster.core.model.kinds.facts import Evaluation, KindFacts, Loading, Role
 from vde_dagster.core.model.kinds.written_merge import WrittenMerge
 from vde_dagster.core.model.storage import PartitionField, Storage, Transform
-from vde_dagster.core.model.writes import KeepHistory, Write
+from vde_dagster.core.model.writes import ChangeOrder, KeepHistory, Write
 from vde_dagster.core.time.intervals import IntervalUnit
 
 
@@ -29,6 +30,8 @@ class _History(KindFacts):
     valid_to_name: str
     time_data_type: str
     invalidate_hard_deletes: bool
+    sequence_by: tuple[str, ...]
+    delete_when: HiddenRows | None
 
     @property
     @abstractmethod
@@ -51,7 +54,20 @@ class _History(KindFacts):
             interval=what.interval,
             history=self.history(what.columns),
             execution_time=what.execution_time,
+            order=self.order,
         )
+
+    @property
+    def order(self) -> ChangeOrder | None:
+        """In which order the changes of a key count; None over rows as they are at present."""
+        if not self.sequence_by:
+            return None
+        return ChangeOrder(by=self.sequence_by, deletes=self.delete_when)
+
+    @property
+    def hidden_rows(self) -> HiddenRows | None:
+        """Changes that make no version of their own: deletes, and what does not change a row."""
+        return HiddenRows(column=self.valid_from_name, is_null=True) if self.sequence_by else None
 
     @property
     def keeps_history(self) -> bool:
@@ -68,7 +84,8 @@ class _History(KindFacts):
 
     def laid_out(self, storage: Storage, columns: Sequence[Column], unit: IntervalUnit) -> Storage:
         """Rows that are valid lie apart from those that are not any more (ADR 7)."""
-        return _closed_apart(storage, self.valid_to_name)
+        apart = _closed_apart(storage, self.valid_to_name)
+        return apart.merged_by_position if self.sequence_by else apart
 
     def history(self, columns: Sequence[Column]) -> History:
         """How the history is kept.
@@ -80,7 +97,7 @@ class _History(KindFacts):
         added = [_typed_as(each, columns) for each in self.added_columns.values()]
         return History(
             key=self.written.key or self.unique_key,
-            updated_at=self.updated_by,
+            updated_at=self.sequence_by[0] if self.sequence_by else self.updated_by,
             compared=self.compared,
             from_epoch=self.from_epoch,
             closes_missing=self.invalidate_hard_deletes,
@@ -105,6 +122,8 @@ class ScdType2ByTime(_History):
     valid_to_name: str = "valid_to"
     time_data_type: str = "timestamp"
     invalidate_hard_deletes: bool = False
+    sequence_by: tuple[str, ...] = ()
+    delete_when: HiddenRows | None = None
     batch_size: int | None = None
     forward_only: bool = True
     disable_restatement: bool = True
@@ -139,6 +158,8 @@ class ScdType2ByColumn(_History):
     valid_to_name: str = "valid_to"
     time_data_type: str = "timestamp"
     invalidate_hard_deletes: bool = False
+    sequence_by: tuple[str, ...] = ()
+    delete_when: HiddenRows | None = None
     batch_size: int | None = None
     forward_only: bool = True
     disable_restatement: bool = True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from sqlglot import parse_one
 
-from vde_dagster.core.model.delete_markers import DeleteMarkers, read_delete_markers
+from vde_dagster.core.model.hidden_rows import HiddenRows, read_hidden_rows
 
 VALUES = "('I', 1, TRUE), ('D', -1, FALSE), (NULL, NULL, NULL)"
 
@@ -25,7 +25,7 @@ def test_rows_of_which_it_is_not_known_that_they_are_deleted_are_seen(
 ) -> None:
     import duckdb
 
-    found = read_delete_markers(parse_one(written, dialect="spark"))
+    found = read_hidden_rows(parse_one(written, dialect="spark"))
     assert found is not None
     seen = found.visible.sql("duckdb")
     query = f"SELECT op FROM (VALUES {VALUES}) AS t(op, n, gone) WHERE {seen} ORDER BY n DESC"
@@ -33,4 +33,4 @@ def test_rows_of_which_it_is_not_known_that_they_are_deleted_are_seen(
 
 
 def test_a_delete_marker_is_shown_as_it_is_written() -> None:
-    assert str(DeleteMarkers(column="op", values=("D",))) == "`op` IN ('D')"
+    assert str(HiddenRows(column="op", values=("D",))) == "`op` IN ('D')"

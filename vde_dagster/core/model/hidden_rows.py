@@ -1,8 +1,8 @@
-"""Rows of a keyed table that say that their key is deleted: kept for what comes late, never shown.
+"""Rows of a keyed table that are kept for what comes late, and never shown.
 
 A change that comes late must not bring back a key that a later change has deleted, so the change
-that deleted it stays in the table. Whoever reads the table for a person or a model leaves such rows
-out; the D-SHA counts them.
+that deleted it stays in the table. So do changes of a history that make no version of their own.
+Whoever reads the table for a person or a model leaves such rows out; the D-SHA counts them.
 """
 
 from __future__ import annotations
@@ -13,15 +13,16 @@ from sqlglot import exp
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeleteMarkers:
+class HiddenRows:
     """Which rows these are: those whose ``column`` has one of some ``values``.
 
-    Without values they are those where the column is not NULL. It is as simple as that because
-    Spark, DuckDB and pyiceberg all leave these rows out.
+    Without values they are those where the column is not NULL, or is with ``is_null``. It is as
+    simple as that because Spark, DuckDB and pyiceberg all leave these rows out.
     """
 
     column: str
     values: tuple[str | int | bool, ...] = ()
+    is_null: bool = False
 
     def __str__(self) -> str:
         """The condition as people read it."""
@@ -31,18 +32,21 @@ class DeleteMarkers:
     def condition(self) -> exp.Expr:
         """That a row is one; it may be NULL."""
         column = exp.column(self.column, quoted=True)
-        if not self.values:
-            return column.is_(exp.null()).not_()
-        return exp.In(this=column, expressions=[exp.convert(each) for each in self.values])
+        if self.values:
+            return exp.In(this=column, expressions=[exp.convert(each) for each in self.values])
+        missing = column.is_(exp.null())
+        return missing if self.is_null else missing.not_()
 
     @property
     def visible(self) -> exp.Expr:
         """That a row is none of them; never NULL."""
+        if not self.values:
+            return HiddenRows(column=self.column, is_null=not self.is_null).condition
         missing = exp.column(self.column, quoted=True).is_(exp.null())
-        return exp.or_(missing, self.condition.not_()) if self.values else missing
+        return exp.or_(missing, self.condition.not_())
 
 
-def read_delete_markers(condition: exp.Expr) -> DeleteMarkers | None:
+def read_hidden_rows(condition: exp.Expr) -> HiddenRows | None:
     """What a condition says: a column, compared with constants; None where it says more."""
     match condition.unnest():
         case exp.Column() as column:
@@ -60,13 +64,13 @@ def read_delete_markers(condition: exp.Expr) -> DeleteMarkers | None:
             return None
 
 
-def _of(column: exp.Column, values: list[exp.Expr]) -> DeleteMarkers | None:
+def _of(column: exp.Column, values: list[exp.Expr]) -> HiddenRows | None:
     read = [_constant(each) for each in values]
     known = tuple(each for each in read if each is not None)
     is_field = len(column.parts) > 1
     if is_field or len(known) < len(read) or len({type(each) for each in known}) > 1:
         return None
-    return DeleteMarkers(column=column.name.lower(), values=known)
+    return HiddenRows(column=column.name.lower(), values=known)
 
 
 def _constant(value: exp.Expr) -> str | int | bool | None:
