@@ -17,7 +17,6 @@ from tests.worlds.tables import Row, instant_of
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.ledger.dsha import RowSum
 from vde_dagster.core.model.hidden_rows import HiddenRows
-from vde_dagster.core.model.history import History
 from vde_dagster.core.model.storage import PartitionField
 from vde_dagster.core.model.writes import (
     AppendRows,
@@ -87,7 +86,8 @@ def written(  # noqa: PLR0911 - one for each write
             return _partitions_replaced(loaded, new, write, layout)
         case KeepHistory(order=ChangeOrder() as order):
             rows, processed = history_of(loaded, new, write.history, order)
-            seen = shown(Frame(new.columns, processed), _unseen(write.history)).rows
+            hidden = HiddenRows(column=write.history.valid_from.name, is_null=True)
+            seen = shown(Frame(new.columns, processed), hidden).rows
             return _changed(loaded, rows, seen, write.interval)
         case KeepHistory():
             rows, processed = kept(loaded, new, write)
@@ -152,10 +152,6 @@ def requested(frame: Frame, wanted: TableRows) -> Frame:
         frame = inside(frame, wanted.axis, wanted.intervals)
     frame = shown(frame, wanted.hidden_rows)
     return frame.selected(wanted.columns) if wanted.columns else frame
-
-
-def _unseen(history: History) -> HiddenRows:
-    return HiddenRows(column=history.valid_from.name, is_null=True)
 
 
 def shown(frame: Frame, hidden: HiddenRows | None) -> Frame:

@@ -124,6 +124,13 @@ def test_an_older_change_that_comes_late_changes_nothing_and_brings_no_key_back(
     assert isinstance(session(world), NothingToLoad)
 
 
+def test_a_version_that_is_loaded_after_it_is_shown_shows_no_delete_marker() -> None:
+    world = MemoryWorld.landed((0.2, 10), (0.4, 20), (0.6, 30), (1.5, 0), until=2)
+    world.build(project(), skip_backfill=True)
+    assert isinstance(session(world), Evaluated)
+    assert [(row[0], row[3]) for row in world.rows("a.current")] == current(world, 2)
+
+
 @pytest.mark.parametrize("where", [BOUNDED, ""], ids=["bounded", "all"])
 @pytest.mark.parametrize("seed", range(8))
 def test_what_is_shown_follows_from_the_changes_that_have_come(where: str, seed: int) -> None:

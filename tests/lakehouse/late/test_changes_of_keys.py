@@ -16,8 +16,10 @@ from vde_dagster.app.inspect.local_answers import LocalAnswer, answer_locally
 from vde_dagster.app.inspect.user_reads import arrow_of, user_read
 from vde_dagster.app.inspect.verify import verify
 from vde_dagster.core.graph.graph import Graph
+from vde_dagster.core.ledger.unit_of_work import MergedChanges
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.lakehouse.iceberg.duckdb_rows import DuckDbQueries
+from vde_dagster.orchestration.assets.metadata import merged_metadata
 
 pytestmark = pytest.mark.spark
 
@@ -36,7 +38,11 @@ SELECT id, at, op FROM {s}.changes""",
     "counted": "MODEL (name {s}.counted, kind FULL, start '2024-01-01'); "
     "SELECT COUNT(*) AS n FROM {s}.current JOIN {s}.seen USING (id)",
 }
-CURRENT, LIVES = "current", "lives"
+MERGED: Final = {
+    "current": MergedChanges(inserted=1, hidden=1, without_effect=3),
+    "lives": MergedChanges(inserted=2, hidden=3),
+}
+"""What becomes of the late changes."""
 Change = tuple[int, int, str]
 """An id, the hour of the change, and what it does."""
 
@@ -93,9 +99,13 @@ def test_no_reader_sees_a_delete_marker_and_none_is_forgotten(lake: Lake) -> Non
     late: list[Change] = [(3, 2, "I"), (2, 3, "U"), (1, 0, "D"), (4, 9, "I"), (5, 9, "D")]
     lake.table(TableName(lake.schema, "changes")).append(pa.table(columns_of(late)))
     services = lake.services()
-    for name in (CURRENT, LIVES):
+    for name, merged in MERGED.items():
         done = catch_up(services, bound(services), ModelName(lake.schema, name))
         assert isinstance(done, Evaluated)
+        assert done.merged == merged
+        found = merged_metadata([done, done])
+        assert found["vde/rows_inserted"] == 2 * merged.inserted
+        assert found["vde/changes_without_effect"] == 2 * merged.without_effect
     build(services, graph)
     check(lake, graph, [(1, "I"), (4, "I")])
     assert lives(lake) == [(1, 1, None), (2, 2, 4), (3, 2, 3), (4, 9, None)]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from vde_dagster.core.ledger.entries import LedgerEntry
 from vde_dagster.core.ledger.late.decision import Load
 from vde_dagster.core.ledger.savings import Saved
+from vde_dagster.core.ledger.unit_of_work import MergedChanges
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.time.intervals import Interval
 
@@ -33,6 +34,8 @@ class Evaluated:
     saved: Saved | None = None
     reason: str = ""
     warnings: tuple[str, ...] = ()
+    merged: MergedChanges | None = None
+    """What became of changes that have an order, where there are such."""
     reused: bool = False
     """Whether nothing was computed at all, so that the engine was not used."""
 

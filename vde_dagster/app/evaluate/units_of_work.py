@@ -163,6 +163,7 @@ def _tried(
         saved=saved_by(node, list(kept.values())) if kept else None,
         reason=reason,
         warnings=tuple(each.message for each in staged.audits if not each.passed),
+        merged=staged.merged,
     )
 
 

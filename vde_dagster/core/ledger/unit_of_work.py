@@ -219,6 +219,29 @@ class Staging:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MergedChanges:
+    """What became of changes that have an order.
+
+    ``inserted`` rows are new, and ``updated`` ones took the place of others; of both readers see
+    all. ``hidden`` rows were written that nobody sees: deletes, and changes that make no version.
+    ``without_effect`` were the changes that were older, or there already.
+    """
+
+    inserted: int = 0
+    updated: int = 0
+    hidden: int = 0
+    without_effect: int = 0
+
+    def __add__(self, other: MergedChanges) -> MergedChanges:
+        return MergedChanges(
+            inserted=self.inserted + other.inserted,
+            updated=self.updated + other.updated,
+            hidden=self.hidden + other.hidden,
+            without_effect=self.without_effect + other.without_effect,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Staged:
     """What is on the branch: its head, the written intervals' sums, the table's columns.
 
@@ -231,7 +254,7 @@ class Staged:
     A part that only follows, and whose turn did not come, has no sums.
 
     With ``ends_history`` a history that closes the rows of keys that are gone has no open row, and
-    had some at the base.
+    had some at the base. ``merged`` is set where changes with an order were written.
     """
 
     iceberg_snapshot_id: int | None
@@ -239,6 +262,7 @@ class Staged:
     columns: tuple[Column, ...]
     audits: tuple[AuditResult, ...] = ()
     ends_history: bool = False
+    merged: MergedChanges | None = None
 
 
 class UnitOfWorkState(Enum):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from functools import reduce
+from operator import add
 from typing import TYPE_CHECKING
 
 from pyiceberg.exceptions import NoSuchTableError
@@ -161,6 +162,7 @@ class Stage:
     ) -> Staged:
         """What was staged, once it is audited and the post-statements have run."""
         audits = self._audit(branch, written)
+        merged = [each.merged for each in written if each.merged is not None]
         if not any(each.stops for each in audits):
             self._run(self._staging.after, branch.rows, "behind")
         return Staged(
@@ -169,6 +171,7 @@ class Stage:
             columns=columns_of(schema),
             audits=audits,
             ends_history=ends_history(branch),
+            merged=reduce(add, merged) if merged else None,
         )
 
     def _fitted(self, frame: DataFrame, part: PlannedWrite, table: StructType) -> DataFrame:

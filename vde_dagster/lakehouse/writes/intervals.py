@@ -18,7 +18,7 @@ from sqlglot import exp
 from vde_dagster.core.audits.values import AuditResult
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.ledger.dsha import RowSum, total
-from vde_dagster.core.ledger.unit_of_work import OwnRows
+from vde_dagster.core.ledger.unit_of_work import MergedChanges, OwnRows
 from vde_dagster.core.model.layout import are_whole_partitions
 from vde_dagster.core.model.writes import (
     AppendRows,
@@ -46,12 +46,14 @@ class Written:
     """The staged rows of what was processed, and the sums of the intervals.
 
     Whoever wants the rows calls for a frame of them: to make one takes Spark as long as a small
-    query. ``findings`` are what is to be said of them besides what audits find.
+    query. ``findings`` are what is to be said of them besides what audits find. ``merged`` says
+    what became of changes that have an order.
     """
 
     rows: Callable[[], DataFrame]
     sums: Mapping[Interval, RowSum]
     findings: tuple[AuditResult, ...] = ()
+    merged: MergedChanges | None = None
 
 
 def put(

@@ -11,8 +11,7 @@ scan of the table, and sorts none of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import and_, or_
 from typing import TYPE_CHECKING, Final
@@ -22,11 +21,14 @@ from pyspark.sql import functions as F  # noqa: N812 - the name that Spark's doc
 from pyspark.sql import types as t
 
 from vde_dagster.core.errors import EvaluationFailed
+from vde_dagster.core.ledger.dsha import RowSum, total
+from vde_dagster.core.ledger.unit_of_work import MergedChanges
 from vde_dagster.core.model.hidden_rows import HiddenRows
 from vde_dagster.core.model.history import EVERY_COLUMN
 from vde_dagster.core.model.merge_statement import update_statement
 from vde_dagster.core.model.writes import AppendRows, ChangeOrder, KeepHistory, MergeRows
 from vde_dagster.core.sql.text import key_expression
+from vde_dagster.lakehouse.digest import row_sums
 from vde_dagster.lakehouse.iceberg.tables import quoted
 from vde_dagster.lakehouse.writes.history import own_columns, refuse_incomparable
 from vde_dagster.lakehouse.writes.intervals import (
@@ -77,15 +79,15 @@ def merge_changes(
             sequence, or the columns do not fit the order. Texts name a key.
     """
     _check_types(frame, order)
-    shown = _showing(order.deletes)
     last = last_changes(frame, write.key, order)
     if branch.head is None or branch.is_empty:
-        return _all_new(branch, last, write.interval, shown)
+        return _all_new(branch, last, write.interval, order.deletes)
     changes = branch.keep(last)
-    known = _rows_of_keys(branch, changes, write.key)
+    came = changes.count()
+    known = _rows_of_keys(branch, changes, write.key, came)
     is_later = _is_later(changes.columns, write.key, order)
-    merge = _merge(branch, changes, known, write.key, is_later)
-    return _merged(branch, merge, write.key, write.interval, shown)
+    merge = _merge(branch, changes, known, write.key, is_later, by_change=True)
+    return _merged(branch, merge, write.key, write.interval, order.deletes, came=came)
 
 
 def put_in_changes(
@@ -106,15 +108,17 @@ def put_in_changes(
     history = write.history
     _check_types(frame, order, needs_time=True)
     refuse_incomparable(frame, _compared(frame, history, order))
-    shown = _showing(HiddenRows(column=history.valid_from.name, is_null=True))
+    hidden = HiddenRows(column=history.valid_from.name, is_null=True)
     if branch.head is None or branch.is_empty:
-        return _all_new(branch, _versions(frame, history, order), write.interval, shown)
+        return _all_new(branch, _versions(frame, history, order), write.interval, hidden)
     changes = branch.keep(frame)
-    known = _rows_of_keys(branch, changes, history.key)
+    came = changes.count()
+    known = _rows_of_keys(branch, changes, history.key, came)
     versions = branch.keep(_versions(known.unionByName(changes), history, order))
     identity = (*history.key, *map(quoted, order.by))
-    merge = _merge(branch, versions, known, identity, _has_other_validity(history))
-    return _merged(branch, merge, identity, write.interval, shown)
+    is_other = _has_other_validity(history)
+    merge = _merge(branch, versions, known, identity, is_other, by_change=False)
+    return _merged(branch, merge, identity, write.interval, hidden, came=came)
 
 
 def last_changes(frame: DataFrame, key: tuple[str, ...], order: ChangeOrder) -> DataFrame:
@@ -193,19 +197,21 @@ def _compared(frame: DataFrame, history: History, order: ChangeOrder) -> list[st
 class _Merge:
     """What becomes of rows: all frames have the table's columns, and are computed already.
 
-    ``replaced`` are the rows in whose place those that are ``updated`` go.
+    ``replaced`` are the rows in whose place those that are ``updated`` go, each ``by_change``, or
+    because of one beside it.
     """
 
+    by_change: bool
     inserted: DataFrame
     updated: DataFrame
     replaced: DataFrame
 
 
 def _all_new(
-    branch: Branch, rows: DataFrame, interval: Interval, shown: Callable[[DataFrame], DataFrame]
+    branch: Branch, rows: DataFrame, interval: Interval, hidden: HiddenRows | None
 ) -> Written:
     written = append_rows(branch, rows, AppendRows(interval=interval))
-    return Written(rows=lambda: shown(written.rows()), sums=written.sums)
+    return Written(rows=lambda: _shown(written.rows(), hidden), sums=written.sums)
 
 
 def _merged(
@@ -213,33 +219,51 @@ def _merged(
     merge: _Merge,
     identity: tuple[str, ...],
     interval: Interval,
-    shown: Callable[[DataFrame], DataFrame],
+    hidden: HiddenRows | None,
+    *,
+    came: int,
 ) -> Written:
-    """Write what is new and what has changed, and sum these rows alone."""
+    """Write what is new and what has changed by so many changes, and sum these rows alone.
+
+    Where a change updates a row of its key, it is one of those that are updated; in a history it is
+    always one of those that are inserted.
+    """
     before, loaded = branch.head, branch.loaded
     assert before is not None, "it has rows"
-    inserted, updated, replaced = (
-        whole_sum(each, branch.staging.algorithm)
-        for each in (merge.inserted, merge.updated, merge.replaced)
+    is_hidden = F.expr(hidden.visible.not_().sql("spark") if hidden is not None else "false")
+    inserted, updated = (
+        row_sums(each, branch.staging.algorithm, is_hidden)
+        for each in (merge.inserted, merge.updated)
     )
-    if updated.rows:
+    new, other = total(inserted.values()), total(updated.values())
+    if other.rows:
         with branch.view(merge.updated, "source") as source:
             branch.run(update_statement(branch.target, source, identity))
         branch.committed()
-    if inserted.rows:
+    if new.rows:
         branch.writer(merge.inserted).append()
-        check_count([inserted], branch.committed())
-    rows = shown(merge.inserted.unionByName(merge.updated))
-    change = inserted + updated - replaced
-    return exchanged(branch, rows, interval, change, before=before, loaded=loaded)
+        check_count([new], branch.committed())
+    change = new + other - whole_sum(merge.replaced, branch.staging.algorithm)
+    rows = _shown(merge.inserted.unionByName(merge.updated), hidden)
+    written = exchanged(branch, rows, interval, change, before=before, loaded=loaded)
+    seen, unseen = (
+        [each.get(key, RowSum()).rows for each in (inserted, updated)] for key in (False, True)
+    )
+    merged = MergedChanges(
+        inserted=seen[0],
+        updated=seen[1],
+        hidden=sum(unseen),
+        without_effect=came - new.rows - (other.rows if merge.by_change else 0),
+    )
+    return replace(written, merged=merged)
 
 
-def _rows_of_keys(branch: Branch, changes: DataFrame, key: tuple[str, ...]) -> DataFrame:
-    """The rows that the table has of the keys of some changes."""
+def _rows_of_keys(branch: Branch, changes: DataFrame, key: tuple[str, ...], came: int) -> DataFrame:
+    """The rows that the table has of the keys of some changes, of which so many came."""
     own = [f"{_KEY}{number}" for number in range(len(key))]
     named = dict(zip(own, _keys(key), strict=True))
     sought = changes.withColumns(named).select(*own)
-    if changes.count() <= _BROADCAST_ROWS:
+    if came <= _BROADCAST_ROWS:
         sought = F.broadcast(sought)
     table = branch.rows().select(*map(quoted, changes.columns))
     return branch.keep(table.withColumns(named).join(sought, own, "left_semi").drop(*own))
@@ -251,6 +275,8 @@ def _merge(
     known: DataFrame,
     identity: tuple[str, ...],
     is_updated: Column,
+    *,
+    by_change: bool,
 ) -> _Merge:
     """Compare rows with those that the table has in their place.
 
@@ -260,6 +286,7 @@ def _merge(
         known: What there is of it.
         identity: What tells rows apart, in both: columns or expressions, never NULL.
         is_updated: Whether a row differs from the one in its place, which is the struct `_OLD`.
+        by_change: Whether the rows are the changes themselves.
     """
     names = [quoted(each) for each in rows.columns]
     own = [f"{_KEY}{number}" for number in range(len(identity))]
@@ -270,6 +297,7 @@ def _merge(
     compared = branch.keep(pairs)
     inserted, updated = (compared.where(F.col(_PLACE) == s) for s in ("inserted", "updated"))
     return _Merge(
+        by_change=by_change,
         inserted=inserted.select(*names),
         updated=updated.select(*names),
         replaced=updated.select(f"{_OLD}.*"),
@@ -320,10 +348,9 @@ def _failing(text: str, key: tuple[str, ...]) -> Column:
     return F.raise_error(F.concat(F.lit(text), named)).cast("boolean")
 
 
-def _showing(hidden: HiddenRows | None) -> Callable[[DataFrame], DataFrame]:
-    """Leaves out what readers do not see."""
-    condition = hidden.visible.sql("spark") if hidden is not None else "true"
-    return lambda rows: rows.where(condition)
+def _shown(rows: DataFrame, hidden: HiddenRows | None) -> DataFrame:
+    """The rows that readers see."""
+    return rows if hidden is None else rows.where(hidden.visible.sql("spark"))
 
 
 _ORDERED: Final = (

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
+from operator import add
 from typing import Any, Final
 
 import dagster as dg
@@ -129,6 +131,7 @@ def _status(binding: Binding, node: Node, entry: LedgerEntry, keys: Keys) -> Met
 
 
 def _loaded(node: Node, entries: Sequence[LedgerEntry]) -> Metadata:
+    """What is loaded; where the table has rows that no reader sees, no number is called theirs."""
     last = entries[-1]
     metadata: Metadata = {
         "vde/dsha": data_version(entries),
@@ -138,6 +141,8 @@ def _loaded(node: Node, entries: Sequence[LedgerEntry]) -> Metadata:
         rows = total(entry.rows for entry in entries).rows
         metadata["vde/rows"] = rows
         metadata["vde/iceberg_snapshot_id"] = str(last.iceberg_snapshot_id)
+        if node.model.kind.hidden_rows is not None:
+            return metadata
         if not is_partitioned(node):
             metadata["dagster/row_count"] = rows
         elif len(entries) == 1:
@@ -163,7 +168,21 @@ def work_metadata(done: Sequence[Evaluated]) -> Metadata:
     for each in done:
         if each.session is not None:
             metadata |= session_metadata(each.session)
-    return metadata
+    return metadata | merged_metadata(done)
+
+
+def merged_metadata(done: Sequence[Evaluated]) -> Metadata:
+    """What became of changes that have an order; nothing where there were none."""
+    merged = [each.merged for each in done if each.merged is not None]
+    if not merged:
+        return {}
+    found = reduce(add, merged)
+    return {
+        "vde/rows_inserted": found.inserted,
+        "vde/rows_updated": found.updated,
+        "vde/rows_hidden": found.hidden,
+        "vde/changes_without_effect": found.without_effect,
+    }
 
 
 def _known(metadata: Mapping[str, object]) -> Metadata:

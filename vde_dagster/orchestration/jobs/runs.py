@@ -26,7 +26,13 @@ from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.planning.scheduling import ONE_AT_A_TIME, Concurrency
 from vde_dagster.core.planning.stages import Closing, WorkStage, awaited, filled_by
-from vde_dagster.orchestration.assets.metadata import PLAN, Metadata, run_tags, session_metadata
+from vde_dagster.orchestration.assets.metadata import (
+    PLAN,
+    Metadata,
+    merged_metadata,
+    run_tags,
+    session_metadata,
+)
 from vde_dagster.orchestration.assets.translating import names_of
 from vde_dagster.orchestration.failures import failures
 from vde_dagster.orchestration.home import dagster_home
@@ -126,7 +132,8 @@ def run_catch_up(
                 found: Metadata = {"vde/reason": outcome.reason}
             else:
                 session = session_metadata(outcome.session) if outcome.session else {}
-                found = {"vde/rows_written": outcome.rows, **session}
+                merged = merged_metadata([outcome])
+                found = {"vde/rows_written": outcome.rows, **session, **merged}
             yield dg.Output(None, metadata=found)
 
     @dg.job(name="vde_catch_up", executor_def=dg.in_process_executor)
