@@ -43,7 +43,7 @@ from vde_dagster.core.ledger.unit_of_work import (
 from vde_dagster.core.model.column_rules import OnChange, judged_columns
 from vde_dagster.core.model.layout import time_partition
 from vde_dagster.core.model.seed_rows import seed_columns, seed_rows
-from vde_dagster.core.model.writes import KeepHistory, TimeAxisSpec
+from vde_dagster.core.model.writes import KeepHistory, TimeAxisSpec, hidden_by
 from vde_dagster.core.names import TableName
 from vde_dagster.core.time.intervals import Interval
 from vde_dagster.core.unit_tests.comparison import Answer
@@ -89,7 +89,8 @@ class MemoryEngine:
             table = self._catalog.tables[name]
             processed = [row for each in done for row in each.processed]
             if staging.rebuilds:  # a table that is rebuilt in batches is audited when it is whole
-                processed = list(table.rows_at(table.branches[staging.work_id]))
+                whole = Frame(table.columns, table.rows_at(table.branches[staging.work_id]))
+                processed = list(shown(whole, hidden_by(staging.parts[0].write)).rows)
             inputs = {name: self._input(each) for name, each in staging.audit_inputs.items()}
             return Staged(
                 iceberg_snapshot_id=table.branches[staging.work_id],
@@ -114,7 +115,7 @@ class MemoryEngine:
             rows = self._input(pinned)
             if sought.axis is not None and sought.intervals is not None:
                 rows = inside(rows, sought.axis, sought.intervals)
-            rows = rows.selected(asked).declared(sought.columns)
+            rows = shown(rows, sought.hidden_rows).selected(asked).declared(sought.columns)
             if sought.axis is None:
                 return {None: sum_of(rows.rows)}
             return unit_sums(rows, sought.axis)

@@ -29,6 +29,7 @@ from vde_dagster.core.model.writes import (
     ReplaceTable,
     TimeAxisSpec,
     Write,
+    hidden_by,
 )
 from vde_dagster.core.time.formats import ISO_DATE, TimeFormat
 from vde_dagster.core.time.intervals import Interval
@@ -77,8 +78,7 @@ def written(  # noqa: PLR0911 - one for each write
             )
         case MergeRows(order=ChangeOrder() as order):
             rows, processed = in_order(loaded, new, write.key, order)
-            seen = shown(Frame(new.columns, processed), order.deletes).rows
-            return _changed(loaded, rows, seen, write.interval)
+            return _seen(loaded, rows, processed, write)
         case MergeRows():
             rows, processed = merged(loaded, new, write)
             return _changed(loaded, rows, processed, write.interval)
@@ -86,9 +86,7 @@ def written(  # noqa: PLR0911 - one for each write
             return _partitions_replaced(loaded, new, write, layout)
         case KeepHistory(order=ChangeOrder() as order):
             rows, processed = history_of(loaded, new, write.history, order)
-            hidden = HiddenRows(column=write.history.valid_from.name, is_null=True)
-            seen = shown(Frame(new.columns, processed), hidden).rows
-            return _changed(loaded, rows, seen, write.interval)
+            return _seen(loaded, rows, processed, write)
         case KeepHistory():
             rows, processed = kept(loaded, new, write)
             return _changed(loaded, rows, processed, write.interval)
@@ -152,6 +150,18 @@ def requested(frame: Frame, wanted: TableRows) -> Frame:
         frame = inside(frame, wanted.axis, wanted.intervals)
     frame = shown(frame, wanted.hidden_rows)
     return frame.selected(wanted.columns) if wanted.columns else frame
+
+
+def _seen(
+    loaded: Frame, rows: tuple[Row, ...], processed: tuple[Row, ...], write: MergeRows | KeepHistory
+) -> Written:
+    """What changes with an order did, counted by what readers see."""
+    hidden = hidden_by(write)
+    before, after, written = (
+        shown(Frame(loaded.columns, each), hidden).rows for each in (loaded.rows, rows, processed)
+    )
+    sums = {write.interval: sum_of(after) - sum_of(before)}
+    return Written(rows=rows, processed=written, sums=sums)
 
 
 def shown(frame: Frame, hidden: HiddenRows | None) -> Frame:

@@ -30,7 +30,7 @@ class Sought:
     With an ``axis`` the sums are those of its units, of all rows or of those in ``intervals``. The
     columns may be fewer and their types narrower than the table's now, to sum rows as they were
     once written. They may be more, and wider, than at that Iceberg snapshot, to sum rows as they
-    are read now.
+    are read now. ``hidden_rows`` are left out.
     """
 
     table: TableName
@@ -38,6 +38,7 @@ class Sought:
     columns: tuple[Column, ...]
     axis: TimeAxisSpec | None = None
     intervals: tuple[Interval, ...] | None = None
+    hidden_rows: HiddenRows | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,9 +23,13 @@ from tests.app.memory_world import (
 from tests.worlds.engine import MemoryEngine
 from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.evaluate.evaluated import Evaluated
+from vde_dagster.app.inspect.held_audits import Asked, audit_held
+from vde_dagster.app.inspect.rendering import render
+from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.ledger.late.decision import NothingToLoad
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.time.intervals import Interval
 
 NAME, HISTORY = ModelName("a", "current"), ModelName("a", "history")
 BOUNDED: Final = "WHERE at BETWEEN @start_dt AND @end_dt"
@@ -164,3 +168,72 @@ def test_a_session_that_dies_after_any_call_is_completed_by_the_next_run(name: M
         world.reboot()
         world.run()
         check(world, 3)
+
+
+def plain(delete_when: str, more: str = "") -> Graph:
+    """A keyed model with or without deletes, and readers that may be kept."""
+    kind = f"INCREMENTAL_BY_UNIQUE_KEY (unique_key thing, sequence_by (at, id){delete_when})"
+    return graph_of(
+        {
+            "current": f"MODEL (name a.current, kind {kind}, cron '@hourly'{more}, "
+            f"late_data (mode stateless, sources (raw.events))); {COLUMNS}",
+            "kept": "MODEL (name a.kept, kind FULL, cron '@hourly'); "
+            "SELECT thing, amount FROM a.current",
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    "before,after", [("", ", delete_when amount = 0"), (", delete_when amount = 0", "")]
+)
+def test_readers_are_computed_again_where_other_rows_are_shown(before: str, after: str) -> None:
+    world = MemoryWorld.landed((0.2, 10), (0.4, 0), (0.6, 30), until=2)
+    world.build(plain(before))
+    world.build(plain(after))
+    shown = sorted((row[0], row[3]) for row in world.rows("a.current"))
+    assert len(shown) == (2 if after else 3)
+    assert world.rows("a.kept") == shown
+
+
+@pytest.mark.parametrize("edit", [", delete_when amount = 1", ""])
+def test_a_kept_table_has_no_other_deletes_and_the_refusal_says_so(edit: str) -> None:
+    world = MemoryWorld.landed((0.2, 10), until=2)
+    world.build(plain(", delete_when amount = 0"))
+    plan = world.plan(plain(edit), forward_only=True)
+    with pytest.raises(Refused, match=r"a\.current keeps its table, and its order of changes was"):
+        world.apply(plan)
+
+
+def test_audits_of_a_table_that_is_rebuilt_see_what_is_shown() -> None:
+    world = MemoryWorld.landed((0.2, 10), (0.4, 0), until=2)
+    audited = plain(", delete_when amount = 0", ", audits (forall (criteria (amount > 0)))")
+    world.build(audited)
+    services = world.services()
+    done = catch_up(services, bound(services), NAME, reload=True)
+    assert isinstance(done, Evaluated)
+
+    def ask(query: str, _: object, most: int) -> Asked:
+        return MemoryEngine(world.catalog).fetch(query, limit=most)
+
+    held = audit_held(services, ask, bound(services), NAME, None, limit=5)
+    assert [each.passed for each in held.results] == [True]
+
+
+def test_a_query_that_is_shown_leaves_out_what_nobody_sees() -> None:
+    world = loaded()
+    services = world.services()
+    binding = bound(services)
+    node = binding.node(ModelName("a", "total"))
+    found = render(binding, node, Interval(hour_of(0), hour_of(2)), hour_of(2))
+    assert found is not None
+    assert "WHERE `amount` IS NULL OR NOT `amount` IN (0)" in found.query.text
+
+
+def test_the_last_key_may_be_deleted() -> None:
+    world = MemoryWorld.landed((0.2, 10), until=1)
+    world.build(plain(", delete_when amount = 0"))
+    assert len(world.rows("a.current")) == 1
+    number = changes(world, None)[0][0]
+    world.land(*((1.0 + each / 10, 0) for each in range(3)), until=2)
+    assert isinstance(session(world), Evaluated)
+    assert number not in [row[0] for row in world.rows("a.current")]

@@ -17,6 +17,7 @@ from tests.lakehouse.digest.reference import xxhash64x2
 from tests.lakehouse.digest.rows import Digits, Plain, Type
 from tests.worlds.catalog import MemoryCatalog
 from tests.worlds.engine import MemoryEngine
+from tests.worlds.frames import sum_of
 from vde_dagster.core.ledger.dsha import MODULUS, RowSum, total
 from vde_dagster.core.ledger.unit_of_work import (
     Input,
@@ -148,12 +149,7 @@ class World:
         the sum of a table that gets all rows at once.
         """
         if self.iceberg is not None:
-            table = self.catalog.table(self.key.table)
-            assert table is not None
-            types = [_plain(each.type) for each in table.columns]
-            rows = [each.values() for each in self._stored().to_pylist()]
-            hashes = [xxhash64x2(list(zip(types, row, strict=True))) for row in rows]
-            return RowSum(rows=len(hashes), sum=sum(hashes) % MODULUS)
+            return self.sum_of([tuple(each.values()) for each in self._stored().to_pylist()])
         other = World(
             catalog=self.catalog,
             engine=self.engine,
@@ -166,6 +162,16 @@ class World:
             other.staging(other.part(copied, ReplaceTable(interval=days(0))))
         )
         return total(staged.sums[0].values())
+
+    def sum_of(self, rows: Sequence[Values]) -> RowSum:
+        """The sum of some rows of the table, likewise."""
+        if self.iceberg is None:
+            return sum_of(rows)
+        table = self.catalog.table(self.key.table)
+        assert table is not None
+        types = [_plain(each.type) for each in table.columns]
+        hashes = [xxhash64x2(list(zip(types, row, strict=True))) for row in rows]
+        return RowSum(rows=len(hashes), sum=sum(hashes) % MODULUS)
 
     def append(self, rows: Sequence[Values]) -> None:
         """Publish more rows without Spark, in a file for each partition; only on Iceberg."""

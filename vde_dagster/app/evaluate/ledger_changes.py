@@ -114,6 +114,8 @@ def rows_lost(
     permitted = binding.may_empty.get(name, ())
     if prepared.may_empty or not subtract([prepared.interval], permitted):
         return None
+    if node.model.kind.order is not None and not prepared.rebuilds:
+        return None  # rows go only where a change says so
     if staged.ends_history:
         why = "what it reads has no rows any more, so that all open rows of its history would end"
         return _waiting(binding, node, prepared, [prepared.interval], why=why)

@@ -17,7 +17,7 @@ from vde_dagster.app.evaluate.spelled_columns import check_spelling
 from vde_dagster.app.publish.foreign_writes import readable
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Refused
-from vde_dagster.core.graph.graph import Node
+from vde_dagster.core.graph.graph import Graph, Node
 from vde_dagster.core.graph.render_model import reads_of, render_model
 from vde_dagster.core.graph.session_reads import tracked_axes
 from vde_dagster.core.ledger.traces import LedgerTokens
@@ -212,11 +212,16 @@ def physical_query(binding: Binding, node: Node, now: datetime) -> SqlText:
     times = TimeRange(start=now, end=None, execution_time=now)
     graph = binding.graph
     query = render_model(graph, node.name, times, target=lambda _: None, inline_views=False).query
-    hidden = {name: graph[name].model.kind.hidden_rows for name in query.tables if name in graph}
-    visible = {name: SqlText((each.visible.sql("spark"),)) for name, each in hidden.items() if each}
-    return query.with_conditions(visible).with_tables(
+    return over_visible_rows(graph, query).with_tables(
         lambda name: binding.table(name) if name in graph else None
     )
+
+
+def over_visible_rows(graph: Graph, query: SqlText) -> SqlText:
+    """A query over models' names that leaves out those rows of their tables that nobody sees."""
+    hidden = {name: graph[name].model.kind.hidden_rows for name in query.tables if name in graph}
+    visible = {name: SqlText((each.visible.sql("spark"),)) for name, each in hidden.items() if each}
+    return query.with_conditions(visible)
 
 
 def with_inputs(query: SqlText, names: Mapping[ModelName, str]) -> str:

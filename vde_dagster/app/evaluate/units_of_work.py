@@ -46,6 +46,7 @@ from vde_dagster.core.model.retries import pause_before
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.model.writes import (
     ReplaceTable,
+    hidden_by,
 )
 from vde_dagster.core.time.intervals import Interval, format_duration
 from vde_dagster.ports.catalog import TableMoved
@@ -344,6 +345,11 @@ def _rebase(
     entries = services.state.ledger([key]).get(key, ())
     if not entries:
         return RowSum()
-    sought = Sought(table=key.table, iceberg_snapshot_id=base, columns=staged.columns)
+    sought = Sought(
+        table=key.table,
+        iceberg_snapshot_id=base,
+        columns=staged.columns,
+        hidden_rows=hidden_by(prepared.writes[0]),
+    )
     sums = services.engine.sums(sought, algorithm=_algorithm(services, key, prepared))
     return total(sums.values()) - total(each.rows for each in entries)

@@ -80,7 +80,10 @@ def audit_held(
             f"the rows of {name} belong to no time", advice="Leave out --start and --end."
         )
     asked = interval or Interval(written[0].start, written[-1].end)
-    inside = _inside(node, interval) if interval is not None else None
+    hidden = node.model.kind.hidden_rows
+    conditions = [_inside(node, interval)] if interval is not None else []
+    conditions += [hidden.visible] if hidden is not None else []
+    inside = exp.and_(*conditions) if conditions else None
     times = TimeRange.of(asked, execution_time=services.clock.now())
     processed = common(written, (asked,))
     audits = audits_of(binding.graph, name, times, processed=processed)

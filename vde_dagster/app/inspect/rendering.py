@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from vde_dagster.app.binding import Binding, bind_environment, bind_plan
-from vde_dagster.app.evaluate.pinned_reading import read_whole
+from vde_dagster.app.evaluate.pinned_reading import over_visible_rows, read_whole
 from vde_dagster.app.inputs.completeness import due_of
 from vde_dagster.app.inspect.interval_report import plan_models
 from vde_dagster.app.services import Project, Services
@@ -57,12 +57,18 @@ def render(
     if not isinstance(node.model.body, Query):
         return None
 
-    return render_model(
+    target = _target(binding)
+    found = render_model(
         binding.graph,
         node.name,
         TimeRange.of(interval, execution_time=execution_time),
-        target=_target(binding),
+        target=lambda _: None,
         inline_views=not node.model.kind.is_view,
+    )
+    return RenderedModel(
+        query=over_visible_rows(binding.graph, found.query).with_tables(target),
+        before=tuple(each.with_tables(target) for each in found.before),
+        after=tuple(each.with_tables(target) for each in found.after),
     )
 
 

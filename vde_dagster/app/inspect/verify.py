@@ -145,6 +145,7 @@ def _compared(
         columns=portion.columns,
         axis=axis,
         intervals=portion.intervals if axis is not None and not whole else None,
+        hidden_rows=node.model.kind.hidden_rows,
     )
     sums = services.engine.sums(sought, algorithm=portion.algorithm)
     counted = sum(each.rows for each in sums.values())

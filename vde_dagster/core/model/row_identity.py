@@ -52,7 +52,7 @@ class Property(Enum):
     UNIQUE_KEY = "another `unique_key`"
     PARTITIONED_BY = "another `partitioned_by`, by which rows are replaced"
     UPDATED_AT = "another `updated_at_name`"
-    SEQUENCE = "another `sequence_by` or `delete_when`"
+    SEQUENCE = "another `sequence_by` or `delete_when`, or `columns` beside them"
     COMPUTED = "other values of a column that tells rows or their intervals apart"
     VALIDITY = "another `valid_from_name`, `valid_to_name` or `time_data_type`"
 
@@ -111,7 +111,7 @@ _OPTIONS: Final = {
     Property.UNIQUE_KEY: ("unique_key",),
     Property.VALIDITY: ("valid_from_name", "valid_to_name", "time_data_type"),
     Property.UPDATED_AT: ("updated_at_name",),
-    Property.SEQUENCE: ("sequence_by", "delete_when"),
+    Property.SEQUENCE: ("sequence_by", "delete_when", "columns"),
     Property.PARTITIONED_BY: (),
     Property.COMPUTED: (),
 }
@@ -125,7 +125,7 @@ def _names_rows_by(changed: Property, kind: type[KindFacts]) -> bool:
         named = (Property.TIME_COLUMN, Property.UNIQUE_KEY, Property.PARTITIONED_BY)
         return any(_names_rows_by(each, kind) for each in named)
     options = {option.name for option in fields(kind)}  # type: ignore[arg-type] # kinds are dataclasses
-    return options.issuperset(_OPTIONS[changed])
+    return options.issuperset(name for name in _OPTIONS[changed] if name != "columns")
 
 
 def _fate_of_times(changed: Property, loading: Loading) -> Fate | None:
@@ -283,7 +283,8 @@ def _partitions(model: Model) -> str:
 
 def _options(kind: Kind, names: Sequence[str]) -> str:
     """The options that a kind has of these, without empty ones; the parts of a key in any order."""
-    given = ((name, getattr(kind, name, None)) for name in names)
+    apart = ("columns",) if kind.order is None else ()  # else they decide which versions there are
+    given = ((name, getattr(kind, name, None)) for name in names if name not in apart)
     return ", ".join(_option(name, each) for name, each in given if each)
 
 

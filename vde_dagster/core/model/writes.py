@@ -124,3 +124,17 @@ Write = (
     | AppendRows
     | KeepHistory
 )
+
+
+def hidden_by(write: Write) -> HiddenRows | None:
+    """The rows that a write leaves in a table and that nobody is shown; None where there are none.
+
+    Audits, statements, sums and counts are of the others: a D-SHA says what readers see.
+    """
+    match write:
+        case MergeRows(order=ChangeOrder(deletes=deletes)):
+            return deletes
+        case KeepHistory(order=ChangeOrder(), history=history):
+            return HiddenRows(column=history.valid_from.name, is_null=True)
+        case _:
+            return None

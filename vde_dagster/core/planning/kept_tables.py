@@ -172,6 +172,10 @@ _TEXTS: Final = {
         ),
         _BACK,
     ),
+    Property.SEQUENCE: (
+        "its order of changes {was}: by that, other changes of the rows that are there would count",
+        _BACK,
+    ),
     Property.UPDATED_AT: (
         "its updated_at_name {was}: the rows that are there have the times of the other column",
         _BACK,

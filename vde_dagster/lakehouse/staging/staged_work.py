@@ -25,7 +25,7 @@ from vde_dagster.core.ledger.unit_of_work import (
     Staged,
     Staging,
 )
-from vde_dagster.core.model.writes import AppendToIntervals, OverwriteIntervals
+from vde_dagster.core.model.writes import AppendToIntervals, OverwriteIntervals, hidden_by
 from vde_dagster.core.names import TableName
 from vde_dagster.core.time.intervals import Interval
 from vde_dagster.lakehouse.digest import Figures
@@ -164,7 +164,7 @@ class Stage:
         audits = self._audit(branch, written)
         merged = [each.merged for each in written if each.merged is not None]
         if not any(each.stops for each in audits):
-            self._run(self._staging.after, branch.rows, "behind")
+            self._run(self._staging.after, lambda: self._shown(branch.rows()), "behind")
         return Staged(
             iceberg_snapshot_id=branch.head,
             sums=tuple(sums),
@@ -255,7 +255,7 @@ class Stage:
         findings = tuple(finding for each in written for finding in each.findings)
         if not staging.audits:
             return findings
-        staged = [branch.rows()] if staging.rebuilds else [each.rows() for each in written]
+        staged = [self._shown(branch.rows())] if staging.rebuilds else [e.rows() for e in written]
         rows = reduce(lambda left, right: left.unionByName(right), staged)
         with ExitStack() as views:
             inputs = {
@@ -266,6 +266,11 @@ class Stage:
             }
             return (*run_audits(self._spark, rows, staging.audits, inputs), *findings)
 
+    def _shown(self, rows: DataFrame) -> DataFrame:
+        """Of rows of the table those that readers see."""
+        hidden = hidden_by(self._staging.parts[0].write)
+        return rows if hidden is None else rows.where(hidden.visible.sql("spark"))
+
     def _run_before(self, returned: tuple[Column, ...]) -> None:
         """Run the pre-statements; if they read the model itself, they see its published rows."""
         staging = self._staging
@@ -275,7 +280,7 @@ class Stage:
             if found is None:
                 return self._no_rows(returned)
             table, schemas = staging.target.table, schemas_of(found)
-            return rows_at(self._spark, self._catalog, table, schemas, staging.base)
+            return self._shown(rows_at(self._spark, self._catalog, table, schemas, staging.base))
 
         self._run(staging.before, published, "in front of")
 

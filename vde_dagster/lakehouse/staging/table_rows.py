@@ -230,6 +230,8 @@ def sums_of(rows: DataFrame, sought: Sought, algorithm: str) -> Mapping[Interval
     """
     if sought.axis is not None and sought.intervals is not None:
         rows = rows_inside(rows, sought.axis, sought.intervals)
+    if sought.hidden_rows is not None:
+        rows = rows.where(sought.hidden_rows.visible.sql("spark"))
     types = {each.name.lower(): each.dataType for each in rows.schema.fields}
     then = rows.select(
         *[

@@ -11,6 +11,7 @@ scan of the table, and sorts none of it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import and_, or_
@@ -26,17 +27,15 @@ from vde_dagster.core.ledger.unit_of_work import MergedChanges
 from vde_dagster.core.model.hidden_rows import HiddenRows
 from vde_dagster.core.model.history import EVERY_COLUMN
 from vde_dagster.core.model.merge_statement import update_statement
-from vde_dagster.core.model.writes import AppendRows, ChangeOrder, KeepHistory, MergeRows
+from vde_dagster.core.model.writes import ChangeOrder, KeepHistory, MergeRows, hidden_by
 from vde_dagster.core.sql.text import key_expression
-from vde_dagster.lakehouse.digest import row_sums
+from vde_dagster.lakehouse.digest import observed, row_sums
 from vde_dagster.lakehouse.iceberg.tables import quoted
 from vde_dagster.lakehouse.writes.history import own_columns, refuse_incomparable
 from vde_dagster.lakehouse.writes.intervals import (
     Written,
-    append_rows,
     check_count,
     exchanged,
-    whole_sum,
 )
 
 if TYPE_CHECKING:
@@ -81,13 +80,13 @@ def merge_changes(
     _check_types(frame, order)
     last = last_changes(frame, write.key, order)
     if branch.head is None or branch.is_empty:
-        return _all_new(branch, last, write.interval, order.deletes)
+        return _all_new(branch, last, write.interval, hidden_by(write))
     changes = branch.keep(last)
     came = changes.count()
     known = _rows_of_keys(branch, changes, write.key, came)
     is_later = _is_later(changes.columns, write.key, order)
     merge = _merge(branch, changes, known, write.key, is_later, by_change=True)
-    return _merged(branch, merge, write.key, write.interval, order.deletes, came=came)
+    return _merged(branch, merge, write.key, write.interval, hidden_by(write), came=came)
 
 
 def put_in_changes(
@@ -108,7 +107,7 @@ def put_in_changes(
     history = write.history
     _check_types(frame, order, needs_time=True)
     refuse_incomparable(frame, _compared(frame, history, order))
-    hidden = HiddenRows(column=history.valid_from.name, is_null=True)
+    hidden = hidden_by(write)
     if branch.head is None or branch.is_empty:
         return _all_new(branch, _versions(frame, history, order), write.interval, hidden)
     changes = branch.keep(frame)
@@ -210,8 +209,28 @@ class _Merge:
 def _all_new(
     branch: Branch, rows: DataFrame, interval: Interval, hidden: HiddenRows | None
 ) -> Written:
-    written = append_rows(branch, rows, AppendRows(interval=interval))
-    return Written(rows=lambda: _shown(written.rows(), hidden), sums=written.sums)
+    """Write the first rows, and sum those that readers see while they are written."""
+    before, algorithm, seen = branch.head, branch.staging.algorithm, _seen(hidden)
+    summed, figures = observed(rows, algorithm, (seen, f"NOT ({seen})"))
+    branch.writer(summed).append()
+    added = branch.committed()
+    taken = figures.taken()
+    if taken is None or total(taken).rows != added:
+        sums = row_sums(branch.rows(), algorithm, F.expr(seen))
+        taken = (sums.get(True, RowSum()), sums.get(False, RowSum()))
+    check_count(taken, added)
+    if not added and before is not None:
+        branch.go_back(before)  # so the table does not count as changed
+    head = branch.head
+    return Written(
+        rows=lambda: branch.added_between(before, head).where(seen),
+        sums={interval: taken[0] if taken else RowSum()},
+    )
+
+
+def _seen(hidden: HiddenRows | None) -> str:
+    """The condition of the rows that readers see; never NULL."""
+    return hidden.visible.sql("spark") if hidden is not None else "true"
 
 
 def _merged(
@@ -230,32 +249,50 @@ def _merged(
     """
     before, loaded = branch.head, branch.loaded
     assert before is not None, "it has rows"
-    is_hidden = F.expr(hidden.visible.not_().sql("spark") if hidden is not None else "false")
-    inserted, updated = (
-        row_sums(each, branch.staging.algorithm, is_hidden)
-        for each in (merge.inserted, merge.updated)
+    seen, algorithm = _seen(hidden), branch.staging.algorithm
+    inserted, updated, replaced = (
+        _Sums.of(row_sums(each, algorithm, F.expr(seen)))
+        for each in (merge.inserted, merge.updated, merge.replaced)
     )
-    new, other = total(inserted.values()), total(updated.values())
-    if other.rows:
+    if updated.all.rows:
         with branch.view(merge.updated, "source") as source:
             branch.run(update_statement(branch.target, source, identity))
         branch.committed()
-    if new.rows:
+    if inserted.all.rows:
         branch.writer(merge.inserted).append()
-        check_count([new], branch.committed())
-    change = new + other - whole_sum(merge.replaced, branch.staging.algorithm)
-    rows = _shown(merge.inserted.unionByName(merge.updated), hidden)
+        check_count([inserted.all], branch.committed())
+    rows = merge.inserted.unionByName(merge.updated).where(seen)
+    change = inserted.all + updated.all - replaced.all
     written = exchanged(branch, rows, interval, change, before=before, loaded=loaded)
-    seen, unseen = (
-        [each.get(key, RowSum()).rows for each in (inserted, updated)] for key in (False, True)
+    by_change = updated.all.rows if merge.by_change else 0
+    return replace(
+        written,
+        sums={interval: inserted.seen + updated.seen - replaced.seen},
+        merged=MergedChanges(
+            inserted=inserted.seen.rows,
+            updated=updated.seen.rows,
+            hidden=inserted.hidden.rows + updated.hidden.rows,
+            without_effect=came - inserted.all.rows - by_change,
+        ),
     )
-    merged = MergedChanges(
-        inserted=seen[0],
-        updated=seen[1],
-        hidden=sum(unseen),
-        without_effect=came - new.rows - (other.rows if merge.by_change else 0),
-    )
-    return replace(written, merged=merged)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Sums:
+    """The sums of rows that readers see, and of those that they do not."""
+
+    seen: RowSum
+    hidden: RowSum
+
+    @classmethod
+    def of(cls, sums: Mapping[object, RowSum]) -> _Sums:
+        """Of sums by whether the rows are seen."""
+        return cls(seen=sums.get(True, RowSum()), hidden=sums.get(False, RowSum()))
+
+    @property
+    def all(self) -> RowSum:
+        """The sum of both."""
+        return self.seen + self.hidden
 
 
 def _rows_of_keys(branch: Branch, changes: DataFrame, key: tuple[str, ...], came: int) -> DataFrame:
@@ -311,7 +348,7 @@ def _is_later(columns: list[str], key: tuple[str, ...], order: ChangeOrder) -> C
         new, old = F.col(quoted(each)), F.col(f"{_OLD}.{quoted(each)}")
         later = later | (same & (new > old))
         same = same & (new == old)
-    differs = _as_text(columns) != F.to_json(F.col(_OLD))
+    differs = _as_text(columns) != _text_of(F.col(_OLD))
     return F.when(same & differs, _failing(_tie(order), key)).otherwise(later)
 
 
@@ -334,7 +371,18 @@ def _keys(key: tuple[str, ...]) -> list[Column]:
 
 def _as_text(columns: list[str]) -> Column:
     """A row as a text: maps and variants cannot be compared otherwise."""
-    return F.to_json(F.struct(*map(quoted, columns)))
+    return _text_of(F.struct(*map(quoted, columns)))
+
+
+def _text_of(row: Column) -> Column:
+    return F.to_json(row, _EXACT)
+
+
+_EXACT: Final = {
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+}
+"""Spark writes three decimals of a second by itself."""
 
 
 def _tie(order: ChangeOrder) -> str:
@@ -346,11 +394,6 @@ def _failing(text: str, key: tuple[str, ...]) -> Column:
     shown = [F.coalesce(each.cast("string"), F.lit("NULL")) for each in _keys(key)]
     named = F.concat(F.lit(f"({', '.join(key)}) = ("), F.concat_ws(", ", *shown), F.lit(")"))
     return F.raise_error(F.concat(F.lit(text), named)).cast("boolean")
-
-
-def _shown(rows: DataFrame, hidden: HiddenRows | None) -> DataFrame:
-    """The rows that readers see."""
-    return rows if hidden is None else rows.where(hidden.visible.sql("spark"))
 
 
 _ORDERED: Final = (

@@ -131,7 +131,6 @@ def _status(binding: Binding, node: Node, entry: LedgerEntry, keys: Keys) -> Met
 
 
 def _loaded(node: Node, entries: Sequence[LedgerEntry]) -> Metadata:
-    """What is loaded; where the table has rows that no reader sees, no number is called theirs."""
     last = entries[-1]
     metadata: Metadata = {
         "vde/dsha": data_version(entries),
@@ -141,8 +140,6 @@ def _loaded(node: Node, entries: Sequence[LedgerEntry]) -> Metadata:
         rows = total(entry.rows for entry in entries).rows
         metadata["vde/rows"] = rows
         metadata["vde/iceberg_snapshot_id"] = str(last.iceberg_snapshot_id)
-        if node.model.kind.hidden_rows is not None:
-            return metadata
         if not is_partitioned(node):
             metadata["dagster/row_count"] = rows
         elif len(entries) == 1:
