@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from itertools import pairwise
 
 from sqlglot import exp
@@ -118,11 +119,24 @@ def _versions(
         before is None or not history.compared or said(before) != said(row) for before, row in pairs
     ]
     told = list(zip(changes, tells, strict=True))
+    since, to = history.valid_from.type, history.valid_to.type
     for at, row in enumerate(changes):
         later = [each[time] for each, tell in told[at + 1 :] if tell]
-        until = later[0] if later else None
-        is_version = tells[at] and not deletes(row) and until != row[time]
-        yield (*row, row[time], until) if is_version else (*row, None, row[time])
+        begins, until = _cut(row[time], since), _cut(later[0], to) if later else None
+        is_version = tells[at] and not deletes(row) and until != begins
+        yield (*row, begins, until) if is_version else (*row, None, _cut(row[time], to))
+
+
+def _cut(time: object, kind: str) -> object:
+    """A time as the type of a column of the validity has it."""
+    assert isinstance(time, datetime)
+    match kind:
+        case "date":
+            return time.date()
+        case "timestamp_ntz":
+            return time.replace(tzinfo=None)
+        case _:
+            return time
 
 
 def is_hidden(value: object, hidden: HiddenRows) -> bool:

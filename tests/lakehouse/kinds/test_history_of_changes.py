@@ -116,6 +116,19 @@ def test_a_history_follows_from_the_set_of_changes(worlds: Worlds, case: Case) -
         assert total(sums) == table.sum_of(shown)
 
 
+def test_of_several_changes_of_a_day_the_last_one_makes_the_version_of_days(worlds: Worlds) -> None:
+    write = write_of(f"SCD_TYPE_2_BY_TIME ({ORDER}, time_data_type date)", TYPES, days(1))
+    table = replace(worlds.table(TYPES), storage=STORED)
+    for hour in (5, 30, 1):
+        table.write([(1, START + timedelta(hours=hour), 0, "U", "a")], write)
+    first, second = START.date(), (START + timedelta(days=1)).date()
+    shown = [(row[1], *row[5:]) for row in table.rows() if row[5] is not None]
+    assert shown == [
+        (START + timedelta(hours=5), first, second),
+        (START + timedelta(hours=30), second, None),
+    ]
+
+
 @pytest.mark.spark
 def test_versions_that_stay_are_not_written_again(on_spark: Worlds) -> None:
     write = write_of(BY_TIME, TYPES, days(1))
