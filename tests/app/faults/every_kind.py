@@ -85,7 +85,10 @@ def model(kind: str, name: str = "", *, copies: int = 1, source: str = "raw.even
 
 
 def rows_after_all_days(kind: str, copies: int = 1) -> str:
-    """DuckDB's query of a model's rows after all days; ``events`` has ``day``, too."""
+    """DuckDB's query of the rows of a model's table after all days; ``events`` has ``day``, too.
+
+    Those that no reader sees are among them.
+    """
     columns = (
         (KINDS | WITHOUT_DAYS)[kind][2].replace("at AS at", '"at"').replace(", at,", ', "at",')
     )  # a keyword
@@ -105,7 +108,7 @@ def rows_after_all_days(kind: str, copies: int = 1) -> str:
         **dict.fromkeys(
             ("unique_key", "by_partition"), "QUALIFY day = MAX(day) OVER (PARTITION BY bucket)"
         ),
-        "in_order": f"QUALIFY amount <> {DELETED} AND "
+        "in_order": "QUALIFY "
         'ROW_NUMBER() OVER (PARTITION BY bucket ORDER BY "at" DESC, id DESC) = 1',
     }.get(kind, "")
     return f"SELECT * EXCLUDE (day) FROM (SELECT * FROM ({every}) {last})"
