@@ -39,7 +39,7 @@ from vde_dagster.core.sql.reads.input_ranges import (
     InputRange,
     WholeTable,
 )
-from vde_dagster.core.sql.text import SqlText
+from vde_dagster.core.sql.text import SqlText, TablePlace
 from vde_dagster.core.time.intervals import Interval
 from vde_dagster.ports.catalog import TableState
 
@@ -222,6 +222,12 @@ def over_visible_rows(graph: Graph, query: SqlText) -> SqlText:
     hidden = {name: graph[name].model.kind.hidden_rows for name in query.tables if name in graph}
     visible = {name: SqlText((each.visible.sql("spark"),)) for name, each in hidden.items() if each}
     return query.with_conditions(visible)
+
+
+def visible_text(graph: Graph, name: ModelName, table: TableName) -> str:
+    """What reads those rows of a model's table that readers see, behind FROM in Spark's SQL."""
+    query = SqlText((TablePlace(name=name, written=str(name)),))
+    return over_visible_rows(graph, query).with_tables(lambda _: table).text
 
 
 def with_inputs(query: SqlText, names: Mapping[ModelName, str]) -> str:

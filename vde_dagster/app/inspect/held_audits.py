@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from vde_dagster.app.binding import Binding
+from vde_dagster.app.evaluate.pinned_reading import visible_text
 from vde_dagster.app.services import Services
 from vde_dagster.core.audits.binding import audits_of
 from vde_dagster.core.audits.queries import held_queries
 from vde_dagster.core.audits.results import failed, passed
 from vde_dagster.core.audits.values import Audit, AuditResult
 from vde_dagster.core.errors import Refused
-from vde_dagster.core.graph.graph import Node
+from vde_dagster.core.graph.graph import Graph, Node
 from vde_dagster.core.ledger.holdings import NOTHING
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.sql.macros import TimeRange
@@ -88,7 +89,10 @@ def audit_held(
     processed = common(written, (asked,))
     audits = audits_of(binding.graph, name, times, processed=processed)
     tables = {each: binding.table(each) for audit in audits for each in audit.reads}
-    results = tuple(_result(ask, audit, key.table, tables, inside, limit=limit) for audit in audits)
+    graph, table = binding.graph, key.table
+    results = tuple(
+        _result(ask, audit, table, tables, inside, graph=graph, limit=limit) for audit in audits
+    )
     return HeldAudits(node=node, interval=asked, results=results)
 
 
@@ -106,9 +110,11 @@ def _result(
     tables: dict[ModelName, TableName],
     inside: exp.Expr | None,
     *,
+    graph: Graph,
     limit: int,
 ) -> AuditResult:
-    count, query = held_queries(audit, rows, tables, inside)
+    texts = {each: visible_text(graph, each, tables[each]) for each in audit.reads}
+    count, query = held_queries(audit, rows, texts, inside)
     read = {rows, *(tables[each] for each in audit.reads)}
     ((number,),) = ask(count, read, 1)[1]
     failing = int(str(number))

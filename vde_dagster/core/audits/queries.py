@@ -61,7 +61,11 @@ def sql_of(query: exp.Query, *, rows: TableName, tables: Mapping[ModelName, Tabl
 
 
 def failing_query(
-    audit: Audit, rows: TableName, branch: str, tables: Mapping[ModelName, TableName]
+    audit: Audit,
+    rows: TableName,
+    branch: str,
+    tables: Mapping[ModelName, str],
+    inside: exp.Expr | None = None,
 ) -> str:
     """The query of the failing rows of a table, in Spark's SQL, for people to run.
 
@@ -69,23 +73,24 @@ def failing_query(
         audit: The audit.
         rows: The table that has the rows.
         branch: The branch of that table that has them; empty for the table itself.
-        tables: Those of the models that the audit reads.
+        tables: The texts of what it reads of other models.
+        inside: A condition for the rows that are audited; None for all.
 
     Raises:
         KeyError: It reads a model that is not among them.
     """
-    return _over(failing_rows(audit), rows, branch, tables)
+    return _over(failing_rows(audit), rows, branch, tables, inside)
 
 
 def held_queries(
-    audit: Audit, rows: TableName, tables: Mapping[ModelName, TableName], inside: exp.Expr | None
+    audit: Audit, rows: TableName, tables: Mapping[ModelName, str], inside: exp.Expr | None
 ) -> tuple[str, str]:
     """The queries of how many rows of a table fail, and of these rows, in Spark's SQL.
 
     Args:
         audit: The audit.
         rows: The table that has the rows.
-        tables: Those of the models that the audit reads.
+        tables: The texts of what it reads of other models.
         inside: A condition for the rows that are audited; None for all.
 
     Raises:
@@ -101,7 +106,7 @@ def _over(
     query: exp.Query,
     rows: TableName,
     branch: str,
-    tables: Mapping[ModelName, TableName],
+    tables: Mapping[ModelName, str],
     inside: exp.Expr | None = None,
 ) -> str:
     """A query that reads a table, or some of its rows, as the audited ones."""

@@ -53,9 +53,14 @@ def tables_in(query: exp.Expr) -> Iterator[ModelName]:
                 yield found
 
 
-def filled(sql: str, target: Callable[[ModelName], TableName]) -> str:
-    """The text of a query with tables in place of the marks."""
-    return _MARKED.sub(lambda found: table_text(target(ModelName.parse(found[1]))), sql)
+def filled(sql: str, target: Callable[[ModelName], TableName | str]) -> str:
+    """The text of a query with tables, or the texts of what is read, in place of the marks."""
+
+    def read(name: ModelName) -> str:
+        found = target(name)
+        return found if isinstance(found, str) else table_text(found)
+
+    return _MARKED.sub(lambda found: read(ModelName.parse(found[1])), sql)
 
 
 def items_of_text(text: str) -> list[str]:

@@ -13,6 +13,7 @@ import dagster as dg
 
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.evaluate.evaluated import Evaluated
+from vde_dagster.app.evaluate.pinned_reading import visible_text
 from vde_dagster.app.services import Services
 from vde_dagster.core.audits.binding import audits_of, blocks
 from vde_dagster.core.audits.queries import failing_query
@@ -204,8 +205,11 @@ def _failing(work: UnitOfWork, result: AuditResult, binding: Binding, node: Node
     times = TimeRange.of(Interval(first.start, last.end), execution_time=work.intent.execution_time)
     for audit in audits_of(binding.graph, node.name, times, processed=work.intent.intervals):
         if (audit.name, audit.arguments) == (result.name, result.arguments):
-            tables = {each: binding.table(each) for each in audit.reads}
-            return failing_query(audit, work.intent.key.table, work.refused_branch, tables)
+            graph, hidden = binding.graph, node.model.kind.hidden_rows
+            tables = {each: visible_text(graph, each, binding.table(each)) for each in audit.reads}
+            seen = hidden.visible if hidden is not None else None
+            own = work.intent.key.table
+            return failing_query(audit, own, work.refused_branch, tables, seen)
     return ""
 
 
