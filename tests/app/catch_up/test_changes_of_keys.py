@@ -231,6 +231,20 @@ def test_a_query_that_is_shown_leaves_out_what_nobody_sees() -> None:
     assert "WHERE `amount` IS NULL OR NOT `amount` IN (0)" in found.query.text
 
 
+def test_a_session_that_changes_nothing_that_is_seen_is_remembered() -> None:
+    world = MemoryWorld.landed((0.2, 10), until=1)
+    world.build(plain(", delete_when amount = 0"))
+    seen = world.rows("a.current")
+    world.land((0.9, 0), until=1)  # of a key that is not there
+    assert isinstance(session(world), Evaluated)
+    assert world.rows("a.current") == seen
+    world.land((0.3, 70), (0.4, 80), (0.5, 90), until=1)  # of each key one
+    assert isinstance(session(world), Evaluated)
+    deleted = next(thing for thing, _, _, amount in changes(world, None) if not amount)
+    assert {row[0] for row in world.rows("a.current")} == {0, 1, 2} - {deleted}
+    assert mismatches(world.services(), NAME) == []
+
+
 def test_the_last_key_may_be_deleted() -> None:
     world = MemoryWorld.landed((0.2, 10), until=1)
     world.build(plain(", delete_when amount = 0"))

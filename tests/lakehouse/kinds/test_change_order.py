@@ -86,6 +86,17 @@ def test_the_table_follows_from_the_set_of_changes(worlds: Worlds, case: int) ->
     follow(worlds.table(TYPES), shuffled)
 
 
+def test_a_delete_alone_is_kept_and_an_older_change_does_not_bring_the_key_back(
+    worlds: Worlds,
+) -> None:
+    table = worlds.table(TYPES)
+    table.write([(1, 1, 0, "I", "a")], WRITE)
+    deleted = table.write([(2, 5, 0, "D", None)], WRITE)
+    assert deleted.sums == ({days(1): RowSum()},), "readers see what they saw"
+    table.write([(2, 3, 0, "I", "b")], WRITE)
+    assert table.rows() == [(1, 1, 0, "I", "a"), (2, 5, 0, "D", None)]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Refused:
     """Changes after (1, 5, 0), and what is said of them."""
