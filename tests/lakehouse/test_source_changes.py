@@ -161,3 +161,37 @@ def test_which_times_spark_s_writers_touch_is_known_by_the_bounds_of_files(
     by_place = mode == "merge-on-read"
     found = touched(source, mark, "day")
     assert found == (None if by_place else ["2013-01-02 00:00:00", "2013-01-03 00:00:00"])
+
+
+@pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
+def test_whether_a_writer_only_added_rows_is_known_by_what_it_counts(
+    spark: SparkSession, spark_lake: SparkLake, mode: str
+) -> None:
+    source = Source(spark, spark_lake, "days(at)")
+    modes = ", ".join(f"'write.{each}.mode' = '{mode}'" for each in ("delete", "update", "merge"))
+    source.run(f"alter table SOURCE set tblproperties ({modes})")
+    table = TableName(source.name.schema, source.name.name)
+
+    def added() -> int | None:
+        return source.catalog.row_changes(table, after=None, column="")[0].added
+
+    source.insert(1, 2)
+    assert added() == 2
+    every = "options => map('rewrite-all', 'true')"
+    source.run(f"call lake.system.rewrite_data_files(table => 'SOURCE', {every})")
+    assert added() == 0
+    day = "date'2013-01-02' as day, timestamp'2013-01-02 05:00:00' as at, 'new' as kind"
+    new = spark.sql(f"select 3L as id, {day}").writeTo(f"lake.{source.name}")
+    new.overwritePartitions()  # of a day that was empty
+    assert added() == 1
+    new.overwritePartitions()
+    assert added() is None
+    source.run("update SOURCE set kind = 'other' where id = 1")
+    assert added() is None
+    source.run(
+        f"merge into SOURCE t using (select 9L as id, {day}) s on t.id = s.id "
+        "when not matched then insert *"
+    )
+    assert added() == 1
+    source.run("delete from SOURCE where id = 2")
+    assert added() is None

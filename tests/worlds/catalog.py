@@ -10,7 +10,14 @@ from datetime import datetime, timedelta
 
 import pyarrow as pa
 
-from tests.worlds.changes import change_of, instants_of, mark_of, snapshots_after, times_of
+from tests.worlds.changes import (
+    added_to,
+    change_of,
+    instants_of,
+    mark_of,
+    snapshots_after,
+    times_of,
+)
 from tests.worlds.clock import ManualClock
 from tests.worlds.frames import Frame
 from tests.worlds.maintenance import MemoryMaintenance
@@ -316,6 +323,7 @@ class MemoryCatalog(MemoryMaintenance, MemoryPhysicalLayer):
                     iceberg_snapshot_id=each.id,
                     committed_at=each.committed_at,
                     times=times_of(table, each, column),
+                    added=added_to(table, each),
                 )
                 for each in newer
                 if table is not None

@@ -39,6 +39,16 @@ def times_of(table: Table, snapshot: Snapshot, column: str) -> tuple[Interval, .
     return merge(hulls)
 
 
+def added_to(table: Table, snapshot: Snapshot) -> int | None:
+    """How many rows a snapshot added; None if it took some away, or if that is not known."""
+    if snapshot.operation is SourceOperation.REPLACE:
+        return 0
+    if snapshot.parent is not None and snapshot.parent not in table.snapshots:
+        return None
+    before, after = (Counter(each) for each in _before_and_after(table, snapshot))
+    return None if before - after else (after - before).total()
+
+
 def _before_and_after(table: Table, snapshot: Snapshot) -> Iterator[list[tuple[Row, Row]]]:
     """The rows before a snapshot and at it, each with what it was as its files have it.
 

@@ -104,13 +104,15 @@ class RowChange:
     """What one Iceberg snapshot did to a table's rows.
 
     ``times`` has the times, by one column, of all rows that it added or removed, as closely as
-    metadata says; it is empty for a compaction, and None if they are not known. ``committed_at`` is
-    when it was committed, by the writer's clock.
+    metadata says; it is empty for a compaction, and None if they are not known. ``added`` is how
+    many rows it added if it took none away, 0 for a compaction; else, or if that is not known, it
+    is None. ``committed_at`` is when it was committed, by the writer's clock.
     """
 
     iceberg_snapshot_id: int
     committed_at: datetime
     times: tuple[Interval, ...] | None
+    added: int | None
 
 
 class TableMoved(Conflict):

@@ -10,6 +10,8 @@ import pytest
 
 from tests.app.memory_world import bound, build
 from tests.lakehouse.conftest import Lake
+from vde_dagster.app.apply.applying import apply_plan
+from vde_dagster.app.apply.running import Wanted, plan_run
 from vde_dagster.app.catch_up.sessions import catch_up
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.inspect.local_answers import LocalAnswer, answer_locally
@@ -18,6 +20,8 @@ from vde_dagster.app.inspect.verify import verify
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.ledger.unit_of_work import MergedChanges
 from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.planning.plan import Plan
+from vde_dagster.core.planning.plan_text import late_or_changed
 from vde_dagster.lakehouse.iceberg.duckdb_rows import DuckDbQueries
 from vde_dagster.orchestration.assets.metadata import merged_metadata
 
@@ -84,6 +88,18 @@ def check(lake: Lake, graph: Graph, wanted: list[tuple[int, str]]) -> None:
     assert all(each.holds for each in verify(services, binding))
 
 
+HOURLY: Final = "start '2024-01-01', cron '@hourly', end '2024-01-01 04:00:00'"
+STAGED: Final = {
+    "staged": f"""MODEL (name {{s}}.staged, {HOURLY},
+  kind INCREMENTAL_BY_TIME_RANGE (time_column at),
+  late_data (mode stateless, sources ({{s}}.changes)));
+SELECT id, at, op FROM {{s}}.changes WHERE at BETWEEN @start_ts AND @end_ts""",
+    "merged": f"""MODEL (name {{s}}.merged, {HOURLY},
+  kind INCREMENTAL_BY_UNIQUE_KEY (unique_key id, sequence_by at, delete_when (op = 'D')));
+SELECT id, at, op FROM {{s}}.staged WHERE at BETWEEN @start_ts AND @end_ts""",
+}
+
+
 def lives(lake: Lake) -> list[tuple[object, ...]]:
     """When each id was there, in hours of the day."""
     hours = "CAST((unix_seconds({}) - unix_seconds(TIMESTAMP '2024-01-01')) / 3600 AS INT)"
@@ -115,3 +131,39 @@ def test_no_reader_sees_a_delete_marker_and_none_is_forgotten(lake: Lake) -> Non
         catch_up(services, bound(services), ModelName(lake.schema, name), reload=True)
     check(lake, graph, [(1, "I"), (4, "I")])
     assert lives(lake) == [(1, 1, None), (2, 2, 4), (3, 2, 3), (4, 9, None)]
+
+
+def _changed(plan: Plan, name: ModelName) -> list[str]:
+    (change,) = (each for each in plan.changes if each.name == name)
+    return list(late_or_changed(plan, change))
+
+
+def test_a_table_over_a_staged_feed_merges_what_that_gains_and_is_rebuilt_where_it_loses(
+    lake: Lake,
+) -> None:
+    lake.source("changes", **columns_of([(1, 1, "I"), (2, 2, "I"), (3, 2, "D"), (2, 3, "D")]))
+    graph = lake.graph({"changes": COLUMNS}, **STAGED)
+    build(lake.services(), graph)
+    merged = f"SELECT id, op, hour(at) FROM {lake.schema}.merged ORDER BY id"
+    assert lake.rows(merged) == [(1, "I", 1)]
+    late: list[Change] = [(3, 1, "I"), (2, 1, "I"), (1, 2, "U"), (4, 3, "I")]
+    lake.table(TableName(lake.schema, "changes")).append(pa.table(columns_of(late)))
+    services, name = lake.services(), ModelName(lake.schema, "merged")
+    catch_up(services, bound(services), ModelName(lake.schema, "staged"))
+    plan = plan_run(services, "prod", Wanted.DUE_AND_STALE)
+    (_, how) = _changed(plan, name)
+    assert how == (
+        f"merged by key: {lake.schema}.staged only gained rows, at most 4 rows for these times"
+    )
+    (done,) = apply_plan(services, plan, lambda _: None)
+    assert done.merged == MergedChanges(inserted=1, updated=1, without_effect=2)
+    assert lake.rows(merged) == [(1, "U", 2), (4, "I", 3)]
+    lake.spark.sql(f"DELETE FROM lake.{lake.schema}.changes WHERE id = 1 AND op = 'U'")
+    services = lake.services()
+    catch_up(services, bound(services), ModelName(lake.schema, "staged"), reload=True)
+    plan = plan_run(services, "prod", Wanted.DUE_AND_STALE)
+    (_, how) = _changed(plan, name)
+    assert how == f"rebuilt whole, 2 rows: rows of {lake.schema}.staged were replaced or deleted"
+    apply_plan(services, plan, lambda _: None)
+    assert lake.rows(merged) == [(1, "I", 1), (4, "I", 3)]
+    assert all(each.holds for each in verify(services, bound(services)))

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from sqlglot import exp
 
+from vde_dagster.app.apply.merging import merge_gained
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.catch_up.sessions import load
 from vde_dagster.app.evaluate.evaluated import Evaluated
@@ -75,7 +76,9 @@ class Filling:
         behind, fresh = stale_now(services, self.binding, change.name, change.stale, pace)
         if fresh:
             yield self._unchanged(fresh)
-        stale = self._behind(behind)
+        merged = self._merged(behind)
+        yield from merged or ()
+        stale = self._behind(behind) if merged is None else ()
         wanted = merge((*self.left(), *stale))
         left, is_first = subtract(wanted, self._blocked(wanted)), True
         waiting = WaitingRows()
@@ -152,14 +155,25 @@ class Filling:
         head = fresh[-1].iceberg_snapshot_id
         return Evaluated.kept(self.key, fresh, saved, head=head, reason=UNCHANGED)
 
+    def _merged(self, found: tuple[Interval, ...]) -> tuple[Evaluated, ...] | None:
+        """Merge what upstream tables gained, if that is all that has changed; else None."""
+        node = self.plan.graph[self.change.name]
+        if not found or node.model.kind.order is None:
+            return None
+        done = merge_gained(self.services, self.binding, node.name, found)
+        return None if isinstance(done, str) else done
+
     def _behind(self, found: tuple[Interval, ...]) -> tuple[Interval, ...]:
         """What is computed again, since some of it is stale.
 
-        A model that can only be rebuilt whole is marked as outdated whole, as by a restatement.
+        A model that can only be rebuilt whole is marked as outdated whole, as by a restatement. One
+        that is never restated was to be merged, and cannot be any more.
         """
         node = self.plan.graph[self.change.name]
         if not (found and node.model.kind.restates_whole):
             return found
+        if node.model.kind.disable_restatement:
+            return ()
         reason = f"what it is built from has changed, as plan {self.plan.plan_id} found"
         recorded = self._holding().recorded
         self.services.state.outdate({self.key: recorded}, reason=reason, lease=self.lease)

@@ -19,7 +19,7 @@ from vde_dagster.core.graph.graph import Graph, Node
 from vde_dagster.core.graph.render_model import tables_read
 from vde_dagster.core.ledger.entries import LedgerEntry
 from vde_dagster.core.ledger.holdings import NOTHING, Holding
-from vde_dagster.core.ledger.staleness import LastLook, SeenInput, Stale, Times
+from vde_dagster.core.ledger.staleness import FreshAt, LastLook, SeenInput, Stale, Times
 from vde_dagster.core.model.snapshot import ModelSnapshot, VersionKey
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.reads.input_ranges import affected
@@ -32,10 +32,14 @@ _NOTHING_SEEN: Final = SeenInput(table="", number=None)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StaleLook:
-    """What a look at entries of a version found to be stale."""
+    """What a look at entries of a version found to be stale.
+
+    ``fresh`` is when none was, as far as that is known.
+    """
 
     inputs: InputLook
     stale: tuple[Stale, ...]
+    fresh: FreshAt | None = None
 
     @property
     def expired(self) -> tuple[Stale, ...]:
@@ -113,7 +117,27 @@ class StaleLooks:
         else:
             entries = self.state.entries_within(key, times)
         look = _stale(replace(inputs, entries=entries))
-        return look, replace(now, stale=merge(each.entry.interval for each in look.stale))
+        fresh = None if last is None else last.fresh
+        look = replace(look, fresh=fresh)
+        if not look.stale:
+            return look, replace(now, fresh=self._fresh(node, now))
+        behind = merge(each.entry.interval for each in look.stale)
+        return look, replace(now, stale=behind, fresh=fresh)
+
+    def _fresh(self, node: Node, now: LastLook) -> FreshAt | None:
+        """The models that a version of changes reads, if they are still as they were looked at."""
+        if node.model.kind.order is None:
+            return None
+        keys = {
+            name: self.snapshots[name].key for name in now.inputs if not self.states.is_source(name)
+        }
+        heads, then = self.state.heads(keys.values()), self.state.holdings(keys.values())
+        found = {
+            name: head
+            for name, key in keys.items()
+            if (head := heads.get(key)) is not None and then.get(key) == self.loaded.get(key)
+        }
+        return FreshAt(number=now.number, heads=found)
 
     def _now(self, node: Node) -> LastLook:
         """The look to store for a version as it is now, with nothing known to be stale."""
@@ -241,7 +265,9 @@ def look_within(states: InputStates, name: ModelName, times: Sequence[Interval])
     since = looks.since(name)
     entries = state.entries_within(snapshots[name].key, times)
     look = look_at(graph, states, name, entries_since(entries, since))
-    return replace(look, inputs=replace(look.inputs, entries=entries))
+    last = looks.last.get(snapshots[name].key)
+    fresh = None if last is None else last.fresh
+    return replace(look, inputs=replace(look.inputs, entries=entries), fresh=fresh)
 
 
 def look_at(

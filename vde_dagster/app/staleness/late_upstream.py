@@ -8,6 +8,7 @@ from typing import Final, assert_never
 
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.catch_up.detecting import detect
+from vde_dagster.app.inputs.gained import Gained, gained, why_not_merged
 from vde_dagster.app.inputs.input_look import input_look
 from vde_dagster.app.inputs.input_moves import InputStates
 from vde_dagster.app.inputs.staying import StaleLook, look_within, stale_looks
@@ -27,6 +28,7 @@ from vde_dagster.core.ledger.entries import EntryStatus, LedgerEntry
 from vde_dagster.core.ledger.late.decision import Decision, Load, NothingToLoad, Stop
 from vde_dagster.core.ledger.late.pending import pending_text
 from vde_dagster.core.ledger.unit_of_work import UnitOfWorkState
+from vde_dagster.core.listing import plural
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.options import PlanOptions
 from vde_dagster.core.planning.plan import Staleness, Workload
@@ -138,14 +140,32 @@ def stale_in(environment: str, node: Node, look: StaleLook) -> Staleness:
         inputs=tuple(dict.fromkeys(name for each in look.stale for name in each.inputs)),
         since=stale_since(look),
     )
+    found = gained(look)
+    if isinstance(found, Gained):
+        rows = plural(found.rows, "row")
+        how = f"merged by key: {found.table} only gained rows, at most {rows} for these times"
+        return replace(staleness, intervals=found.intervals, merges=True, how=how)
     if node.model.kind.disable_restatement:
-        return replace(staleness, kept=behind, why_kept=FORBIDDEN)
+        also = f", and it cannot be merged: {found}" if node.model.kind.order is not None else ""
+        return replace(staleness, kept=behind, why_kept=f"{FORBIDDEN}{also}")
+    staleness = replace(staleness, how=_rebuilt(look, found))
     expired = look.expired
     kept = merge(each.entry.interval for each in expired)
     if kept and node.model.kind.restates_whole:
         kept = behind
     why = _why_expired(environment, node, look) if kept else ""
     return replace(staleness, intervals=subtract(behind, kept), kept=kept, why_kept=why)
+
+
+def _rebuilt(look: StaleLook, why: str) -> str:
+    """That a table is rebuilt whole, how many rows that are, and why; empty for other kinds."""
+    node, states = look.inputs.node, look.inputs.states
+    if not (node.model.kind.is_sequential and look.stale):
+        return ""
+    key = states.snapshots[node.name].key
+    there = states.services.state.sums([key]).get(key)
+    rows = f"rebuilt whole, {plural(there.rows if there is not None else 0, 'row')}"
+    return f"{rows}: {why}" if why else rows
 
 
 _EDITED: Final = "and a forward-only change kept its rows: they become those of the model as it is"
@@ -264,8 +284,8 @@ class Followers:
         if not computed or not (upstream or known):
             return known
         read = self._reading(node, upstream)
-        own = known or Staleness(reason=f"it is downstream of {listed(upstream)}")
-        if node.model.kind.disable_restatement:
+        own = self._merging(node, known, upstream)
+        if node.model.kind.disable_restatement and not own.merges:
             if read and node.name in self.returning:
                 inputs, kept = tuple(dict.fromkeys([*own.inputs, *upstream])), (*own.kept, *read)
                 why = own.why_kept or FORBIDDEN
@@ -273,7 +293,7 @@ class Followers:
             return known
         times = merge((*own.intervals, *subtract(read, own.kept)))
         following = subtract(times, own.intervals)
-        if times and node.model.kind.restates_whole:
+        if times and node.model.kind.restates_whole and not own.merges:
             times = () if own.kept else merge(computed)
             following = times if known is None else ()
         if not (times or known):
@@ -284,6 +304,19 @@ class Followers:
         if self.pace is None:
             return found
         return self.pace.bounded(self.planned, node, found, upstream)
+
+    def _merging(
+        self, node: Node, known: Staleness | None, upstream: Mapping[ModelName, object]
+    ) -> Staleness:
+        """What is stale in a version, with whether what follows from the plan can be merged."""
+        own = known or Staleness(reason=f"it is downstream of {listed(upstream)}")
+        merges = node.name in self.staying and node.model.kind.order is not None
+        merges = merges and (own.merges if known else not why_not_merged(self.planned.graph, node))
+        if not (merges and upstream):
+            return replace(own, merges=merges)
+        how = f"merged by key if {listed(upstream)} then only gained rows, else "
+        never = node.model.kind.disable_restatement
+        return replace(own, merges=True, how=how + ("left as it is" if never else "rebuilt whole"))
 
     def _bounded(self, node: Node, found: Staleness) -> Staleness:
         """The part of it that the plan's options let it evaluate."""

@@ -149,6 +149,17 @@ class SeenInput:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FreshAt:
+    """When no entry of a version was stale: after its change of this ``number``.
+
+    ``heads`` are the Iceberg snapshots of the models that it reads as they were then, or earlier.
+    """
+
+    number: int
+    heads: Mapping[ModelName, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LastLook:
     """A look at all entries of a version. It stays true, whatever is recorded later.
 
@@ -156,12 +167,14 @@ class LastLook:
     - ``number`` is that of the version's own last change when the look began. Every entry that was
       there then, apart from those that overlap ``stale``, was fresh with the inputs as they were.
     - ``inputs`` are these, each as it was when the look began, or later.
+    - ``fresh`` is of this look, or of an earlier one; known of versions whose rows are changes.
     """
 
     definition: str
     number: int
     inputs: Mapping[ModelName, SeenInput] = field(default_factory=dict)
     stale: tuple[Interval, ...] = ()
+    fresh: FreshAt | None = field(default=None, compare=False)
 
 
 Times = tuple[Interval, ...] | None

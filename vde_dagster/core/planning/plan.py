@@ -75,6 +75,8 @@ class Staleness:
     - ``session`` says that a catch-up session adds late rows to ``intervals``.
     - ``since`` is when the first change came of what is behind by itself. None where that is not
       known, and of what only follows from what is computed first.
+    - ``merges`` says that only ``intervals`` are evaluated although the kind is else rebuilt whole,
+      if upstream tables only gained rows by then. ``how`` says for people which of both, and why.
     """
 
     intervals: tuple[Interval, ...] = ()
@@ -85,6 +87,8 @@ class Staleness:
     session: bool = False
     since: datetime | None = None
     inputs: tuple[ModelName, ...] = ()
+    merges: bool = False
+    how: str = ""
 
     @property
     def times(self) -> tuple[Interval, ...]:

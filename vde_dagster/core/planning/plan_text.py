@@ -257,6 +257,8 @@ def stale_lines(node: Node, found: Staleness) -> Iterator[str]:
     if found.intervals:
         how = " by a session" if found.session else ""
         yield f"{counted_ranges(node, found.intervals)}{since_text(found)}{how}: {found.reason}"
+        if found.how:
+            yield found.how
     if found.kept:
         yield f"kept as it is: {kept_text(node, found)}"
     elif not found.intervals:

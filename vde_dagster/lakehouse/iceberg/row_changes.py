@@ -183,9 +183,27 @@ def row_changes(table: Table, *, after: int | None, column: str) -> list[RowChan
             iceberg_snapshot_id=each.snapshot_id,
             committed_at=EPOCH + timedelta(milliseconds=each.timestamp_ms),
             times=_times(table, each, field, at_once.get(each.snapshot_id)),
+            added=_added(each),
         )
         for each in newer
     ]
+
+
+def _added(snapshot: Snapshot) -> int | None:
+    """How many rows an Iceberg snapshot added; None where it took some away, or may have.
+
+    An overwrite of nothing is no append by its name, and takes no row away.
+    """
+    summary = snapshot.summary
+    if summary is None or summary.operation is Operation.DELETE:
+        return None
+    if summary.operation is Operation.REPLACE:
+        return 0
+    counted = summary.additional_properties
+    if any(int(counted.get(each, "0")) for each in ("deleted-data-files", "added-delete-files")):
+        return None
+    found = counted.get("added-records", "0" if "added-data-files" not in counted else None)
+    return None if found is None else int(found)
 
 
 def earliest(table: Table, column: str) -> datetime | None:
