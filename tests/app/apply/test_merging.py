@@ -22,6 +22,7 @@ from tests.app.memory_world import (
     mismatches,
 )
 from tests.worlds.engine import MemoryEngine
+from vde_dagster.app.apply import merging
 from vde_dagster.app.apply.filling import evaluate_range
 from vde_dagster.app.apply.merging import merge_gained
 from vde_dagster.app.evaluate.evaluated import Evaluated
@@ -278,6 +279,25 @@ def test_what_was_recorded_after_a_look_was_not_fresh_at_that() -> None:
 
 def table_of(world: MemoryWorld) -> TableName:
     return world.bound().table(EVENTS)
+
+
+@pytest.mark.parametrize("most", [1, 50])
+def test_all_stale_hours_are_merged_by_one_write(
+    most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(merging, "_MOST", most)
+    world = loaded()
+    for until in (5, 6, 7):
+        world.land((until - 0.5, 7), until=until)
+        world.run()
+    world.land((0.1, 80), (4.7, 70), (6.8, 9), until=7)
+    caught_up(world)
+    done = world.run()
+    for name in (CURRENT, HISTORY):
+        assert len(of(done, name)) == 1
+        assert mismatches(world.services(), name) == []
+    check(world, 7)
+    assert world.plan_run().is_empty
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -3,31 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.evaluate.cumulative import SequentialBatch
 from vde_dagster.app.evaluate.evaluated import Evaluated
-from vde_dagster.app.evaluate.evaluation import (
-    in_sequence,
-    read_ledgers_of,
-    recovering,
-    writable,
-)
+from vde_dagster.app.evaluate.evaluation import recovering, writable
+from vde_dagster.app.evaluate.parent_ledgers import read_ledgers
+from vde_dagster.app.evaluate.pinned_reading import PinnedReading, read_parts
+from vde_dagster.app.evaluate.prepared_unit import PreparedUnit
 from vde_dagster.app.evaluate.units_of_work import run_unit_of_work
 from vde_dagster.app.inputs.gained import gained
 from vde_dagster.app.inputs.input_moves import InputStates
 from vde_dagster.app.inputs.staying import look_within
 from vde_dagster.app.services import Services
+from vde_dagster.core.graph.render_model import reads_of
 from vde_dagster.core.ledger.entries import LedgerOperation
 from vde_dagster.core.ledger.holdings import NOTHING
+from vde_dagster.core.ledger.unit_of_work import SqlRows
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.sql.reads.input_ranges import WHOLE
 from vde_dagster.core.time.intervals import Interval
+
+_MOST: Final = 50
+"""How many ranges one query reads apart; of more all that lies between is read, too."""
 
 
 def merge_gained(
     services: Services, binding: Binding, name: ModelName, times: Sequence[Interval]
 ) -> tuple[Evaluated, ...] | str:
-    """Evaluate again only what of some stale times reads new rows, and merge it.
+    """Evaluate again only what of some stale times reads new rows, and merge it in one write.
 
     What is read is fixed first, and what has changed is looked at then: so nothing that is not
     looked at counts as read.
@@ -48,20 +53,38 @@ def merge_gained(
         EvaluationFailed: The query failed; readers see what they saw before.
     """
     node = writable(services, binding, name)
-    key = binding.key(name)
+    key, now = binding.key(name), services.execution_time
     with recovering(services, binding, key) as (lease, _):
         if services.state.holdings([key]).get(key, NOTHING).outdated:
             return ""
-        ledgers = read_ledgers_of(services, binding, node)
+        read = dict.fromkeys(reads_of(binding.graph, name).demands, WHOLE)
+        ledgers = read_ledgers(services, binding, read)
         states = InputStates(services=services, graph=binding.graph, snapshots=binding.snapshots)
         found = gained(look_within(states, name, times))
-        if isinstance(found, str) or not found.parts:
+        if isinstance(found, str) or not found.entries:
             return found if isinstance(found, str) else ()
-        batches = [
-            SequentialBatch(
-                evaluated=part, recorded=entry.interval, operation=LedgerOperation.CHANGE
-            )
-            for entry, part in found.parts
-        ]
-        prepared = in_sequence(services, binding, node, batches, ledgers)
+        whole = Interval(found.intervals[0].start, found.intervals[-1].end)
+        parts = found.intervals if len(found.intervals) <= _MOST else (whole,)
+        work_id, (*others, last) = services.ids.new(), found.entries
+        batch = SequentialBatch(evaluated=whole, recorded=last, operation=LedgerOperation.CHANGE)
+        prepared = PreparedUnit(
+            work_id=work_id,
+            interval=whole,
+            readings=(_all(read_parts(services, binding, node, parts, ledgers, work_id=work_id)),),
+            writes=(node.write(whole, now),),
+            batches=(batch,),
+            touched=tuple(others),
+        )
         return (run_unit_of_work(services, binding, node, prepared, lease),)
+
+
+def _all(readings: Sequence[PinnedReading]) -> PinnedReading:
+    """All rows of the queries of several ranges, which read the same Iceberg snapshots."""
+    texts = [each.rows.sql for each in readings if isinstance(each.rows, SqlRows)]
+    assert len(texts) == len(readings), "only queries are merged"
+    return PinnedReading(
+        rows=SqlRows(sql="\nUNION ALL\n".join(f"({each}\n)" for each in texts)),
+        inputs={name: each for reading in readings for name, each in reading.inputs.items()},
+        pinned=readings[0].pinned,
+        tokens=readings[0].tokens,
+    )

@@ -11,9 +11,9 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 
 from vde_dagster.app.binding import Binding
-from vde_dagster.app.evaluate.cumulative import SequentialBatch, sequential_batches
+from vde_dagster.app.evaluate.cumulative import sequential_batches
 from vde_dagster.app.evaluate.evaluated import Evaluated
-from vde_dagster.app.evaluate.parent_ledgers import ParentLedgers, read_ledgers
+from vde_dagster.app.evaluate.parent_ledgers import read_ledgers
 from vde_dagster.app.evaluate.physical_views import make_view
 from vde_dagster.app.evaluate.pinned_reading import PinnedReading, read_parts, read_whole
 from vde_dagster.app.evaluate.prepared_unit import PreparedUnit
@@ -85,7 +85,7 @@ def evaluate(
             left = _left(services, key, interval, finished)
             if left is None:
                 return _finished(services, finished[-1])
-            prepared = _sequential(services, binding, node, left)
+            prepared = _sequential(services, binding, node, left, services.ids.new())
             return run_unit_of_work(services, binding, node, prepared, lease)
 
         now = services.execution_time
@@ -210,10 +210,10 @@ def _after_last(services: Services, key: VersionKey) -> Services:
 
 
 def _sequential(
-    services: Services, binding: Binding, node: Node, interval: Interval
+    services: Services, binding: Binding, node: Node, interval: Interval, work_id: str
 ) -> PreparedUnit:
     """The unit of work that loads an interval of a sequential kind."""
-    key = binding.key(node.name)
+    key, execution_time = binding.key(node.name), services.execution_time
     holding = services.state.holdings([key]).get(key, NOTHING)
     there = services.state.entries_within(key, (interval,))
     found = sequential_batches(
@@ -223,32 +223,9 @@ def _sequential(
         environment=binding.environment,
         recorded=[each.interval for each in there],
     )
-    is_first = not holding.recorded or found[0].operation is LedgerOperation.REPLACE_ALL
-    ledgers = read_ledgers_of(services, binding, node)
-    return in_sequence(services, binding, node, found, ledgers, is_first=is_first)
-
-
-def read_ledgers_of(services: Services, binding: Binding, node: Node) -> ParentLedgers:
-    """What is recorded of all that a model reads, of which it will read the same."""
-    read = reads_of(binding.graph, node.name).demands
-    return read_ledgers(services, binding, dict.fromkeys(read, WHOLE))
-
-
-def in_sequence(
-    services: Services,
-    binding: Binding,
-    node: Node,
-    batches: Sequence[SequentialBatch],
-    ledgers: ParentLedgers,
-    *,
-    is_first: bool = False,
-) -> PreparedUnit:
-    """The unit of work of some batches of a sequential kind, in order.
-
-    With ``is_first`` the version has never been loaded before, or is loaded again.
-    """
-    work_id, execution_time = services.ids.new(), services.execution_time
-    evaluated = [each.evaluated for each in batches]
+    evaluated = [each.evaluated for each in found]
+    read = reads_of(binding.graph, node.name).at(evaluated[0])
+    ledgers = read_ledgers(services, binding, dict.fromkeys(read, WHOLE))
     readings = read_parts(services, binding, node, evaluated, ledgers, work_id=work_id)
     return PreparedUnit(
         work_id=work_id,
@@ -258,12 +235,10 @@ def in_sequence(
             services,
             binding.snapshots[node.name],
             [node.write(each, execution_time) for each in evaluated],
-            is_first=is_first,
+            is_first=not holding.recorded or found[0].operation is LedgerOperation.REPLACE_ALL,
         ),
-        batches=tuple(batches),
-        traces=sequential_traces(
-            services, binding, node, list(zip(batches, readings, strict=True))
-        ),
+        batches=found,
+        traces=sequential_traces(services, binding, node, list(zip(found, readings, strict=True))),
     )
 
 

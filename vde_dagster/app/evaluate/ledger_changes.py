@@ -70,7 +70,7 @@ def _batch_changes(
     prepared: PreparedUnit, staged: Staged, rebase: RowSum
 ) -> tuple[LedgerChange, ...]:
     """By how much each batch changed the table's sum, recorded for the batch's interval."""
-    return tuple(
+    changed = (
         LedgerChange(
             operation=batch.operation,
             interval=batch.recorded,
@@ -78,6 +78,11 @@ def _batch_changes(
         )
         for number, (batch, sums) in enumerate(zip(prepared.batches, staged.sums, strict=True))
     )
+    same = (
+        LedgerChange(operation=LedgerOperation.CHANGE, interval=each, rows=RowSum())
+        for each in prepared.touched
+    )
+    return (*changed, *same)
 
 
 def _operation(write: Write) -> LedgerOperation:

@@ -33,6 +33,7 @@ class PreparedUnit:
     of the intervals are computed from, ``reuse`` has the other intervals, which are kept. With
     ``may_empty`` a person said that all rows may go (rule R8). The parts that ``follows`` numbers
     are written only if the one before has other rows than the table, which are those in ``held``.
+    ``touched`` are further entries of a sequential kind that are as fresh as what was read.
     """
 
     work_id: str
@@ -43,6 +44,7 @@ class PreparedUnit:
     status: EntryStatus = EntryStatus.COMPUTED
     reason: str = ""
     batches: tuple[SequentialBatch, ...] = ()
+    touched: tuple[Interval, ...] = ()
     traces: Mapping[Interval, Trace] = field(default_factory=dict)
     reuse: ReuseDecision | None = None
     may_empty: bool = False

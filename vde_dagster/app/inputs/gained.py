@@ -27,19 +27,16 @@ _DECLARE: Final = "with `sequence_by`, rows that are only added upstream are mer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gained:
-    """The parts of stale entries that read rows which one table gained, and no row is gone.
+    """What of some stale ``entries`` reads rows that one table gained, and no row is gone.
 
-    ``rows`` is how many rows the table gained, at most: not all of them need be read.
+    ``intervals`` are merged. ``rows`` is how many rows the table gained, at most: not all of them
+    need be read.
     """
 
     table: ModelName
-    parts: tuple[tuple[LedgerEntry, Interval], ...]
+    entries: tuple[Interval, ...]
+    intervals: tuple[Interval, ...]
     rows: int
-
-    @property
-    def intervals(self) -> tuple[Interval, ...]:
-        """All parts, merged."""
-        return merge(part for _, part in self.parts)
 
 
 def why_not_merged(graph: Graph, node: Node) -> str:
@@ -75,16 +72,21 @@ def gained(look: StaleLook) -> Gained | str:
         return "it may have rows of another definition"
     (name,) = tables_read(inputs.graph, node)
     seen = _SeenWhenFresh(states, key, look.fresh)
-    parts: list[tuple[LedgerEntry, Interval]] = []
+    parts: list[Interval] = []
     added: dict[int, int] = {}
     for stale in look.stale:
         entry, read = stale.entry, inputs.reads.at(stale.entry.interval)[name]
         changes = _changes(states, name, read, _newer(states, entry, name, seen))
         if isinstance(changes, str):
             return changes
-        parts += [(entry, each) for each in _reading(look, name, changes, entry.interval)]
+        parts += _reading(look, name, changes, entry.interval)
         added |= {each.iceberg_snapshot_id: each.added or 0 for each in changes}
-    return Gained(table=name, parts=tuple(parts), rows=sum(added.values()))
+    return Gained(
+        table=name,
+        entries=tuple(each.entry.interval for each in look.stale),
+        intervals=merge(parts),
+        rows=sum(added.values()),
+    )
 
 
 @dataclass(slots=True)
