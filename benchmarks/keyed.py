@@ -5,6 +5,8 @@ in a thousand has one, a tenth of them older than what is there. A session merge
 D-SHA, branch and state; by hand the same rows are merged by one statement with the same condition,
 into a table with Iceberg's defaults, or with the settings that ours has. A rebuild is the model
 loaded whole again. CPU is that of this process and its JVM; bytes are those of added files.
+
+Or the changes are of the newest keys, and both tables have ten partitions by ranges of keys.
 """
 
 from __future__ import annotations
@@ -44,24 +46,30 @@ _TYPES: Final = {
     "amount": "decimal(12,2)",
     "at": "timestamp",
 }
-_MODEL: Final = f"""MODEL (name a.current,
+_MODEL: Final = """MODEL (name a.current,
   kind INCREMENTAL_BY_UNIQUE_KEY (unique_key id, sequence_by seq, delete_when (op = 'D')),
-  late_data (mode stateless, sources (raw.changes)));
-SELECT {_COLUMNS} FROM raw.changes
+  late_data (mode stateless, sources (raw.changes)){layout});
+SELECT {columns} FROM raw.changes
 """
 OURS: Final = "a session"
 PLAIN: Final = "MERGE by hand, Iceberg's defaults"
 BY_ROW: Final = "MERGE by hand, merge-on-read"
 REBUILD: Final = "a rebuild"
 SIDES: Final = (OURS, PLAIN, BY_ROW, REBUILD)
+SPREAD: Final = "keys over all of the table"
+TOGETHER: Final = "the newest keys"
+CASES: Final = (*((each, SPREAD) for each in SIDES), (OURS, TOGETHER), (BY_ROW, TOGETHER))
 _OWN: Final = "vde__a"
 """Where the model's tables are."""
 _ONE_IN: Final = 1000
 _OLDER_ONE_IN: Final = 10
 
 
-def prepare(folder: Path, keys: int) -> VdeProject:
-    """A project whose feed has one change of each key, of which nothing is loaded."""
+def prepare(folder: Path, keys: int, ranges_of: int = 0) -> VdeProject:
+    """A project whose feed has one change of each key, of which nothing is loaded.
+
+    The model has a partition for each range of so many keys, or none.
+    """
     from vde_dagster.composition import VdeProject
 
     folder.mkdir(parents=True)
@@ -69,7 +77,8 @@ def prepare(folder: Path, keys: int) -> VdeProject:
     listed = ", ".join(f'{name}: "{kind}"' for name, kind in _TYPES.items())
     (folder / "external_models.yaml").write_text(f"- name: raw.changes\n  columns: {{{listed}}}\n")
     (folder / "models").mkdir()
-    (folder / "models" / "current.sql").write_text(_MODEL)
+    layout = f",\n  partitioned_by truncate(id, {ranges_of})" if ranges_of else ""
+    (folder / "models" / "current.sql").write_text(_MODEL.format(columns=_COLUMNS, layout=layout))
     project = VdeProject.load(folder)
     for name in ("raw", "plain"):
         project.iceberg_catalog().create_namespace(name)
@@ -89,14 +98,15 @@ def land(spark: SparkSession, changes: str) -> None:
     )
 
 
-def run(side: str, keys: int) -> Step:
+def run(side: str, where: str, keys: int) -> Step:
     """One process."""
-    return measured([sys.executable, "-m", "benchmarks.keyed", side, str(keys)])
+    return measured([sys.executable, "-m", "benchmarks.keyed", side, where, str(keys)])
 
 
-def _one(side: str, keys: int) -> Step:
+def _one(side: str, where: str, keys: int) -> Step:
+    ranges_of = keys // 10 if where == TOGETHER else 0
     with tempfile.TemporaryDirectory() as made:
-        project = prepare(Path(made) / "lake", keys)
+        project = prepare(Path(made) / "lake", keys, ranges_of)
         spark = project.open_spark()
         changed = keys // _ONE_IN
         if side == REBUILD:
@@ -105,14 +115,18 @@ def _one(side: str, keys: int) -> Step:
             _build(project)
         else:
             by_row = " TBLPROPERTIES ('write.merge.mode' = 'merge-on-read')"
+            layout = f" PARTITIONED BY (truncate({ranges_of}, id))" if ranges_of else ""
             spark.sql(
-                f"CREATE TABLE lake.plain.current USING iceberg{by_row if side == BY_ROW else ''} "
-                "AS SELECT * FROM lake.raw.changes"
+                f"CREATE TABLE lake.plain.current USING iceberg{layout}"
+                f"{by_row if side == BY_ROW else ''} AS SELECT * FROM lake.raw.changes"
             )
+        ids = f"(id * 7919) % {keys + changed // 2}"
+        if where == TOGETHER:
+            ids = f"id + {keys + changed // 20 - changed}"
         land(
             spark,
-            f"SELECT (id * 7919) % {keys + changed // 2} AS id, id AS n, "
-            f"IF(id % {_OLDER_ONE_IN} = 0, 10, 2000) AS seq FROM RANGE({changed})",
+            f"SELECT {ids} AS id, id AS n, IF(id % {_OLDER_ONE_IN} = 0, 10, 2000) AS seq "
+            f"FROM RANGE({changed})",
         )
         if side == OURS:
             return _step(project, lambda: _session(project), _OWN)
@@ -178,11 +192,11 @@ def _written(project: VdeProject, namespace: str) -> int:
 def main(settings: Settings) -> None:
     """Print a line for each side."""
     keys = settings.rows
-    found = alternating(settings.rounds, {(each,): lambda s=each: run(s, keys) for each in SIDES})  # type: ignore[misc] # each has its own
-    rows: list[list[str | float]] = [[side, *step.values()] for (side,), step in found.items()]
+    found = alternating(settings.rounds, {case: lambda c=case: run(*c, keys) for case in CASES})  # type: ignore[misc] # each has its own
+    rows: list[list[str | float]] = [[*case, *step.values()] for case, step in found.items()]
     print(f"{keys:,} keys, {keys // _ONE_IN:,} changes; medians of {settings.rounds}")
-    print_table(["", "CPU", "wall", "MB written"], rows)
+    print_table(["", "changes of", "CPU", "wall", "MB written"], rows)
 
 
 if __name__ == "__main__":
-    print(json.dumps(_one(sys.argv[1], int(sys.argv[2]))))
+    print(json.dumps(_one(*sys.argv[1:3], int(sys.argv[3]))))

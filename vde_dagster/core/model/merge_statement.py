@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
@@ -37,12 +38,33 @@ def merge_statement(target: exp.Table, source: exp.Table, write: MergeRows) -> s
     ).sql("spark", identify=True)
 
 
-def update_statement(target: exp.Table, source: exp.Table, key: Iterable[str]) -> str:
-    """Replace the rows whose key another table has by its rows, in Spark's SQL."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyRange:
+    """Between which values a part of a key lies; both are literals in Spark's SQL."""
+
+    key: str
+    least: str
+    greatest: str
+
+    def condition(self, value: exp.Expr) -> exp.Expr:
+        """That a value lies between them."""
+        return exp.Between(
+            this=value, low=exp.Var(this=self.least), high=exp.Var(this=self.greatest)
+        )
+
+
+def update_statement(
+    target: exp.Table, source: exp.Table, key: Iterable[str], ranges: Iterable[KeyRange]
+) -> str:
+    """Replace the rows whose key another table has by its rows, in Spark's SQL.
+
+    Its keys lie in these ranges: files of others are not read.
+    """
+    within = (each.condition(_of_side(each.key, TARGET)) for each in ranges)
     return exp.Merge(
         this=exp.alias_(target, TARGET, table=True),
         using=exp.alias_(source, SOURCE, table=True),
-        on=same_key(key),
+        on=exp.and_(same_key(key), *within),
         whens=exp.Whens(expressions=[exp.Var(this=_UPDATE_ALL)]),
     ).sql("spark", identify=True)
 

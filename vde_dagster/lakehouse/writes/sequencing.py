@@ -4,9 +4,9 @@ Of each key the last change counts, in whatever order and in how many parts they
 deletes its key stays as a delete marker (`core.model.hidden_rows`), so that an earlier one that
 comes later does not bring the key back.
 
-Only changed keys are looked for in the table, and only their rows are hashed. Keys that are new are
-appended, so that the MERGE has nothing to insert: Spark can then find the rows to update with one
-scan of the table, and sorts none of it.
+Only changed keys are looked for in the table, in files that may have such keys, and only their rows
+are hashed. Keys that are new are appended, so that the MERGE has nothing to insert: Spark can then
+find the rows to update with one scan of the table, and sorts none of it.
 """
 
 from __future__ import annotations
@@ -26,17 +26,14 @@ from vde_dagster.core.ledger.dsha import RowSum, total
 from vde_dagster.core.ledger.unit_of_work import MergedChanges
 from vde_dagster.core.model.hidden_rows import HiddenRows
 from vde_dagster.core.model.history import EVERY_COLUMN
-from vde_dagster.core.model.merge_statement import update_statement
+from vde_dagster.core.model.merge_statement import KeyRange, update_statement
 from vde_dagster.core.model.writes import ChangeOrder, KeepHistory, MergeRows, hidden_by
 from vde_dagster.core.sql.text import key_expression
 from vde_dagster.lakehouse.digest import observed, row_sums
 from vde_dagster.lakehouse.iceberg.tables import quoted
 from vde_dagster.lakehouse.writes.history import own_columns, refuse_incomparable
-from vde_dagster.lakehouse.writes.intervals import (
-    Written,
-    check_count,
-    exchanged,
-)
+from vde_dagster.lakehouse.writes.intervals import Written, check_count, exchanged
+from vde_dagster.lakehouse.writes.key_ranges import count_and_ranges, within
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, WindowSpec
@@ -82,11 +79,12 @@ def merge_changes(
     if branch.head is None or branch.is_empty:
         return _all_new(branch, last, write.interval, hidden_by(write))
     changes = branch.keep(last)
-    came = changes.count()
-    known = _rows_of_keys(branch, changes, write.key, came)
+    came, ranges = count_and_ranges(changes, write.key)
+    known = _rows_of_keys(branch, changes, write.key, came, ranges)
     is_later = _is_later(changes.columns, write.key, order)
     merge = _merge(branch, changes, known, write.key, is_later, by_change=True)
-    return _merged(branch, merge, write.key, write.interval, hidden_by(write), came=came)
+    hidden = hidden_by(write)
+    return _merged(branch, merge, write.key, write.interval, hidden, came=came, ranges=ranges)
 
 
 def put_in_changes(
@@ -111,13 +109,13 @@ def put_in_changes(
     if branch.head is None or branch.is_empty:
         return _all_new(branch, _versions(frame, history, order), write.interval, hidden)
     changes = branch.keep(frame)
-    came = changes.count()
-    known = _rows_of_keys(branch, changes, history.key, came)
+    came, ranges = count_and_ranges(changes, history.key)
+    known = _rows_of_keys(branch, changes, history.key, came, ranges)
     versions = branch.keep(_versions(known.unionByName(changes), history, order))
     identity = (*history.key, *map(quoted, order.by))
     is_other = _has_other_validity(history)
     merge = _merge(branch, versions, known, identity, is_other, by_change=False)
-    return _merged(branch, merge, identity, write.interval, hidden, came=came)
+    return _merged(branch, merge, identity, write.interval, hidden, came=came, ranges=ranges)
 
 
 def last_changes(frame: DataFrame, key: tuple[str, ...], order: ChangeOrder) -> DataFrame:
@@ -241,6 +239,7 @@ def _merged(
     hidden: HiddenRows | None,
     *,
     came: int,
+    ranges: tuple[KeyRange, ...],
 ) -> Written:
     """Write what is new and what has changed by so many changes, and sum these rows alone.
 
@@ -256,7 +255,7 @@ def _merged(
     )
     if updated.all.rows:
         with branch.view(merge.updated, "source") as source:
-            branch.run(update_statement(branch.target, source, identity))
+            branch.run(update_statement(branch.target, source, identity, ranges))
         branch.committed()
     if inserted.all.rows:
         branch.writer(merge.inserted).append()
@@ -295,14 +294,20 @@ class _Sums:
         return self.seen + self.hidden
 
 
-def _rows_of_keys(branch: Branch, changes: DataFrame, key: tuple[str, ...], came: int) -> DataFrame:
+def _rows_of_keys(
+    branch: Branch,
+    changes: DataFrame,
+    key: tuple[str, ...],
+    came: int,
+    ranges: tuple[KeyRange, ...],
+) -> DataFrame:
     """The rows that the table has of the keys of some changes, of which so many came."""
     own = [f"{_KEY}{number}" for number in range(len(key))]
     named = dict(zip(own, _keys(key), strict=True))
     sought = changes.withColumns(named).select(*own)
     if came <= _BROADCAST_ROWS:
         sought = F.broadcast(sought)
-    table = branch.rows().select(*map(quoted, changes.columns))
+    table = branch.rows().select(*map(quoted, changes.columns)).where(within(ranges))
     return branch.keep(table.withColumns(named).join(sought, own, "left_semi").drop(*own))
 
 
