@@ -15,8 +15,9 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -58,7 +59,11 @@ REBUILD: Final = "a rebuild"
 SIDES: Final = (OURS, PLAIN, BY_ROW, REBUILD)
 SPREAD: Final = "keys over all of the table"
 TOGETHER: Final = "the newest keys"
-CASES: Final = (*((each, SPREAD) for each in SIDES), (OURS, TOGETHER), (BY_ROW, TOGETHER))
+CASES: Final[Sequence[tuple[str, str]]] = (
+    *((each, SPREAD) for each in SIDES),
+    (OURS, TOGETHER),
+    (BY_ROW, TOGETHER),
+)
 _OWN: Final = "vde__a"
 """Where the model's tables are."""
 _ONE_IN: Final = 1000
@@ -192,11 +197,11 @@ def _written(project: VdeProject, namespace: str) -> int:
 def main(settings: Settings) -> None:
     """Print a line for each side."""
     keys = settings.rows
-    found = alternating(settings.rounds, {case: lambda c=case: run(*c, keys) for case in CASES})  # type: ignore[misc] # each has its own
+    found = alternating(settings.rounds, {case: partial(run, *case, keys) for case in CASES})
     rows: list[list[str | float]] = [[*case, *step.values()] for case, step in found.items()]
     print(f"{keys:,} keys, {keys // _ONE_IN:,} changes; medians of {settings.rounds}")
     print_table(["", "changes of", "CPU", "wall", "MB written"], rows)
 
 
 if __name__ == "__main__":
-    print(json.dumps(_one(*sys.argv[1:3], int(sys.argv[3]))))
+    print(json.dumps(_one(sys.argv[1], sys.argv[2], int(sys.argv[3]))))
