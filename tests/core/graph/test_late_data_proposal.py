@@ -73,6 +73,51 @@ def test_an_append_only_model_of_rows_taken_one_by_one_is_stateless() -> None:
     assert found.mode is LateDataMode.STATELESS
 
 
+KEYED = "INCREMENTAL_BY_UNIQUE_KEY (unique_key {key})"
+HISTORY = "SCD_TYPE_2_BY_COLUMN (unique_key {key}, columns (id))"
+
+
+@pytest.mark.parametrize(
+    "kind,key,columns,by",
+    [
+        (KEYED, "thing", "id AS thing, at, id AS change_id", "(at, change_id)"),
+        (KEYED, "id", "id, at, id AS shop_id, id AS lsn, id AS amount", "(at, lsn)"),
+        (KEYED, "id", "id, landed, at AS changed_at", "changed_at"),
+        (KEYED, "thing", "id AS thing, id, day", "id"),
+        (KEYED, "COALESCE(thing, id)", "id AS thing, id, id AS row_version", "row_version"),
+        (KEYED, "(id, at)", "id, at, landed", "landed"),
+        (HISTORY, "id", "id, at, id AS seq", "(at, seq)"),
+    ],
+)
+def test_an_order_of_changes_is_proposed_from_times_and_numbers_but_not_from_the_key(
+    kind: str, key: str, columns: str, by: str
+) -> None:
+    with pytest.raises(Refused) as refused:
+        proposal(f"SELECT {columns} FROM raw.others", kind=kind.format(key=key))
+    assert refused.value.advice == (
+        f"Add `sequence_by {by}` to its kind, once you have confirmed that it orders the changes "
+        "of a key: it is proposed by names and types alone."
+    )
+
+
+@pytest.mark.parametrize(
+    "kind,columns,what",
+    [
+        (KEYED, "id, day", "what"),
+        (KEYED, "id, id AS amount", "what"),
+        (HISTORY, "id, id AS change_id", "a time and whatever else"),
+    ],
+)
+def test_no_order_is_proposed_where_no_column_looks_like_one(
+    kind: str, columns: str, what: str
+) -> None:
+    with pytest.raises(Refused) as refused:
+        proposal(f"SELECT {columns} FROM raw.others", kind=kind.format(key="id"))
+    assert refused.value.advice == (
+        f"Add `sequence_by` to its kind, with {what} grows with each change of a key."
+    )
+
+
 @pytest.mark.parametrize(
     "query,why",
     [

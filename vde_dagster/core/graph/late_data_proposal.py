@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -19,11 +20,22 @@ from vde_dagster.core.model.kinds import (
     ScdType2,
 )
 from vde_dagster.core.model.late_data import LANDING_COLUMN, LateDataMode
+from vde_dagster.core.model.named_columns import added_columns, key_columns
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.row_local import why_not_once, why_not_row_local
 from vde_dagster.core.time.formats import axis_type
 
 _TIMES: Final = ("date", "timestamp", "timestamp_ntz")
+_INSTANTS: Final = ("timestamp", "timestamp_ntz")
+_WHOLE: Final = ("int", "bigint")
+_OF_CHANGE: Final = re.compile("chang|updat|modif|commit", re.IGNORECASE)
+_COUNTER: Final = re.compile(
+    "(^|_)(seq|sequence|version|revision|lsn|scn|offset|position)($|_)|^id$|"
+    "^(change|event|log|message|record|row|transaction|tx)_id$",
+    re.IGNORECASE,
+)
+"""The names of numbers that grow with each change in most feeds."""
+_GROWING: Final = re.compile(f"{_COUNTER.pattern}|_id$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,12 +128,10 @@ def _check(node: Node) -> None:
         )
     kind = node.model.kind
     if isinstance(kind, IncrementalByUniqueKey | ScdType2) and kind.order is None:
-        growing = [each.name for each in node.columns if axis_type(each.type) in _TIMES]
-        example = f"sequence_by {growing[0]}" if growing else "sequence_by changed_at"
         raise Refused(
             f"{node.name} cannot have late_data without sequence_by: a late row would replace a "
             "newer one of its key.",
-            advice=f"Add `{example}` to its kind, if that grows with each change of a key.",
+            advice=_order_proposed(node, kind),
         )
     has_sessions = isinstance(kind, IncrementalByTimeRange | IncrementalUnmanaged)
     if not has_sessions and kind.order is None:
@@ -135,6 +145,33 @@ def _check(node: Node) -> None:
             f"{node.name} is a Python model: a function does not show by which columns it reads.",
             advice="Name the sources and their columns yourself (docs/late_data.md).",
         )
+
+
+def _order_proposed(node: Node, kind: IncrementalByUniqueKey | ScdType2) -> str:
+    """The columns that may order the changes of a key: a time, a number that grows, or both.
+
+    Their types and names say that, and no more: whether it is so, a person has to confirm.
+    """
+    others = {*key_columns(kind), *added_columns(kind)}
+    own = [each for each in node.columns if each.name.lower() not in others]
+    times = [each.name for each in own if axis_type(each.type) in _INSTANTS]
+    numbers = [each.name for each in own if each.type in _WHOLE]
+    by = _best(times, _OF_CHANGE)
+    if by or not kind.keeps_history:  # the rows of a history begin at a time
+        by += _best([each for each in numbers if _GROWING.search(each)], _COUNTER)
+    if not by:
+        what = "a time and whatever else" if kind.keeps_history else "what"
+        return f"Add `sequence_by` to its kind, with {what} grows with each change of a key."
+    written = by[0] if len(by) == 1 else f"({', '.join(by)})"
+    return (
+        f"Add `sequence_by {written}` to its kind, once you have confirmed that it orders the "
+        "changes of a key: it is proposed by names and types alone."
+    )
+
+
+def _best(names: Sequence[str], sought: re.Pattern[str]) -> list[str]:
+    """The first name with a word that is sought, else the first one, if there is any."""
+    return sorted(names, key=lambda name: sought.search(name) is None)[:1]
 
 
 def _refuse_unless_once(graph: Graph, node: Node, why_stateful: str) -> None:

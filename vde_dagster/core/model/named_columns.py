@@ -63,6 +63,11 @@ def added_columns(kind: Kind) -> dict[str, str]:
     return {column.name: option for option, column in kind.added_columns.items()}
 
 
+def key_columns(kind: IncrementalByUniqueKey | ScdType2) -> set[str]:
+    """The columns that a unique key is made of."""
+    return {column for _, column in _columns_of_key(kind.unique_key)}
+
+
 def _laid_out_by(storage: Storage) -> Iterator[tuple[str, str]]:
     for field in storage.partitioned_by:
         yield "partitioned_by column", field.column
