@@ -191,10 +191,11 @@ def whole_views(
 def read_as(services: Services, view: ViewDefinition) -> TableName:
     """What an engine reads to see a view as it is at a revision: what it shows, or the view itself.
 
-    The former is never another revision's. The latter is needed where the view leaves columns of a
-    table out, or has wider ones, as which they are computed with. Wider ones of the table are no
-    difference: it was widened when nothing had to be computed, and its views were before it. A
-    physical view has none that are not shown.
+    The former is never another revision's, and has all rows: who reads it leaves those out that are
+    not ``visible``. The latter is needed where the view leaves columns of a table out, or has wider
+    ones, as which they are computed with. Wider ones of the table are no difference: it was widened
+    when nothing had to be computed, and its views were before it. A physical view has none that are
+    not shown.
 
     Raises:
         Conflict: The view is needed, and is another revision's by now.

@@ -167,6 +167,7 @@ def answer_on_views(
     from vde_dagster.app.inspect.local_answers import LocalAnswer, answer_locally, read_as
     from vde_dagster.core.sql.duckdb.translating import LeftToSpark
     from vde_dagster.core.sql.places import placed
+    from vde_dagster.core.sql.text import SqlText
 
     catalog, why = project.configuration.catalog.name, ""
     if whole is None:
@@ -203,7 +204,13 @@ def answer_on_views(
         for name, view in views.items()
         if name in read
     }
-    bound = placed(sql, catalog=catalog).with_tables(tables.get).text
+    visible = {
+        name: SqlText((whole[view].visible,))
+        for name, view in views.items()
+        if view in whole and whole[view].visible
+    }
+    query = placed(sql, catalog=catalog).with_conditions(visible)
+    bound = query.with_tables(tables.get).text
     columns, rows = project.services.engine.fetch(bound, limit=limit + 1)
     return Answer(columns=columns, rows=rows[:limit], more=len(rows) > limit, why=why)
 
