@@ -291,3 +291,15 @@ def test_every_form_has_the_same_rows_and_only_spark_starts_spark(
     assert given["pandas"]["day"] == [FIRST]
     assert given["arrow"] == list(range(24))
     assert given["iceberg"] == given["spark"] == given["view"] == [24]
+
+
+def test_a_table_of_pyiceberg_is_refused_where_it_would_show_deletes(
+    tmp_path: Path, instance: dg.DagsterInstance
+) -> None:
+    kind = "INCREMENTAL_BY_UNIQUE_KEY (unique_key id, sequence_by at, delete_when amount = 0)"
+    text = f"MODEL (name mart.daily, kind {kind}, cron '@daily'); "
+    keyed = {"daily": text + "SELECT id, at, amount FROM raw.events"}
+    served = in_production(tmp_path, instance, keyed)
+    report, given = reader(Table)
+    assert "has rows that nobody is shown" in run(served, report)
+    assert given == []

@@ -91,6 +91,12 @@ def _iceberg_table(project: VdeProject, wanted: UserRead) -> object:
             advice="Annotate the argument with pandas.DataFrame, pyarrow.Table or "
             "pyspark.sql.DataFrame.",
         )
+    if wanted.rows.hidden_rows is not None:
+        raise Refused(
+            f"{table} has rows that nobody is shown, and a table of pyiceberg shows all",
+            advice="Annotate the argument with pandas.DataFrame, pyarrow.Table or "
+            "pyspark.sql.DataFrame.",
+        )
     if wanted.rows.columns:
         raise Refused(
             f"`columns` have no effect on {table} as a table of pyiceberg",
