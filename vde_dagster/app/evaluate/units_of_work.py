@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -36,6 +36,7 @@ from vde_dagster.core.graph.checks import place_of_failure
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.ledger.dsha import RowSum, total
 from vde_dagster.core.ledger.entries import (
+    LedgerChange,
     LedgerMismatch,
     touched,
 )
@@ -156,7 +157,7 @@ def _tried(
         work_id=prepared.work_id,
         key=key,
         interval=prepared.interval,
-        rows=sum(change.rows.rows for change in written),
+        rows=_rows_written(staged, written),
         entries=tuple(sorted(entries.values(), key=lambda each: each.interval)),
         iceberg_snapshot_id=publication.iceberg_snapshot_id,
         seconds=(services.clock.now() - started).total_seconds(),
@@ -166,6 +167,13 @@ def _tried(
         warnings=tuple(each.message for each in staged.audits if not each.passed),
         merged=staged.merged,
     )
+
+
+def _rows_written(staged: Staged, written: Sequence[LedgerChange]) -> int:
+    """How many rows were written that readers see; of changes, sums say only how many more."""
+    if staged.merged is not None:
+        return staged.merged.inserted + staged.merged.updated
+    return sum(change.rows.rows for change in written)
 
 
 def _staged(services: Services, binding: Binding, staging: Staging, lease: Lease) -> Staged:

@@ -276,9 +276,11 @@ def _stale(looked: Looked) -> Iterator[Line]:
         found = each.staleness
         own = subtract(found.intervals, found.following) if found is not None else ()
         if found is not None and own and not looked.is_refused(each.node.name):
-            how = " by a session" if found.session else ""
-            text = f"{counted_ranges(each.node, own)}{since_text(found)}{how}: {found.reason}"
-            yield str(each.node.name), text
+            how, when = " by a session" if found.session else "", since_text(found)
+            text = f"{counted_ranges(each.node, own)}{when}{how}"
+            if found.session and each.node.time_axis is None:  # its rows are of no interval
+                text = f"by a session{when}"
+            yield str(each.node.name), f"{text}: {found.reason}"
 
 
 def _kept(looked: Looked, *, elsewhere: bool) -> Iterator[Line]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import TYPE_CHECKING, assert_never
 
 import click
@@ -23,6 +24,8 @@ from vde_dagster.core.ledger.late.question import (
     StatelessQuestion,
     TrackedHistory,
 )
+from vde_dagster.core.ledger.late.stateless import is_rebuilt
+from vde_dagster.core.listing import plural
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import Interval, format_instant
 
@@ -78,7 +81,7 @@ def catch_up_command(
                 stopped.append(str(name))
             sessions.append(_document(name, decision, loaded))
             if not call.is_json:
-                click.echo("\n".join(_lines(name, decision, loaded)))
+                click.echo("\n".join(session_lines(name, decision, loaded)))
     none = [] if names else [f"No model of {environment} has late data."]
     call.answer({"environment": environment, "explain": explain, "sessions": sessions}, none)
     if stopped and not explain:
@@ -118,7 +121,10 @@ def _load(
     return outcome.session, outcome
 
 
-def _lines(name: ModelName, decision: Decision, loaded: Evaluated | None) -> Iterator[str]:
+def session_lines(
+    name: ModelName, decision: Decision, loaded: Evaluated | None = None
+) -> Iterator[str]:
+    """What `vde catch-up` prints of a model."""
     match decision:
         case NothingToLoad(reason=reason):
             yield f"{name}: nothing to load ({reason})."
@@ -130,23 +136,46 @@ def _lines(name: ModelName, decision: Decision, loaded: Evaluated | None) -> Ite
             if loaded is None:
                 yield f"{name}: a session would load"
             else:
-                yield f"{name}: loaded {loaded.rows:,} rows in {loaded.seconds:.1f} s."
+                yield f"{name}: loaded {plural(loaded.rows, 'row')} in {loaded.seconds:.1f} s."
+                yield from _merged(loaded)
             yield from _evidence(decision)
         case unreachable:
             assert_never(unreachable)
 
 
+def _merged(loaded: Evaluated) -> Iterator[str]:
+    """What became of changes of keys; nothing where rows are no changes."""
+    if loaded.merged is not None:
+        found = loaded.merged
+        yield (
+            f"  changes: {found.inserted:,} inserted, {found.updated:,} updated, {found.hidden:,} "
+            f"that no reader is shown, {found.without_effect:,} without effect"
+        )
+
+
 def _evidence(decision: Load) -> Iterator[str]:
     if decision.rewrite:
         yield f"  {decision.rewrite}, so all that is loaded is overwritten"
+    filled = "due" if _takes_new_rows_alone(decision) else "whole"
     for each in decision.fill:
-        yield f"  whole: {format_instant(each.start)} to {format_instant(each.end)}"
+        yield f"  {filled}: {format_instant(each.start)} to {format_instant(each.end)}"
     for uri in decision.evidence:
-        yield f"  new: {uri.as_json()}, {uri.rows:,} rows in {uri.files} new files"
+        yield f"  new: {uri.as_json()}, {_counted(uri.rows, uri.files)}"
     for source in decision.sources:
         yield f"  {moved_text(source)}"
     if decision.pending:
         yield f"  pending: {pending_text(decision.pending)}"
+
+
+def _takes_new_rows_alone(load: Load) -> bool:
+    """Whether a session reads new files and nothing else, also for what became due."""
+    asked = load.question
+    rules = asked.without_times if isinstance(asked, StatelessQuestion) else None
+    return rules is not None and not rules.by_time and not is_rebuilt(load)
+
+
+def _counted(rows: int, files: int) -> str:
+    return f"{plural(rows, 'row')} in {plural(files, 'new file')}"
 
 
 def moved_text(source: SourceFound) -> str:
@@ -179,7 +208,7 @@ def explain(call: Call, *, model: ModelName, session: str | None, environment: s
         found = explain_next(call.services, binding, name)
     else:
         found = explain_session(call.services, binding, name, session)
-    call.answer({"environment": environment, **fields_of(found)}, _explained(found))
+    call.answer({"environment": environment, **fields_of(found)}, explained_lines(found))
 
 
 def late_models_of(
@@ -204,7 +233,8 @@ def late_models_of(
     return binding, (name,)
 
 
-def _explained(found: Explained) -> Iterator[str]:
+def explained_lines(found: Explained) -> Iterator[str]:
+    """What `vde late explain` prints."""
     if found.work is not None:
         began = instant(found.work.started_at)
         yield f"{found.name}, session {found.work.intent.work_id}, begun {began}"
@@ -214,7 +244,7 @@ def _explained(found: Explained) -> Iterator[str]:
         yield "  what it was decided from is not stored"
     elif found.question is not None:
         yield from (f"  {line}" for line in _question_lines(found.question))
-    yield from (f"  {line}" for line in _decision_lines(found.decision))
+    yield from (f"  {line}" for line in _decision_lines(found.decision, found.question))
 
 
 def _question_lines(asked: Question) -> Iterator[str]:
@@ -231,7 +261,8 @@ def _question_lines(asked: Question) -> Iterator[str]:
     yield f"loaded: {_ranges(asked.loaded)}"
     match asked:
         case StatelessQuestion():
-            if asked.history.changes:
+            rules = asked.without_times
+            if asked.history.changes and (rules is None or rules.by_time):
                 where = "any time" if asked.touched is None else _ranges(asked.touched)
                 yield f"rows of new files are at: {where}"
             for said, times in (
@@ -241,7 +272,7 @@ def _question_lines(asked: Question) -> Iterator[str]:
             ):
                 if times:
                     yield f"{said}: {_ranges(times)}"
-            if asked.without_times is not None:
+            if rules is not None:
                 end = "new rows are taken, or the table is rebuilt"
                 yield f"its rows belong to no interval: {end}"
         case StatefulQuestion():
@@ -284,10 +315,10 @@ def _source_lines(source: TrackedHistory) -> Iterator[str]:
         what = ", ".join(f"{number} {name}" for name, number in counted.items())
         files = sum(uri.files for each in history.changes for uri in each.added)
         rows = sum(uri.rows for each in history.changes for uri in each.added)
-        yield f"  since the mark: {what}; {rows:,} rows in {files:,} new files"
+        yield f"  since the mark: {what}; {_counted(rows, files)}"
 
 
-def _decision_lines(decision: Decision) -> Iterator[str]:
+def _decision_lines(decision: Decision, asked: Question | None) -> Iterator[str]:
     match decision:
         case NothingToLoad(reason=reason):
             yield f"so nothing is loaded: {reason}"
@@ -295,16 +326,30 @@ def _decision_lines(decision: Decision) -> Iterator[str]:
             yield f"so it stops: {reason}. {advice}"
             return
         case Load():
-            if decision.rewrite:
-                yield f"rows that were loaded have changed: {decision.rewrite}"
-            if decision.evidence and decision.loaded:
-                yield f"so rows are added to: {_ranges(decision.loaded)}"
-            if decision.fill:
-                yield f"so these are loaded whole: {_ranges(decision.fill)}"
+            yield from _loading_lines(replace(decision, question=asked))
         case unreachable:
             assert_never(unreachable)
     for each in decision.pending:
         yield f"and pending: {each.interval}, {each.reason.text}"
+
+
+def _loading_lines(load: Load) -> Iterator[str]:
+    asked = load.question
+    if isinstance(asked, StatelessQuestion) and asked.without_times and is_rebuilt(load):
+        why = f": {load.rewrite}" if load.rewrite else ""
+        yield f"so the table is built from all that its source has{why}"
+        return
+    if load.rewrite:
+        yield f"rows that were loaded have changed: {load.rewrite}"
+    if _takes_new_rows_alone(load):
+        yield "so the rows of new files are taken"
+        if load.fill:
+            yield f"and this counts as loaded then: {_ranges(load.fill)}"
+        return
+    if load.evidence and load.loaded:
+        yield f"so rows are added to: {_ranges(load.loaded)}"
+    if load.fill:
+        yield f"so these are loaded whole: {_ranges(load.fill)}"
 
 
 def _ranges(times: Sequence[Interval]) -> str:
