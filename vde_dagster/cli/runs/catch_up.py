@@ -261,8 +261,8 @@ def _question_lines(asked: Question) -> Iterator[str]:
     yield f"loaded: {_ranges(asked.loaded)}"
     match asked:
         case StatelessQuestion():
-            rules = asked.without_times
-            if asked.history.changes and (rules is None or rules.by_time):
+            timeless = asked.without_times
+            if asked.history.changes and (timeless is None or timeless.by_time):
                 where = "any time" if asked.touched is None else _ranges(asked.touched)
                 yield f"rows of new files are at: {where}"
             for said, times in (
@@ -272,7 +272,7 @@ def _question_lines(asked: Question) -> Iterator[str]:
             ):
                 if times:
                     yield f"{said}: {_ranges(times)}"
-            if rules is not None:
+            if timeless is not None:
                 end = "new rows are taken, or the table is rebuilt"
                 yield f"its rows belong to no interval: {end}"
         case StatefulQuestion():
