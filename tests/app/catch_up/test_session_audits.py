@@ -62,6 +62,30 @@ def test_rows_that_are_added_to_an_hour_are_not_compared_with_all_of_it(audit: s
     assert sorted(int(str(row[2])) for row in world.rows("a.kept")) == [10, 11, 12]
 
 
+KEYED = "INCREMENTAL_BY_UNIQUE_KEY (unique_key id, sequence_by at)"
+
+
+@pytest.mark.parametrize("where", ["", "WHERE at BETWEEN @start_ts AND @end_ts"])
+@pytest.mark.parametrize(
+    "kind,audit",
+    [("INCREMENTAL_UNMANAGED", "count"), ("INCREMENTAL_UNMANAGED", "missing"), (KEYED, "missing")],
+)
+def test_rows_that_are_added_to_a_table_without_times_are_not_compared_with_all_of_it(
+    kind: str, audit: str, where: str
+) -> None:
+    text = (
+        f"MODEL (name a.kept, kind {kind}, cron '@hourly', late_data (mode {STATELESS}), "
+        f"audits ({AUDITS[audit]})); SELECT id, at, amount FROM raw.events {where}"
+    )
+    world = MemoryWorld.landed((0.5, 10), (1.5, 11), until=2)
+    world.build(graph_of({"kept": text}))
+    world.land((1.2, 12), until=2)
+    session(world)
+    world.land((1.3, 13), (2.5, 14), until=3)
+    session(world)
+    assert world.amounts("a.kept") == [10, 11, 12, 13, 14]
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("audit", AUDITS)
 def test_a_stateless_session_that_only_loads_whole_hours_is_compared(audit: str) -> None:

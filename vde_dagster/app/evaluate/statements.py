@@ -15,10 +15,17 @@ from vde_dagster.core.audits.values import Audit, AuditResult
 from vde_dagster.core.errors import AuditFailed, Conflict
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.graph.render_model import Statements, render_model, render_statements
-from vde_dagster.core.ledger.unit_of_work import AsOf, Input, Publication, RowsWithin, Staging
+from vde_dagster.core.ledger.unit_of_work import (
+    AddedBetween,
+    AsOf,
+    Input,
+    Publication,
+    RowsWithin,
+    Staging,
+)
 from vde_dagster.core.model.model import PythonFunction, Query
 from vde_dagster.core.model.snapshot import VersionKey, version_of
-from vde_dagster.core.model.writes import AppendToIntervals, OverwriteIntervals, Write
+from vde_dagster.core.model.writes import OverwriteIntervals, Write
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.sql.macros import TimeRange
 from vde_dagster.core.time.intervals import Interval, merge
@@ -121,20 +128,22 @@ def audits_for(
     if not node.model.audits:
         return (), {}
     times = TimeRange.of(interval, execution_time=execution_time)
-    audits = bound_audits(binding.graph, node.name, times, processed=_processed(interval, writes))
+    processed = () if _adds_rows(readings) else _processed(interval, writes)
+    audits = bound_audits(binding.graph, node.name, times, processed=processed)
     known = {name: snapshot for each in readings for name, snapshot in each.pinned.items()}
     names = sorted({name for audit in audits for name in audit.reads})
     sources = {name: state for each in readings for name, state in each.sources.items()}
     return audits, pin(services, binding, names, known, sources=sources)
 
 
-def _processed(interval: Interval, writes: Sequence[Write]) -> tuple[Interval, ...]:
-    """The time whose rows are staged, without the intervals that are kept.
+def _adds_rows(readings: Sequence[PinnedReading]) -> bool:
+    """Whether a session adds rows of new files to what is there: then it has not read the rest."""
+    inputs = (each for reading in readings for each in reading.inputs.values())
+    return any(isinstance(each, AddedBetween) for each in inputs)
 
-    Nothing if rows are added to intervals that have some: the staged rows are not all of theirs.
-    """
-    if any(isinstance(each, AppendToIntervals) for each in writes):
-        return ()
+
+def _processed(interval: Interval, writes: Sequence[Write]) -> tuple[Interval, ...]:
+    """The time whose rows are staged, without the intervals that are kept."""
     replaced = [each for each in writes if isinstance(each, OverwriteIntervals)]
     return merge(part for each in replaced for part in each.intervals) or (interval,)
 
