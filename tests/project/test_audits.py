@@ -26,6 +26,7 @@ from vde_dagster.project.model_files import read_model
 
 SOURCES = "- name: raw.rows\n  columns: {id: int, shop: string, at: timestamp}\n- name: raw.known\n  columns: {id: int}\n"
 QUERY = "SELECT * FROM raw.rows"
+DELETES = "sequence_by at, delete_when shop = 'gone'"
 ABOVE = (
     "AUDIT (name above, defaults (bound := 5));\nSELECT * FROM @this_model WHERE @column > @bound"
 )
@@ -424,6 +425,25 @@ def test_a_count_against_a_source_needs_to_know_its_time(tmp_path: Path) -> None
     )
     (problem,) = problems_of(lambda: load_project(written(tmp_path, {"models/m/x.sql": text})))
     assert (problem.place.line, "time_column := ..." in problem.advice) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "audit,order",
+    [
+        ("source_to_target_count (source := raw.rows, time_column := at", "sequence_by at"),
+        ("no_missing_events (source := raw.rows, event_id := id, time_column := at", DELETES),
+    ],
+)
+def test_an_order_of_changes_is_compared_with_no_source(
+    tmp_path: Path, audit: str, order: str
+) -> None:
+    text = (
+        f"MODEL (name m.x, kind INCREMENTAL_BY_UNIQUE_KEY (unique_key id, {order}),\n"
+        f"audits ({audit}))\n);\nSELECT * FROM raw.rows"
+    )
+    (problem,) = problems_of(lambda: load_project(written(tmp_path, {"models/m/x.sql": text})))
+    assert "raw.rows, and m.x does not show all its changes" in problem.message
+    assert (problem.place.line, "`vde_not_stale`" in problem.advice) == (2, True)
 
 
 def test_formatting_leaves_audits_as_they_are_written() -> None:

@@ -1,0 +1,75 @@
+"""The asset checks of a keyed model say whether each file of its feed is loaded, in memory."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.app.memory_world import RAW, MemoryWorld, bound, graph_of, made_once
+from vde_dagster.core.names import ModelName
+from vde_dagster.orchestration.reporting.status_checks import StatusCheck, found_in
+
+NAME = ModelName("a", "current")
+KEYED = "INCREMENTAL_BY_UNIQUE_KEY (unique_key thing, sequence_by (at, id), delete_when amount = 0)"
+HISTORY = "SCD_TYPE_2_BY_TIME (unique_key thing, sequence_by (at, id), delete_when amount = 0)"
+BOUNDED = "WHERE at BETWEEN @start_dt AND @end_dt"
+FRESH = "Nothing that it was computed from has changed since."
+
+by_kind = pytest.mark.parametrize("kind", [KEYED, HISTORY, "INCREMENTAL_UNMANAGED"])
+by_query = pytest.mark.parametrize("where", ["", BOUNDED], ids=["all", "bounded"])
+
+
+@made_once
+def loaded(kind: str, where: str) -> MemoryWorld:
+    """Two hours that are loaded."""
+    world = MemoryWorld.landed((0.2, 10), (1.5, 0), until=2)
+    text = (
+        f"MODEL (name a.current, kind {kind}, cron '@hourly', late_data (mode stateless, sources "
+        f"(raw.events))); SELECT id % 3 AS thing, id, at, amount FROM raw.events {where}"
+    )
+    world.build(graph_of({"current": text}))
+    return world
+
+
+def found(world: MemoryWorld, check: StatusCheck) -> tuple[bool, str]:
+    services = world.services()
+    (each,) = found_in(services, bound(services), {(NAME, check)})
+    return each.passed, each.text
+
+
+@by_kind
+@by_query
+def test_a_file_that_no_session_has_loaded_fails_until_one_has(kind: str, where: str) -> None:
+    world = loaded(kind, where)
+    assert found(world, StatusCheck.STALE) == (True, FRESH)
+    world.land((1.1, 70), until=2)
+    assert found(world, StatusCheck.STALE) == (
+        False,
+        "late rows of raw.events have come since its mark; `vde run prod` computes it",
+    )
+    world.catch_up(NAME)
+    assert found(world, StatusCheck.STALE) == (True, FRESH)
+    assert found(world, StatusCheck.MISSING) == (True, "Nothing is missing.")
+
+
+@by_kind
+@by_query
+def test_a_file_of_what_became_due_is_missing_until_it_is_loaded(kind: str, where: str) -> None:
+    world = loaded(kind, where)
+    world.land((2.5, 70), until=3)
+    passed, text = found(world, StatusCheck.MISSING)
+    assert (passed, text.partition(":")[0]) == (False, "What is due from 2024-01-01 02")
+    world.catch_up(NAME)
+    for check in (StatusCheck.MISSING, StatusCheck.STALE):
+        assert found(world, check)[0], check
+
+
+@by_kind
+def test_what_was_done_to_the_feed_is_named(kind: str) -> None:
+    world = loaded(kind, "")
+    world.land((1.1, 70), until=2)
+    world.catalog.compact(RAW)
+    assert "late rows of raw.events" in found(world, StatusCheck.STALE)[1]
+    world.catalog.expire(RAW)
+    passed, text = found(world, StatusCheck.STALE)
+    assert not passed
+    assert "history since the last load has been expired" in text
