@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.app.memory_world import RAW, MemoryWorld, bound, graph_of
+from tests.cli.calling import call
+from tests.cli.changing import serve, write_models
 from vde_dagster.app.apply.running import look_at_run
 from vde_dagster.app.catch_up.detecting import detect
 from vde_dagster.app.evaluate.evaluated import Evaluated
@@ -16,6 +18,7 @@ from vde_dagster.app.inspect.status import look_at_operations, status_of
 from vde_dagster.cli.looks.status import Looked
 from vde_dagster.cli.looks.status_view import status_lines
 from vde_dagster.cli.runs.catch_up import explained_lines, session_lines
+from vde_dagster.core.ledger.late.decision import NothingToLoad
 from vde_dagster.core.ledger.unit_of_work import MergedChanges
 from vde_dagster.core.names import ModelName
 
@@ -115,6 +118,34 @@ def test_what_became_of_changes_is_counted_and_no_number_of_rows_is_negative() -
         "a.current: loaded 3 rows in 0.0 s.",
         "  changes: 1 inserted, 2 updated, 3 that no reader is shown, 1,000 without effect",
     ]
+
+
+def test_a_table_that_somebody_has_loaded_again_is_not_said_to_be_unknown() -> None:
+    made = world()
+    services = made.services()
+    decision = detect(services, bound(services), NAME, reload=True)
+    assert (
+        "  somebody asked for all of it again, so all that is loaded is overwritten"
+    ) in session_lines(NAME, decision)
+
+
+def test_a_session_says_with_which_interval_its_rows_are_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = world()
+    serve(made, monkeypatch)
+    folder = write_models(tmp_path / "keyed", {})
+    done = call("late", "sessions", "a.current", "--project", folder)
+    assert "  wrote rows, recorded with [2024-01-01, 2024-01-01 02:00)" in done.stdout
+
+
+def test_a_feed_that_is_gone_is_not_said_to_be_empty() -> None:
+    made = world()
+    made.catalog.drop_table(RAW)
+    services = made.services()
+    found = detect(services, bound(services), NAME)
+    assert isinstance(found, NothingToLoad)
+    assert "a source of it is missing" in found.reason
 
 
 @pytest.mark.parametrize("where", ["", BOUNDED])

@@ -83,7 +83,10 @@ def question(
     seen = seen or Seen.above(services, binding, [name])
     now = seen.now
     if now is None:
-        reason = "the project's clock has no time yet: its sources are empty"
+        reason = (
+            "the project's clock has no time yet: a source of it is missing, or does not say up to "
+            "when it is complete"
+        )
         return NothingToLoad(reason=reason, pending=seen.pending.get(binding.key(name), ()))
     if node.model.stateless is None:
         return stateful_question(seen, node, now, reload=reload, within=within, asked=asked)
@@ -135,7 +138,7 @@ def _without_times(binding: Binding, node: Node, holding: Holding, *, reload: bo
     query = query_over_tables(binding.graph, node.name)
     return WithoutTimes(
         by_time=query is not None and is_by_time(query),
-        outdated=bool(holding.outdated),
+        outdated=reload or bool(holding.outdated),
         may_rebuild=reload or not node.model.kind.disable_restatement,
     )
 

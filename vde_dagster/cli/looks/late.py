@@ -20,6 +20,7 @@ from vde_dagster.core.sql.unresolved import guess
 
 if TYPE_CHECKING:
     from vde_dagster.app.inspect.late_report import LateReport
+    from vde_dagster.core.graph.graph import Node
     from vde_dagster.core.ledger.late.marks import HighWaterMark
     from vde_dagster.core.ledger.unit_of_work import UnitOfWork
 
@@ -68,7 +69,7 @@ def sessions(call: Call, *, model: ModelName, limit: int, environment: str) -> N
     facts = [{"session": each, "written": _written(each)} for each in found]
     call.answer(
         {"model": name, "environment": environment, "sessions": facts},
-        (line for each in found for line in _session_lines(each)),
+        (line for each in found for line in _session_lines(each, binding.node(name))),
         otherwise=f"No session of {name} has run yet.",
     )
 
@@ -113,14 +114,15 @@ def _decision_text(found: LateReport, environment: str) -> str:
             assert_never(unreachable)
 
 
-def _session_lines(work: UnitOfWork) -> Iterator[str]:
+def _session_lines(work: UnitOfWork, node: Node) -> Iterator[str]:
     session = work.intent.session
     assert session is not None, "only sessions are asked for"
     yield f"{work.intent.work_id}: {work.state.value}, begun {instant(work.started_at)}"
     for each in session.sources:
         yield f"  {moved_text(each)}"
     if written := _written(work):
-        yield f"  wrote {', '.join(map(str, written))}"
+        did = "wrote" if node.time_axis is not None else "wrote rows, recorded with"
+        yield f"  {did} {', '.join(map(str, written))}"
     yield from (f"  left pending: {each.interval}, {each.reason.text}" for each in session.pending)
     if work.reason:
         yield f"  {work.reason}"

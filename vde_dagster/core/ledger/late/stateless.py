@@ -199,8 +199,8 @@ def _why_rebuilt(asked: StatelessQuestion, rules: WithoutTimes) -> str:
     """Why appending would not give the rows that the table must have, for people; empty if not."""
     if not asked.loaded:
         return ""
-    if asked.mark is None:
-        return "no session has loaded what it holds, so that all of it is loaded again"
+    if asked.mark is None and not rules.outdated:
+        return "no session has loaded what it holds"
     if asked.history.rewrite:
         return asked.history.rewrite
     if rules.outdated:
