@@ -131,6 +131,10 @@ def test_no_reader_sees_a_delete_marker_and_none_is_forgotten(lake: Lake) -> Non
         catch_up(services, bound(services), ModelName(lake.schema, name), reload=True)
     check(lake, graph, [(1, "I"), (4, "I")])
     assert lives(lake) == [(1, 1, None), (2, 2, 4), (3, 2, 3), (4, 9, None)]
+    lake.table(TableName(lake.schema, "changes")).append(pa.table(columns_of([(4, 10, "D")])))
+    done = catch_up(services, bound(services), ModelName(lake.schema, "current"))
+    assert isinstance(done, Evaluated)
+    assert (done.rows, done.merged) == (0, MergedChanges(hidden=1))  # and not a row less
 
 
 def _changed(plan: Plan, name: ModelName) -> list[str]:
