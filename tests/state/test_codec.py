@@ -26,7 +26,7 @@ from vde_dagster.core.ledger.late.decision import Load, SourceFound
 from vde_dagster.core.ledger.late.history import ProcessingUri
 from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.ledger.late.pending import Pending, PendingReason
-from vde_dagster.core.ledger.staleness import LastLook, SeenInput
+from vde_dagster.core.ledger.staleness import FreshAt, LastLook, SeenInput
 from vde_dagster.core.ledger.unit_of_work import Intent, Publication
 from vde_dagster.core.model.model import ModelSource
 from vde_dagster.core.model.snapshot import VersionKey
@@ -209,7 +209,11 @@ SOURCE = ModelSource(
 )
 HOLDING = Holding(number=4, removed=2, computed=(DAY,), empty=(DAY,), columns=COLUMNS[:1])
 LOOK = LastLook(
-    definition="d", number=4, inputs={RAW: SeenInput(table="t", number=None)}, stale=(DAY,)
+    definition="d",
+    number=4,
+    inputs={RAW: SeenInput(table="t", number=None)},
+    stale=(DAY,),
+    fresh=FreshAt(number=3, heads={ModelName("a", "b"): 6}),
 )
 AUDIT = AuditResult(
     name="not_null",
@@ -224,7 +228,7 @@ STORED: list[tuple[str, Any, str]] = [
     ("source", SOURCE, '{"path":"models/a.sql","text":"SELECT 1","defaults":{"b":"1","a":"2"},"attachments":{"m":"x"}}'),
     ("trace", TRACE, '{"key":"k","inputs":{"raw.orders":"t"},"seconds":0.5}'),
     ("holding", HOLDING, '{"computed":[[1704067200000000,1704153600000000]],"outdated":[],"empty":[[1704067200000000,1704153600000000]],"columns":[["n","bigint",""]]}'),
-    ("look", LOOK, '{"definition":"d","number":4,"inputs":{"raw.orders":["t",null]},"stale":[[1704067200000000,1704153600000000]]}'),
+    ("look", LOOK, '{"definition":"d","number":4,"inputs":{"raw.orders":["t",null]},"stale":[[1704067200000000,1704153600000000]],"fresh":{"number":3,"heads":{"a.b":6}}}'),
     ("mark", MARK, '{"source":"raw.orders","table_uuid":"u","iceberg_snapshot_id":7,"sequence_number":3,"committed_at":1704164645000006,"complete_to":null}'),
     ("intent", INTENT, '{"work_id":"w","model":"other.mart.sales","version":"v","environment":"prod","intervals":[[1704067200000000,1704153600000000]],"inputs":{"raw.orders":5,"raw.late":null},"base":null,"execution_time":1704153600000000,"session":{"mode":"stateless","sources":[{"before":null,"after":{"source":"raw.orders","table_uuid":"u","iceberg_snapshot_id":7,"sequence_number":3,"committed_at":1704164645000006,"complete_to":null},"evidence":[{"partition":[["day","2024-01-01"],["hour",3]],"files":1,"rows":2}]}],"fill":[],"loaded":[[1704067200000000,1704153600000000]],"rewrite":"","late":[],"limit":null,"pending":[]},"drifted":true,"accepted":null,"beside":[],"definition":"d","read_beside":{"raw.limits":6,"raw.ages":null}}'),
     ("publication", PUBLICATION, '{"iceberg_snapshot_id":9,"changes":[{"operation":"add","interval":[1704067200000000,1704153600000000],"rows":[2,"1","0"],"digest":null,"status":"computed","reason":"","trace":null,"kept":null},{"operation":"keep","interval":[1704067200000000,1704153600000000],"rows":[0,"0","0"],"digest":"d","status":"outdated","reason":"r","trace":{"key":"k","inputs":{"raw.orders":"t"},"seconds":0.5},"kept":[1704067200000000,1704153600000000]}],"columns":[["n","bigint",""],["t","string","why"]],"marks":[{"source":"raw.orders","table_uuid":"u","iceberg_snapshot_id":7,"sequence_number":3,"committed_at":1704164645000006,"complete_to":null}],"pending":[{"interval":[1704067200000000,1704153600000000],"sources":["raw.orders"],"reason":"beyond threshold"}],"marks_stay":false,"algorithm":"murmur3_128"}'),
@@ -238,6 +242,11 @@ def test_what_is_stored_stays_the_same_text(what: str, value: Any, text: str) ->
     given = {"number": 4, "removed": 2} if what == "holding" else {}
     assert encode(what, value) == text
     assert decode(what, text, **given) == value
+
+
+def test_what_was_written_before_there_was_a_field_is_read() -> None:
+    text = '{"definition":"d","number":4,"inputs":{"raw.orders":["t",null]},"stale":[]}'
+    assert codec.decode(LastLook, text).fresh is None
 
 
 def test_what_a_later_release_added_is_passed_over() -> None:

@@ -105,7 +105,10 @@ class Refused:
     said: str
 
 
-TIED: Final = "different changes have the same at, no, so none is the last one of "
+TIED: Final = (
+    "different changes have the same at, no, so none is the last one "
+    "(add a column to sequence_by that decides) of "
+)
 REFUSED: Final = {
     "NULL in the key": Refused(
         changes=[(None, 1, 1, "I", "a")],

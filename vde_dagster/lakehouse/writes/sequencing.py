@@ -391,7 +391,9 @@ _EXACT: Final = {
 
 
 def _tie(order: ChangeOrder) -> str:
-    return f"different changes have the same {', '.join(order.by)}, so none is the last one of "
+    by = ", ".join(order.by)
+    also = "add a column to sequence_by that decides"
+    return f"different changes have the same {by}, so none is the last one ({also}) of "
 
 
 def _failing(text: str, key: tuple[str, ...]) -> Column:
