@@ -432,6 +432,10 @@ def test_a_count_against_a_source_needs_to_know_its_time(tmp_path: Path) -> None
     [
         ("source_to_target_count (source := raw.rows, time_column := at", "sequence_by at"),
         ("no_missing_events (source := raw.rows, event_id := id, time_column := at", DELETES),
+        (
+            "no_missing_events (source := raw.rows, event_id := id, time_column := at",
+            "sequence_by at",
+        ),
     ],
 )
 def test_an_order_of_changes_is_compared_with_no_source(

@@ -294,14 +294,14 @@ def _parent(node: Node, named: exp.Expr) -> ModelName | None:
 def _wrong_source(
     graph: Graph, node: Node, name: str, arguments: Mapping[str, exp.Expr]
 ) -> Iterator[Finding]:
-    parent, kind = _parent(node, arguments["source"]), node.model.kind
+    parent = _parent(node, arguments["source"])
     does = "counts" if name == COUNT_AUDIT else "looks for events of"
     if parent is None:
         written = arguments["source"].sql("spark")
         message = f"the audit {name} {does} {written}, which {node.name} does not read"
         parents = suggested(written, map(str, node.model.parents)) if node.model.parents else ""
         yield Finding(message=message, advice=parents or "Name a table that the query reads.")
-    elif kind.hidden_rows is not None or (kind.order is not None and name == COUNT_AUDIT):
+    elif node.model.kind.order is not None:
         message = f"the audit {name} {does} {parent}, and {node.name} does not show all its changes"
         advice = "Take it out: the check `vde_not_stale` says whether all of a feed is loaded."
         yield Finding(message=message, advice=advice)

@@ -224,7 +224,8 @@ class MergedChanges:
 
     ``inserted`` rows are new, and ``updated`` ones took the place of others; of both readers see
     all. ``hidden`` rows were written that nobody sees: deletes, and changes that make no version.
-    ``without_effect`` were the changes that were older, or there already.
+    ``without_effect`` were the changes that were older, or there already; for current state, of
+    each key only the last one that came is counted.
     """
 
     inserted: int = 0
