@@ -15,7 +15,7 @@ from vde_dagster.core.ledger.late.decision import reloading
 from vde_dagster.core.ledger.late.pending import pending_text
 from vde_dagster.core.listing import plural
 from vde_dagster.core.model.snapshot import VersionKey
-from vde_dagster.core.planning.plan_text import bound_text, counted_ranges, kept_text, since_text
+from vde_dagster.core.planning.plan_text import bound_text, counted_ranges, kept_text, stale_text
 from vde_dagster.core.time.intervals import format_instant, subtract
 from vde_dagster.ports.state import version_resource
 
@@ -276,11 +276,7 @@ def _stale(looked: Looked) -> Iterator[Line]:
         found = each.staleness
         own = subtract(found.intervals, found.following) if found is not None else ()
         if found is not None and own and not looked.is_refused(each.node.name):
-            how, when = " by a session" if found.session else "", since_text(found)
-            text = f"{counted_ranges(each.node, own)}{when}{how}"
-            if found.session and each.node.time_axis is None:  # its rows are of no interval
-                text = f"by a session{when}"
-            yield str(each.node.name), f"{text}: {found.reason}"
+            yield str(each.node.name), stale_text(each.node, found, own)
 
 
 def _kept(looked: Looked, *, elsewhere: bool) -> Iterator[Line]:

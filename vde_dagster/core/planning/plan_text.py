@@ -163,13 +163,14 @@ def listed(names: Iterable[object]) -> str:
 
 def _stale_units(plan: Plan, stale: Sequence[ModelChange]) -> str:
     said = [
-        f"{units(plan.graph[each.name], each.staleness.intervals)} of {each.name}"
+        f"{_units(plan.graph[each.name], each.staleness.intervals)} of {each.name}"
         for each in stale
         if each.staleness is not None
     ]
     return ", ".join(first(said, MOST, "and {:,} more models"))
 
 
+_NEW_ROWS: Final = "new rows"
 CHANGE_WORDS: Final = {
     Change.ADDED: "new",
     Change.REMOVED: "removed",
@@ -255,8 +256,7 @@ def late_or_changed(plan: Plan, change: ModelChange) -> Iterator[str]:
 def stale_lines(node: Node, found: Staleness) -> Iterator[str]:
     """The stale intervals of a model, since when and why, and those that are kept."""
     if found.intervals:
-        how = " by a session" if found.session else ""
-        yield f"{counted_ranges(node, found.intervals)}{since_text(found)}{how}: {found.reason}"
+        yield stale_text(node, found, found.intervals)
         if found.how:
             yield found.how
     if found.kept:
@@ -265,13 +265,32 @@ def stale_lines(node: Node, found: Staleness) -> Iterator[str]:
         yield kept_text(node, found)
 
 
+def stale_text(node: Node, found: Staleness, ranges: Sequence[Interval]) -> str:
+    """Ranges of a model that are stale and computed: how many, since when, how and why."""
+    how = " by a session" if found.session else ""
+    return f"{_ranges(node, ranges)}{since_text(found)}{how}: {found.reason}"
+
+
+def _ranges(node: Node, ranges: Sequence[Interval]) -> str:
+    return _NEW_ROWS if _is_timeless(node) else counted_ranges(node, ranges)
+
+
+def _units(node: Node, ranges: Sequence[Interval]) -> str:
+    return _NEW_ROWS if _is_timeless(node) else units(node, ranges)
+
+
+def _is_timeless(node: Node) -> bool:
+    """Whether sessions add rows to a table, or merge them, whatever their time."""
+    return node.time_axis is None and node.model.stateless is not None
+
+
 def kept_text(node: Node, found: Staleness) -> str:
     """The stale intervals of a model that are not computed, since when and why."""
     if not found.kept:
         return f"{found.reason}: {found.why_kept}"
     when = "" if found.intervals else since_text(found)
     also = "" if found.why_kept == found.reason else f", and {found.why_kept}"
-    return f"{counted_ranges(node, found.kept)}{when}, since {found.reason}{also}"
+    return f"{_ranges(node, found.kept)}{when}, since {found.reason}{also}"
 
 
 def since_text(found: Staleness) -> str:
