@@ -161,6 +161,6 @@ def test_a_table_of_keys_is_not_said_to_be_late_by_hours(where: str) -> None:
         folder=Path.cwd(),
     )
     assert (
-        "  a.current  new rows (since 2024-01-01) by a session: late rows of raw.events have come since "
-        "its mark"
+        "  a.current  new rows (since 2024-01-01) by a session: late rows of raw.events have come "
+        "since its mark"
     ) in map(str, status_lines(looked))

@@ -10,6 +10,7 @@ from tests.app.memory_world import RAW, MemoryWorld, graph_of, hour_of, there
 from tests.app.shop_world import day
 from tests.app.staleness.test_since import staleness
 from vde_dagster.app.inspect.status import look_at_environment
+from vde_dagster.core.planning.plan_text import remarks
 
 DAILY = """SELECT CAST(at AS DATE) AS day, SUM(amount) AS amount FROM raw.events
 WHERE at BETWEEN @start_dt AND @end_dt GROUP BY CAST(at AS DATE)"""
@@ -91,3 +92,46 @@ def test_what_builds_on_itself_has_late_rows_of_added_ones_in_the_same_run(kind:
     world.run()
     assert world.amounts("mart.kept") == [3, 5, 7, 10]
     assert look_at_environment(world.services(), "prod").is_up_to_date
+
+
+EVENTS = model(
+    "INCREMENTAL_BY_TIME_RANGE (time_column at)",
+    "SELECT id, at, amount, at + INTERVAL 30 MINUTES AS changed_at FROM raw.events "
+    "WHERE at BETWEEN @start_dt AND @end_dt",
+    name="events",
+)
+KEYED = "INCREMENTAL_BY_UNIQUE_KEY (unique_key id{})"
+
+
+def by_other_column(order: str, column: str) -> MemoryWorld:
+    """Late rows of a model that is read by another time column than that of its intervals."""
+    query = f"SELECT id, at, amount FROM mart.events WHERE {column} BETWEEN "
+    bounds = "unix_seconds(@start_ts) AND unix_seconds(@end_ts)"
+    query += bounds if "unix" in column else "@start_dt AND @end_dt"
+    world = landed()
+    world.build(graph_of({"events": EVENTS, "kept": model(KEYED.format(order), query)}))
+    world.land((2, 3), (26, 4), until=72)
+    world.run()
+    return world
+
+
+@pytest.mark.parametrize("order", ["", ", sequence_by at"])
+def test_late_rows_by_another_column_than_that_of_intervals_are_noticed(order: str) -> None:
+    world = by_other_column(order, "changed_at")
+    assert world.amounts("mart.kept") == [3, 4, 5, 7, 10]
+    assert world.plan_run().is_empty
+
+
+def test_where_late_rows_would_not_be_noticed_a_plan_of_the_model_says_so() -> None:
+    world = by_other_column("", "unix_seconds(changed_at)")
+    assert world.amounts("mart.kept") == [5, 7, 10]
+    text = (
+        "SELECT id, at, amount FROM mart.events "
+        "WHERE {} BETWEEN unix_seconds(@start_ts) AND unix_seconds(@end_ts)"
+    )
+    plain = "SELECT id, at FROM mart.events WHERE changed_at BETWEEN @start_dt AND @end_dt"
+    for query, said in ((text.format("unix_seconds(changed_at)"), 1), (plain, 0)):
+        graph = graph_of({"events": EVENTS, "kept": model(KEYED.format(""), query)})
+        warned = [each for each in remarks(landed().plan(graph)) if "not notice" in each]
+        assert len(warned) == said
+        assert all("mart.kept would not notice late rows of mart.events" in e for e in warned)

@@ -24,6 +24,7 @@ from vde_dagster.core.sql.reads.input_ranges import (
     WholeTable,
     reads,
 )
+from vde_dagster.core.sql.reads.started import compared_with_start
 from vde_dagster.core.time.intervals import EPOCH, Interval
 
 
@@ -92,9 +93,11 @@ class SourceTime:
 
 
 def source_times(graph: Graph, node: Node) -> Mapping[ModelName, SourceTime]:
-    """The tables without intervals of which a model reads a bounded time, and by which column.
+    """The tables of which a model reads a bounded time that is no interval, and by which column.
 
-    They are sources, and versions of kinds that are not loaded by a time column.
+    They are sources, and versions of kinds that are not loaded by a time column. A kind that builds
+    each interval on those before it may also bound another column than that of the intervals: it
+    would never read again what comes late by that.
     """
     return graph.once("source times", node.name, lambda: _source_times(graph, graph[node.name]))
 
@@ -112,8 +115,10 @@ def _source_times(graph: Graph, node: Node) -> dict[ModelName, SourceTime]:
     first = node.model.unit.floor(node.model.start)
     example = Interval(first, node.model.unit.following(first))
     found: dict[ModelName, SourceTime] = {}
+    own = reads_of(graph, node.name).at(example) if node.model.kind.is_sequential else {}
     for name in axes:
-        for axis in time_axes(graph[name], node.model.unit) if axes[name] is None else ():
+        is_sought = axes[name] is None or isinstance(own.get(name), WholeTable)
+        for axis in time_axes(graph[name], node.model.unit) if is_sought else ():
             known = reads(query, axes={**axes, name: axis}, kept=input_axis(node))
             at = known.at(example).get(name)
             if at is not None and not isinstance(at, WholeTable):
@@ -126,6 +131,22 @@ def read_by_a_unit(graph: Graph, node: Node) -> Mapping[ModelName, InputRange]:
     """What any unit of a model reads, as an example: bounded ranges, or whole tables."""
     unit = node.model.unit
     return reads_of(graph, node.name).at(Interval(unit.floor(EPOCH), unit.following(EPOCH)))
+
+
+def not_noticed(graph: Graph, node: Node) -> Iterator[ModelName]:
+    """The tables whose late rows a kind that builds on its own rows would never read.
+
+    Its query compares them with the start of an interval, and it is not known which of their rows
+    an interval reads.
+    """
+    if not node.model.kind.is_sequential or node.model.late_data is not None:
+        return
+    query = query_over_tables(graph, node.name)
+    compared = compared_with_start(query) if query is not None else ()
+    for name in sorted(compared):
+        read = read_by_a_unit(graph, node).get(name)
+        if isinstance(read, WholeTable) and name not in source_times(graph, node):
+            yield name
 
 
 def read_by_times(read: Reads, bounds: Mapping[ModelName, SourceTime]) -> Reads:

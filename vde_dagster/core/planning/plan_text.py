@@ -8,6 +8,7 @@ from typing import Final
 
 from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.graph.ranges import count, counted, units
+from vde_dagster.core.ledger.staleness import not_noticed
 from vde_dagster.core.listing import first, plural, some
 from vde_dagster.core.model.snapshot import Bounded, Category
 from vde_dagster.core.planning.changes.difference import Change
@@ -83,6 +84,7 @@ def remarks(plan: Plan) -> Iterator[str]:
     for found in column_findings(plan):
         yield f"{'Cannot be applied' if found.refuses else 'Warning'}: {found}"
     yield from (f"Cannot be applied: {each}" for each in identity_findings(plan))
+    yield from _not_noticed(plan)
     yield from map(_paused, plan.pauses)
     bounded = [f"{e.name} ({bound_text(e.bounded)})" for e in plan.changes if e.bounded]
     if bounded:
@@ -98,6 +100,18 @@ def remarks(plan: Plan) -> Iterator[str]:
     if plan.gaps:
         less = listed([each.name for each in plan.gaps])
         yield f"Less than is shown now will be loaded of {less}."
+
+
+def _not_noticed(plan: Plan) -> Iterator[str]:
+    """The bounds of new and changed models by which late rows would never be read."""
+    for change in plan.changes:
+        edited = change.change in (Change.ADDED, Change.DIRECT)
+        for name in not_noticed(plan.graph, plan.graph[change.name]) if edited else ():
+            yield (
+                f"Warning: {change.name} would not notice late rows of {name}: which rows of it "
+                "belong to an interval is not known. Bound a time column of it, as in "
+                "`column BETWEEN @start_ts AND @end_ts`."
+            )
 
 
 def nothing_to_plan(plan: Plan, *, waits: bool) -> str:
