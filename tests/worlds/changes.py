@@ -46,7 +46,9 @@ def added_to(table: Table, snapshot: Snapshot) -> int | None:
     if snapshot.parent is not None and snapshot.parent not in table.snapshots:
         return None
     before, after = (Counter(each) for each in _before_and_after(table, snapshot))
-    return None if before - after else (after - before).total()
+    added = (after - before).total()
+    replaced = snapshot.operation is SourceOperation.OVERWRITE and before and not added
+    return None if replaced or before - after else added
 
 
 def _before_and_after(table: Table, snapshot: Snapshot) -> Iterator[list[tuple[Row, Row]]]:

@@ -43,13 +43,13 @@ BOUNDED: Final = "WHERE at BETWEEN @start_ts AND @end_ts"
 READ: Final = f"SELECT thing, id, at, amount FROM a.events {BOUNDED}"
 
 
-def project(kind: str = KEYED, query: str = READ, late: str = SESSIONS) -> Graph:
+def project(kind: str = KEYED, query: str = READ, late: str = SESSIONS, more: str = "") -> Graph:
     """Events of three things, the things' state and history, and a reader."""
     return graph_of(
         {
             "events": "MODEL (name a.events, kind INCREMENTAL_BY_TIME_RANGE (time_column at), "
             f"cron '@hourly'{late}); "
-            f"SELECT id % 3 AS thing, id, at, amount FROM raw.events {BOUNDED}",
+            f"SELECT id % 3 AS thing, id, at, amount{more} FROM raw.events {BOUNDED}",
             "current": f"MODEL (name a.current, kind {kind}, cron '@hourly'); {query}",
             "history": f"MODEL (name a.history, kind SCD_TYPE_2_BY_TIME ({ORDER}), "
             f"cron '@hourly'); {READ}",
@@ -248,7 +248,7 @@ def test_what_expired_unseen_may_have_been_anything_and_all_is_rebuilt() -> None
     world.catalog.expire(table_of(world))
     how = told(world.plan_run(), CURRENT)[-1]
     assert how.startswith("rebuilt whole, 2 rows: ")
-    assert "have expired" in how
+    assert "is not known" in how
     world.run()
     assert [(row[0], row[3]) for row in world.rows("a.current")]
 
@@ -259,7 +259,7 @@ def test_a_look_that_finds_something_stale_says_nothing_of_when_nothing_was() ->
     caught_up(world)
     remember_looks(world.services(), world.bound())
     world.catalog.expire(table_of(world))
-    assert "have expired" in told(world.plan_run(), CURRENT)[-1]
+    assert "is not known" in told(world.plan_run(), CURRENT)[-1]
 
 
 def test_what_was_recorded_after_a_look_was_not_fresh_at_that() -> None:
@@ -269,12 +269,71 @@ def test_what_was_recorded_after_a_look_was_not_fresh_at_that() -> None:
     world.catalog.expire(table_of(world))
     key, events = world.bound().key(CURRENT), world.bound().key(EVENTS)
     heads = {EVENTS: world.state.heads([events])[events]}
-    for number, how in ((0, "have expired"), (1, "merged by key")):
+    for number, how in ((0, "is not known"), (1, "merged by key")):
         look = replace(
             world.state.last_looks([key])[key], fresh=FreshAt(number=number, heads=heads)
         )
         world.state.record_looks({key: look})
         assert how in told(world.plan_run(), CURRENT)[-1]
+
+
+def computed_again(world: MemoryWorld, hour: int) -> None:
+    """An hour upstream is replaced by what the source has of it."""
+    within = Interval(hour_of(hour), hour_of(hour + 1))
+    evaluate_range(world.services(), world.bound(), EVENTS, within, force=True)
+
+
+def test_equal_rows_upstream_are_no_change_also_after_a_merge() -> None:
+    world = loaded()
+    world.land((1.7, 70), until=4)
+    world.run()
+    computed_again(world, 0)
+    for name in (CURRENT, HISTORY):
+        assert told(world.plan_run(), name) == []
+
+
+def test_what_was_replaced_before_nothing_was_stale_does_not_count() -> None:
+    world = loaded()
+    computed_again(world, 1)
+    world.run()
+    world.land((1.7, 70), until=4)
+    caught_up(world)
+    for name in (CURRENT, HISTORY):
+        assert told(world.plan_run(), name)[-1].startswith("merged by key: ")
+    world.run()
+    check(world, 4)
+
+
+def test_hours_of_a_history_that_can_be_merged_are_whatever_others_have_lost() -> None:
+    world = loaded(late="")
+    world.land((4.5, 7), (4.6, 8), until=5)
+    world.run()
+    rows = world.catalog.tables[RAW].rows_at(world.catalog.tables[RAW].head)
+    world.catalog.delete(RAW, [row for row in rows if row[2] != 7])
+    world.land((0.1, 80), until=5)
+    computed_again(world, 4)
+    computed_again(world, 0)
+    first, how, kept = told(world.plan_run(), HISTORY)
+    assert first.startswith("1 hour, 2024-01-01 to 2024-01-01 01:00")
+    assert how.startswith("merged by key: ")
+    assert "1 hour, 2024-01-01 04:00 to 2024-01-01 05:00" in kept
+    assert kept.endswith("it cannot be merged: rows of a.events were replaced or deleted")
+    world.run()
+    assert 80 in {row[3] for row in world.rows("a.history")}
+
+
+def test_what_stays_under_a_new_version_upstream_merges_what_that_gains() -> None:
+    world = loaded()
+    before = world.bound()
+    world.build(project(more=", amount + 1 AS more"))
+    assert world.bound().key(CURRENT) == before.key(CURRENT)
+    assert world.bound().key(EVENTS) != before.key(EVENTS)
+    world.land((1.7, 70), until=4)
+    caught_up(world)
+    for name in (CURRENT, HISTORY):
+        assert told(world.plan_run(), name)[-1].startswith("merged by key: ")
+    world.run()
+    check(world, 4)
 
 
 def table_of(world: MemoryWorld) -> TableName:

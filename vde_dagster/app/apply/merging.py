@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from vde_dagster.app.binding import Binding
@@ -12,6 +13,7 @@ from vde_dagster.app.evaluate.evaluation import recovering, writable
 from vde_dagster.app.evaluate.parent_ledgers import read_ledgers
 from vde_dagster.app.evaluate.pinned_reading import PinnedReading, read_parts
 from vde_dagster.app.evaluate.prepared_unit import PreparedUnit
+from vde_dagster.app.evaluate.reuse import sequential_traces
 from vde_dagster.app.evaluate.units_of_work import run_unit_of_work
 from vde_dagster.app.inputs.gained import gained
 from vde_dagster.app.inputs.input_moves import InputStates
@@ -65,17 +67,27 @@ def merge_gained(
             return found if isinstance(found, str) else ()
         whole = Interval(found.intervals[0].start, found.intervals[-1].end)
         parts = found.intervals if len(found.intervals) <= _MOST else (whole,)
-        work_id, (*others, last) = services.ids.new(), found.entries
-        batch = SequentialBatch(evaluated=whole, recorded=last, operation=LedgerOperation.CHANGE)
+        work_id, batches = services.ids.new(), [_changed(each) for each in found.entries]
+        reading = _all(read_parts(services, binding, node, parts, ledgers, work_id=work_id))
+        traces = sequential_traces(services, binding, node, [(each, reading) for each in batches])
         prepared = PreparedUnit(
             work_id=work_id,
             interval=whole,
-            readings=(_all(read_parts(services, binding, node, parts, ledgers, work_id=work_id)),),
+            readings=(reading,),
             writes=(node.write(whole, now),),
-            batches=(batch,),
-            touched=tuple(others),
+            batches=(replace(batches[-1], evaluated=whole),),
+            touched=tuple(each.recorded for each in batches[:-1]),
+            traces={  # no other table has the same rows for this reason
+                interval: replace(trace, key=f"merged by {work_id}")
+                for interval, trace in traces.items()
+            },
         )
         return (run_unit_of_work(services, binding, node, prepared, lease),)
+
+
+def _changed(entry: Interval) -> SequentialBatch:
+    """An entry that is as fresh afterwards as if it had been evaluated now."""
+    return SequentialBatch(evaluated=entry, recorded=entry, operation=LedgerOperation.CHANGE)
 
 
 def _all(readings: Sequence[PinnedReading]) -> PinnedReading:

@@ -238,7 +238,13 @@ def _sequential(
             is_first=not holding.recorded or found[0].operation is LedgerOperation.REPLACE_ALL,
         ),
         batches=found,
-        traces=sequential_traces(services, binding, node, list(zip(found, readings, strict=True))),
+        traces={
+            interval: trace
+            for interval, trace in sequential_traces(
+                services, binding, node, list(zip(found, readings, strict=True))
+            ).items()
+            if found[0].operation is not LedgerOperation.CHANGE
+        },
     )
 
 

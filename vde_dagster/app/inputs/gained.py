@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -30,13 +30,15 @@ class Gained:
     """What of some stale ``entries`` reads rows that one table gained, and no row is gone.
 
     ``intervals`` are merged. ``rows`` is how many rows the table gained, at most: not all of them
-    need be read.
+    need be read. ``lost`` are the stale entries of which rows may be gone, with why; only a history
+    that is never restated has some, and keeps them.
     """
 
     table: ModelName
     entries: tuple[Interval, ...]
     intervals: tuple[Interval, ...]
     rows: int
+    lost: Mapping[Interval, str]
 
 
 def why_not_merged(graph: Graph, node: Node) -> str:
@@ -47,6 +49,8 @@ def why_not_merged(graph: Graph, node: Node) -> str:
     same change may come twice.
     """
     query, tables = query_over_tables(graph, node.name), sorted(tables_read(graph, node))
+    if tables and tables[0] not in node.model.parents:
+        return "it reads a view, whose query may be any"
     if query is None or len(tables) != 1:
         return "its rows are not made of the rows of one model"
     if graph[tables[0]].model.kind.is_source:
@@ -72,20 +76,25 @@ def gained(look: StaleLook) -> Gained | str:
         return "it may have rows of another definition"
     (name,) = tables_read(inputs.graph, node)
     seen = _SeenWhenFresh(states, key, look.fresh)
-    parts: list[Interval] = []
+    parts: dict[Interval, tuple[Interval, ...]] = {}
     added: dict[int, int] = {}
-    for stale in look.stale:
-        entry, read = stale.entry, inputs.reads.at(stale.entry.interval)[name]
-        changes = _changes(states, name, read, _newer(states, entry, name, seen))
+    lost: dict[Interval, str] = {}
+    for entry in (each.entry for each in look.stale):
+        interval = entry.interval
+        changes = _changes(look, name, interval, _newer(states, entry, name, seen))
         if isinstance(changes, str):
-            return changes
-        parts += _reading(look, name, changes, entry.interval)
+            lost[interval] = changes
+            continue
+        parts[interval] = _reading(look, name, changes, interval)
         added |= {each.iceberg_snapshot_id: each.added or 0 for each in changes}
+    if lost and not (parts and node.model.kind.disable_restatement):
+        return "; ".join(dict.fromkeys(lost.values()))
     return Gained(
         table=name,
-        entries=tuple(each.entry.interval for each in look.stale),
-        intervals=merge(parts),
+        entries=tuple(parts),
+        intervals=merge(time for each in parts.values() for time in each),
         rows=sum(added.values()),
+        lost=lost,
     )
 
 
@@ -113,23 +122,25 @@ def _newer(
 ) -> int | None:
     """How many Iceberg snapshots of a table came since an entry had all of its rows, or more.
 
-    The one that it read may have expired, long after; None if no other one is known.
+    That is since it read them, or since nothing was stale; None if neither is known any more.
     """
     newer, work = states.line(name).newer, states.work(entry, ())
-    pin = None if work is None else work.intent.inputs.get(name)
-    if pin not in newer:
-        pin = seen.head(entry, name)
-    return None if pin is None else newer.get(pin)
+    read = None if work is None else work.intent.inputs.get(name)
+    found = (newer.get(each) for each in (read, seen.head(entry, name)) if each is not None)
+    return min((each for each in found if each is not None), default=None)
 
 
 def _changes(
-    states: InputStates, name: ModelName, read: InputRange, newer: int | None
+    look: StaleLook, name: ModelName, interval: Interval, newer: int | None
 ) -> Sequence[RowChange] | str:
-    """What the newest changes added to a range of a table; or why that is not all they did."""
+    """What the newest changes added to what an interval reads; or why that is not all they did."""
     if newer is None:
-        return f"what has happened to {name} since is not known: its Iceberg snapshots have expired"
-    axis = None if isinstance(read, WholeTable) else input_axis(states.graph[name])
-    changes = states.newest_changes(name, "" if axis is None else axis.column, newer)
+        why = "the Iceberg snapshot that was read has expired, or is of another version"
+        return f"what has happened to {name} since is not known: {why}"
+    inputs, read = look.inputs, look.inputs.reads.at(interval)[name]
+    axis = None if isinstance(read, WholeTable) else input_axis(inputs.graph[name])
+    column = inputs.bounds[name].column if name in inputs.bounds else axis.column if axis else ""
+    changes = inputs.states.newest_changes(name, column, newer)
     met = [each for each in changes if each is None or _meets(each, read)]
     added = [each for each in met if each is not None and each.added is not None]
     return added if len(added) == len(met) else f"rows of {name} were replaced or deleted"

@@ -86,7 +86,8 @@ class StaleLooks:
 
     def seen(self, name: ModelName) -> LastLook:
         """The look to store for a version as it is now, with nothing known to be stale."""
-        return self._now(self.graph[name])
+        now = self._now(self.graph[name])
+        return replace(now, fresh=self._fresh(self.graph[name], now))
 
     def since(self, name: ModelName) -> tuple[Interval, ...] | None:
         """The times of a version that may be stale since the last look; None for all of them.
@@ -101,7 +102,7 @@ class StaleLooks:
 
     def is_moved(self, name: ModelName, before: StaleLooks) -> bool:
         """Whether a version has another definition than before, or reads other tables."""
-        now, then = self.seen(name), before.seen(name)
+        now, then = self._now(self.graph[name]), before._now(before.graph[name])
         return now.definition != then.definition or _tables(now) != _tables(then)
 
     def _look(self, node: Node) -> tuple[StaleLook, LastLook] | None:

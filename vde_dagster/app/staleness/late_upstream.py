@@ -144,10 +144,12 @@ def stale_in(environment: str, node: Node, look: StaleLook) -> Staleness:
     if isinstance(found, Gained):
         rows = plural(found.rows, "row")
         how = f"merged by key: {found.table} only gained rows, at most {rows} for these times"
-        return replace(staleness, intervals=found.intervals, merges=True, how=how)
+        merged = replace(staleness, intervals=found.intervals, merges=True, how=how)
+        lost = _not_merged("; ".join(dict.fromkeys(found.lost.values()))) if found.lost else ""
+        return replace(merged, kept=merge(found.lost), why_kept=lost)
     if node.model.kind.disable_restatement:
-        also = f", and it cannot be merged: {found}" if node.model.kind.order is not None else ""
-        return replace(staleness, kept=behind, why_kept=f"{FORBIDDEN}{also}")
+        never = FORBIDDEN if node.model.kind.order is None else _not_merged(found)
+        return replace(staleness, kept=behind, why_kept=never)
     staleness = replace(staleness, how=_rebuilt(look, found))
     expired = look.expired
     kept = merge(each.entry.interval for each in expired)
@@ -155,6 +157,10 @@ def stale_in(environment: str, node: Node, look: StaleLook) -> Staleness:
         kept = behind
     why = _why_expired(environment, node, look) if kept else ""
     return replace(staleness, intervals=subtract(behind, kept), kept=kept, why_kept=why)
+
+
+def _not_merged(why: str) -> str:
+    return f"{FORBIDDEN}, and it cannot be merged: {why}"
 
 
 def _rebuilt(look: StaleLook, why: str) -> str:

@@ -87,11 +87,12 @@ def moved_looks(
     after = stale_looks(services, graph, snapshots, loaded, last=last)
     moved = [name for name, key in keys.items() if key in loaded and after.is_moved(name, before)]
     behind = {name: each.stale for name, _, each in before.found(moved)}
+    stale = {name: merge((*behind.get(name, ()), *again.get(name, ()))) for name in moved}
     return {
-        keys[name]: replace(
-            after.seen(name), stale=merge((*behind.get(name, ()), *again.get(name, ())))
-        )
-        for name in moved
+        keys[name]: replace(after.seen(name), stale=times, fresh=None)
+        if times
+        else after.seen(name)
+        for name, times in stale.items()
     }
 
 

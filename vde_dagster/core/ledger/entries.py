@@ -117,7 +117,8 @@ class LedgerChange:
       from is not known any more, so its trace is gone.
     - ``CHANGE`` is how a kind without rows of its own per interval adds a change of the table's sum
       to an entry. That sum is already the one under the columns that the table has now, so the
-      entry may have had others (rule R11); all else is as for ``ADD``.
+      entry may have had others (rule R11). All else is as for ``ADD``, but for a trace that it has:
+      that of an entry which is as if it had been computed from all that is read now.
     - ``REPLACE`` and ``REPLACE_ALL`` set the status and the trace, the latter after removing
       every other entry of the version.
     - ``KEEP`` writes nothing: the rows of the entry ``kept``, which are ``rows``, are those that
@@ -204,7 +205,7 @@ def apply_changes(
             if _is_outgrown(before, written, change):
                 outgrown.append(change.interval)
                 continue
-            written = _added(before, written)
+            written = _added(before, written, change)
         digest = change.digest or dsha(written.rows, columns, algorithm=algorithm)
         loaded[change.interval] = replace(written, digest=digest)
     if outgrown:
@@ -226,7 +227,7 @@ def _is_outgrown(before: LedgerEntry | None, added: LedgerEntry, change: LedgerC
     return _types(before.columns) != _types(added.columns)
 
 
-def _added(before: LedgerEntry | None, added: LedgerEntry) -> LedgerEntry:
+def _added(before: LedgerEntry | None, added: LedgerEntry, change: LedgerChange) -> LedgerEntry:
     """An entry with what is added to it; see `LedgerChange`.
 
     Raises:
@@ -245,7 +246,7 @@ def _added(before: LedgerEntry | None, added: LedgerEntry) -> LedgerEntry:
         rows=before.rows + added.rows,
         status=before.status,
         reason=before.reason,
-        trace=None,
+        trace=added.trace if change.operation is LedgerOperation.CHANGE else None,
     )
 
 
