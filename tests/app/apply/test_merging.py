@@ -53,6 +53,7 @@ def project(kind: str = KEYED, query: str = READ, late: str = SESSIONS, more: st
             "current": f"MODEL (name a.current, kind {kind}, cron '@hourly'); {query}",
             "history": f"MODEL (name a.history, kind SCD_TYPE_2_BY_TIME ({ORDER}), "
             f"cron '@hourly'); {READ}",
+            "seen": "MODEL (name a.seen, kind VIEW); SELECT thing, id, at, amount FROM a.events",
             "total": "MODEL (name a.total, kind FULL, cron '@hourly'); "
             "SELECT COALESCE(SUM(amount), 0) AS amount, COUNT(*) AS things FROM a.current",
         }
@@ -187,6 +188,7 @@ def test_a_history_that_was_to_be_merged_and_cannot_be_stays_as_it_is() -> None:
 @pytest.mark.parametrize(
     "query,why",
     [
+        (READ.replace("a.events", "a.seen"), "it reads a view, whose query may be any"),
         (
             f"SELECT DISTINCT thing, id, at, amount FROM a.events {BOUNDED}",
             "its query has DISTINCT",
@@ -201,7 +203,7 @@ def test_a_history_that_was_to_be_merged_and_cannot_be_stays_as_it_is() -> None:
             "the query depends on when it is run",
         ),
     ],
-    ids=["distinct", "aggregate", "start", "execution"],
+    ids=["view", "distinct", "aggregate", "start", "execution"],
 )
 def test_a_query_whose_changes_may_come_out_otherwise_is_rebuilt(query: str, why: str) -> None:
     world = loaded(query=query)
