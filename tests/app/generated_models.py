@@ -16,6 +16,7 @@ from random import Random
 from typing import Final
 
 from tests.app.generated_python import IN_PYTHON, code_of
+from tests.app.generated_sql import KINDS, QUERIES
 from tests.app.memory_world import RAW_COLUMNS, SOURCE, START, declared_source, graph_of
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.names import ModelName
@@ -23,7 +24,6 @@ from vde_dagster.core.time.intervals import IntervalUnit
 
 OTHERS: Final = ModelName("raw", "others")
 HOUR: Final = timedelta(hours=1)
-_WITHIN: Final = "{at} BETWEEN @start_dt AND @end_dt"
 SIGNAL: Final = """
 import os
 from datetime import datetime
@@ -89,60 +89,6 @@ _BY_TIME: Final = (
     - {*HISTORIES, Form.ADDED_LATE, Form.SEED}
 )
 _TWO_PARENTS: Final = {Form.JOIN, Form.UNION, Form.LOOKUP}
-_CORE: Final[Mapping[Form, str]] = {
-    Form.COPY: "SELECT id, at, amount FROM {p} WHERE " + _WITHIN,
-    Form.CHANCE: "SELECT id, at, amount + CAST(RAND() * 0 AS BIGINT) AS amount FROM {p} WHERE "
-    + _WITHIN,
-    Form.RECENT: "SELECT a.id, a.at, SUM(b.amount) AS amount FROM {p} AS a JOIN {p} AS b "
-    "ON b.at <= a.at AND b.at > a.at - INTERVAL {n} HOURS "
-    "WHERE a.at BETWEEN @start_dt AND @end_dt "
-    "AND b.at BETWEEN @start_dt - INTERVAL {n} HOURS AND @end_dt GROUP BY a.id, a.at",
-    Form.AHEAD: "SELECT a.id, a.at, SUM(b.amount) AS amount FROM {p} AS a JOIN {p} AS b "
-    "ON b.at >= a.at AND b.at < a.at + INTERVAL 1 HOUR "
-    "WHERE a.at BETWEEN @start_dt AND @end_dt "
-    "AND b.at BETWEEN @start_dt AND @end_dt + INTERVAL 1 HOUR GROUP BY a.id, a.at",
-    Form.SUMS: "SELECT COUNT(*) AS id, DATE_TRUNC('{unit}', at) AS at, SUM(amount) AS amount "
-    "FROM {p} WHERE " + _WITHIN + " GROUP BY DATE_TRUNC('{unit}', at)",
-    Form.JOIN: "SELECT a.id, a.at, a.amount + COALESCE(b.amount, 0) AS amount FROM {p} AS a "
-    "LEFT JOIN (SELECT DATE_TRUNC('HOUR', at) AS h, SUM(amount) AS amount FROM {q} WHERE "
-    + _WITHIN
-    + " GROUP BY DATE_TRUNC('HOUR', at)) AS b ON DATE_TRUNC('HOUR', a.at) = b.h "
-    "WHERE a.at BETWEEN @start_dt AND @end_dt",
-    Form.UNION: "SELECT id, at, amount FROM {p} WHERE "
-    + _WITHIN
-    + " UNION ALL SELECT id, at, amount FROM {q} WHERE "
-    + _WITHIN,
-    Form.LOOKUP: "SELECT a.id, a.at, a.amount + COALESCE(b.amount, 0) AS amount FROM {p} AS a "
-    "LEFT JOIN (SELECT id % 3 AS third, SUM(amount % 7) AS amount FROM {q} GROUP BY id % 3) AS b "
-    "ON a.id % 3 = b.third "
-    "WHERE a.at BETWEEN @start_dt AND @end_dt",
-    Form.RUNNING: "SELECT CAST(1 AS BIGINT) AS id, CAST(@start_dt AS TIMESTAMP) AS at, "
-    "COALESCE(SUM(amount), 0) AS amount FROM (SELECT amount FROM {p} WHERE "
-    + _WITHIN
-    + " UNION ALL SELECT amount FROM {own} WHERE at BETWEEN @start_dt - INTERVAL 1 {unit} "
-    "AND @end_dt - INTERVAL 1 {unit}) AS so_far",
-    Form.FULL: "SELECT id, at, amount FROM {p}",
-    Form.FULL_UNTIL: "SELECT id, at, amount FROM {p} WHERE at <= @end_dt",
-    Form.VIEW: "SELECT id, at, amount * 2 AS amount FROM {p}",
-    Form.BY_KEY: "SELECT NULLIF(id % 3, 0) AS id, MAX(at) AS at, SUM(amount) AS amount FROM {p} "
-    "WHERE " + _WITHIN + " GROUP BY NULLIF(id % 3, 0)",
-    **dict.fromkeys(
-        (Form.HISTORY, Form.HISTORY_BY_TIME),
-        "SELECT id % 3 AS id, MAX(at) AS at, SUM(amount) AS amount FROM {p} GROUP BY id % 3",
-    ),
-}
-_KINDS: Final[Mapping[Form, str]] = {
-    Form.FULL: "FULL",
-    Form.FULL_UNTIL: "FULL",
-    Form.VIEW: "VIEW",
-    Form.EMBEDDED: "EMBEDDED",
-    Form.BY_KEY: "INCREMENTAL_BY_UNIQUE_KEY (unique_key id, batch_size 1{options})",
-    Form.BY_PARTITION: "INCREMENTAL_BY_PARTITION",
-    Form.UNMANAGED: "INCREMENTAL_UNMANAGED",
-    Form.ADDED_LATE: "INCREMENTAL_UNMANAGED",
-    Form.HISTORY: "SCD_TYPE_2_BY_COLUMN (unique_key id, columns (amount))",
-    Form.HISTORY_BY_TIME: "SCD_TYPE_2_BY_TIME (unique_key id, updated_at_name at)",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -247,9 +193,7 @@ class Made:
             columns = "id bigint, at timestamp, amount bigint"
             path = f"kind SEED (path '{self.name}.csv')"
             return f"MODEL (name gen.{self.name}, {path}, columns ({columns}))"
-        core = _CORE.get(self.form, _CORE[Form.COPY])
-        if self.form is Form.EMBEDDED:
-            core = _CORE[Form.VIEW]
+        core = QUERIES.get(self.form.name, QUERIES["COPY"])
         names = {"p": self.parents[0], "q": self.parents[-1]}
         names["own"] = f"gen.{self.name}"
         query = core.format(**names, n=self.hours, unit=self.unit.name, at="at")
@@ -265,7 +209,7 @@ class Made:
     @property
     def _header(self) -> str:
         if self.form in LOOKED_THROUGH:
-            return f"MODEL (name gen.{self.name}, kind {_KINDS[self.form]})"
+            return f"MODEL (name gen.{self.name}, kind {KINDS[self.form.name]})"
         found = self._arguments
         for name in {"cron", "start", "end"} & found.keys():
             found[name] = f"'{found[name]}'"
@@ -290,7 +234,7 @@ class Made:
     def _arguments(self) -> dict[str, object]:
         """Its properties but for its name, as a decorator is given them."""
         by_time = f"INCREMENTAL_BY_TIME_RANGE (time_column at{self._options})"
-        kind = _KINDS.get(self.form, by_time)
+        kind = KINDS.get(self.form.name, by_time)
         found: dict[str, object] = {"kind": kind.replace("{options}", self._options)}
         found["cron"] = "@daily" if self.daily else "@hourly"
         if self.form is Form.BY_PARTITION:
