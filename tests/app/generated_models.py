@@ -64,9 +64,15 @@ class Form(Enum):
     SEED = "rows of a file"
     HISTORY = "a history"
     HISTORY_BY_TIME = "a history of what carries the time of its last change"
+    CHANGES = "the last change of each key"
+    VERSIONS = "a history of changes, by a column"
+    VERSIONS_BY_TIME = "a history of changes"
 
 
-SEQUENTIAL: Final = {Form.BY_KEY, Form.BY_PARTITION, Form.UNMANAGED}
+VERSIONED: Final = {Form.VERSIONS, Form.VERSIONS_BY_TIME}
+ORDERED: Final = {Form.CHANGES, *VERSIONED}
+"""Forms to which each row is a change of a key; some changes delete theirs, and are not shown."""
+SEQUENTIAL: Final = {Form.BY_KEY, Form.BY_PARTITION, Form.UNMANAGED, *ORDERED}
 LOOKED_THROUGH: Final = {Form.VIEW, Form.EMBEDDED}
 WHOLE_TABLES: Final = {Form.FULL, Form.FULL_UNTIL}
 HISTORIES: Final = {Form.HISTORY, Form.HISTORY_BY_TIME}
@@ -74,12 +80,13 @@ ONLY_AT_THE_END: Final = {*HISTORIES, Form.KEPT}
 """Forms whose rows depend on when they were computed, so that nothing else reads them here."""
 KEEPING_BY_THEMSELVES: Final = {
     *HISTORIES,
+    *VERSIONED,
     *(Form.BY_PARTITION, Form.UNMANAGED, Form.ADDED_LATE),
 }
 """Forms of forward-only kinds: only rows computed after an edit are by the new definition."""
 
-BY_SESSIONS: Final = {Form.SESSIONS, Form.ADDED_LATE}
-"""Forms that append late rows of a source, so that what is rewritten there is not followed."""
+BY_SESSIONS: Final = {Form.SESSIONS, Form.ADDED_LATE, *ORDERED}
+"""Forms that take late rows of a source as they come, and not rows of models."""
 
 _BY_TIME: Final = (
     set(Form)
@@ -89,6 +96,11 @@ _BY_TIME: Final = (
     - {*HISTORIES, Form.ADDED_LATE, Form.SEED}
 )
 _TWO_PARENTS: Final = {Form.JOIN, Form.UNION, Form.LOOKUP}
+_KEEPING_IDS: Final = {
+    *(Form.COPY, Form.CHANCE, Form.RECENT, Form.AHEAD, Form.JOIN, Form.LOOKUP, Form.KEPT),
+    *LOOKED_THROUGH,
+}
+"""Forms whose rows have an id and time of their own where those have that they read first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +115,7 @@ class Made:
     in SQL. Rows with amounts up to ``above`` are left out, and ``same`` counts edits that change no
     row. Late rows further back than ``threshold`` hours wait for a person, where there is one. What
     is late is loaded by ``ranges``, and a session ``stops`` where loaded rows of a source changed.
+    Changes are taken in ``any_time``, also those of hours that are not over.
     """
 
     name: str
@@ -125,6 +138,7 @@ class Made:
     threshold: int = 0
     ranges: bool = False
     stops: bool = False
+    any_time: bool = False
 
     def may_be_in_python(self, models: Sequence[Made]) -> bool:
         """Whether it can be written in Python.
@@ -159,6 +173,11 @@ class Made:
     def is_by_time(self) -> bool:
         """Whether its rows belong to intervals that are computed independently."""
         return self.form in _BY_TIME
+
+    @property
+    def has_sessions(self) -> bool:
+        """Whether its late rows are loaded by sessions."""
+        return self.late or (self.form in BY_SESSIONS and not self.parents[0].startswith("gen."))
 
     @property
     def files(self) -> dict[str, str]:
@@ -197,6 +216,8 @@ class Made:
         names = {"p": self.parents[0], "q": self.parents[-1]}
         names["own"] = f"gen.{self.name}"
         query = core.format(**names, n=self.hours, unit=self.unit.name, at="at")
+        if self.any_time:
+            query = query.partition(" WHERE ")[0]
         more = "".join(f", CAST({at} AS BIGINT) AS more{at}" for at in range(self.columns))
         if self.form in BY_SESSIONS:
             amount = f"amount + {' + '.join([str(self.plus), *['0'] * self.same])} AS amount{more}"
@@ -215,7 +236,7 @@ class Made:
             found[name] = f"'{found[name]}'"
         if self.layout.startswith("id,"):
             found["partitioned_by"] = f"({self.layout})"
-        if self.form in BY_SESSIONS or self.late:
+        if self.has_sessions:
             tracked = (each.split("|") for each in self._tracked)
             sources = [f"{e[0]} (tracked_by {e[1]})" if e[1:] else e[0] for e in tracked]
             mode = "stateful" if self.late else "stateless"
@@ -245,7 +266,7 @@ class Made:
             found["start"] = f"{START + self.begins * HOUR:%Y-%m-%d %H:%M}"
         if self.ends is not None:
             found["end"] = f"{START + self.ends * HOUR:%Y-%m-%d %H:%M}"
-        if self.form in BY_SESSIONS or self.late:
+        if self.has_sessions:
             mode = "stateful" if self.late else "stateless"
             late = {"mode": mode, "sources": [*self._tracked], **self._late_options}
             found["late_data"] = late
@@ -305,6 +326,7 @@ _ANY: Final = (
     *(Form.COPY, Form.RECENT, Form.AHEAD, Form.SUMS, Form.CHANCE, Form.JOIN, Form.UNION),
     *(Form.LOOKUP, Form.FULL, Form.FULL_UNTIL, Form.VIEW, Form.VIEW, Form.EMBEDDED),
     *(Form.BY_KEY, Form.BY_PARTITION, Form.UNMANAGED, Form.SESSIONS, Form.KEPT, Form.HISTORY),
+    *(Form.CHANGES, *sorted(ORDERED, key=lambda form: form.name)),
 )
 _FIRST: Final = tuple(each for each in _ANY if each not in ONLY_AT_THE_END)
 
@@ -318,8 +340,7 @@ def generated(chance: Random, counts: Sequence[int] = range(2, 7)) -> tuple[Made
         readable = [each for each in made if each.form not in ONLY_AT_THE_END]
         names = [f"gen.{each.name}" for each in readable]
         names = [*names, *names, *names, str(SOURCE), str(OTHERS)]
-        if form in SEQUENTIAL:
-            names = [each for each in names if is_bounded(each, made)]
+        names = [each for each in names if may_read(form, each, made)]
         parents = [chance.choice(names) for _ in range(1 + (form in _TWO_PARENTS))]
         if form is Form.SESSIONS:
             parents = [str(SOURCE)]
@@ -344,6 +365,22 @@ def is_bounded(name: str, models: Sequence[Made]) -> bool:
     if found is None or found.is_by_time:
         return True
     return found.form in LOOKED_THROUGH and is_bounded(found.parents[0], models)
+
+
+def may_read(form: Form, name: str, models: Sequence[Made]) -> bool:
+    """Whether a model of a form may read a table."""
+    if form in ORDERED:
+        return _has_changes(name, models)
+    return form not in SEQUENTIAL or is_bounded(name, models)
+
+
+def _has_changes(name: str, models: Sequence[Made]) -> bool:
+    """Whether rows of a table with one id and time are one row, as in sources: changes have no
+    order otherwise."""
+    found = next((each for each in models if f"gen.{each.name}" == name), None)
+    if found is None or found.form in (Form.SUMS, Form.RUNNING):
+        return True
+    return found.form in _KEEPING_IDS and _has_changes(found.parents[0], models)
 
 
 def downstream(model: Made, models: Sequence[Made]) -> Iterator[Made]:

@@ -47,7 +47,13 @@ QUERIES: Final[Mapping[str, str]] = {
         ("HISTORY", "HISTORY_BY_TIME"),
         "SELECT id % 3 AS id, MAX(at) AS at, SUM(amount) AS amount FROM {p} GROUP BY id % 3",
     ),
+    **dict.fromkeys(
+        ("CHANGES", "VERSIONS", "VERSIONS_BY_TIME"),
+        "SELECT id % 3 AS id, at, amount, id AS number, amount % 3 AS size, amount % 4 = 0 AS gone "
+        "FROM {p} WHERE " + _WITHIN,
+    ),
 }
+_ORDER: Final = "unique_key id, sequence_by (at, number), delete_when gone"
 KINDS: Final[Mapping[str, str]] = {
     "FULL": "FULL",
     "FULL_UNTIL": "FULL",
@@ -59,4 +65,7 @@ KINDS: Final[Mapping[str, str]] = {
     "ADDED_LATE": "INCREMENTAL_UNMANAGED",
     "HISTORY": "SCD_TYPE_2_BY_COLUMN (unique_key id, columns (amount))",
     "HISTORY_BY_TIME": "SCD_TYPE_2_BY_TIME (unique_key id, updated_at_name at)",
+    "CHANGES": f"INCREMENTAL_BY_UNIQUE_KEY ({_ORDER})",
+    "VERSIONS": f"SCD_TYPE_2_BY_COLUMN ({_ORDER}, columns (size), disable_restatement false)",
+    "VERSIONS_BY_TIME": f"SCD_TYPE_2_BY_TIME ({_ORDER}, disable_restatement false)",
 }

@@ -37,7 +37,9 @@ from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.time.intervals import parse_instant
 
 _DROP: Final = re.compile(r"[Dd]rop (vde__\S+?)[ ;,]")
-_LOOKS: Final = ("status", "history", "audits", "late", "diff", "unlock")
+_TIED: Final = re.compile(r"(\S+)@\w+: different changes have the same")
+"""A change that comes again after an edit may be another one; docs/kinds.md says what to do."""
+_LOOKS: Final = ("status", "history", "audits", "late", "diff", "unlock", "environments")
 """Commands that change nothing here: leases of dead processes are over before anybody unlocks."""
 _COMMAND: Final = re.compile(r"`(?:\S*/run )?vde ([^`]+)`")
 
@@ -52,7 +54,13 @@ def advised(people: People, text: str, files: Models = ()) -> Iterator[tuple[str
     """
     for written in dict.fromkeys(_DROP.findall(text)):
         yield f"drop {written}", Command(do=partial(_dropping, table=written))
-    for written in dict.fromkeys(_COMMAND.findall(text)):
+    tied = (
+        f"catch-up {name} --env {where} --reload"
+        for name in _TIED.findall(text)
+        for where, models in people.shows.items()
+        if name in {str(each.key) for each in models}
+    )
+    for written in dict.fromkeys((*_COMMAND.findall(text), *tied)):
         words = shlex.split(written)
         environment = words[1] if len(words) > 1 else "prod"
         match words[0]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from tests.app.generated_models import BY_SESSIONS, Made, project
+from tests.app.generated_models import Made, project
 from tests.app.memory_world import START
 from tests.simulator.leftovers import TIMES
 from tests.simulator.sources import TABLES
@@ -248,7 +248,7 @@ def _catch_up(people: People, act: Act) -> Command:
         if binding is not None and made.key in binding.graph:
             catch_up(services, binding, made.key)
 
-    return Command(do=do) if _has_sessions(made) else NOTHING
+    return Command(do=do) if made.has_sessions else NOTHING
 
 
 def _publish(people: People, act: Act) -> Command:
@@ -291,16 +291,12 @@ def _evaluate(people: People, act: Act) -> Command:
 def chosen(people: People, act: Act, *, late: bool = False) -> Made:
     """The model that an act is about."""
     models = people.shows.get(act.environment, people.models)
-    found = [each for each in models if _has_sessions(each)] if late else []
+    found = [each for each in models if each.has_sessions] if late else []
     return _of(found or models, act)
 
 
 def _of(models: Sequence[Made], act: Act) -> Made:
     return models[act.model % len(models)]
-
-
-def _has_sessions(made: Made) -> bool:
-    return made.form in BY_SESSIONS or made.late
 
 
 def _running(wanted: Wanted) -> Callable[[People, Act], Command]:

@@ -16,7 +16,7 @@ from tests.app.generated_models import (
     Made,
     downstream,
     edited,
-    is_bounded,
+    may_read,
 )
 from tests.simulator.projects import SOURCES, invented
 from tests.simulator.steps import Edit
@@ -76,7 +76,7 @@ def _added(models: Models, _: Made, chance: Random) -> Models:
             and known.keys() | {*SOURCES} >= {*new.parents}
             and not (late and new.form is Form.SESSIONS)
             and not any(each.form in ONLY_AT_THE_END for each in read)
-            and (new.form not in SEQUENTIAL or is_bounded(new.parents[0], models))
+            and all(may_read(new.form, each, models) for each in new.parents)
             and (not new.in_python or new.may_be_in_python(models))
         )
         if is_fitting:

@@ -190,7 +190,9 @@ class Looks:
             return False
         owner = _OWNER.search(stale.why_kept)
         theirs = self.status(owner[1]) if owner is not None else None
-        is_final = any(each in stale.why_kept for each in (WAITS, FORBIDDEN, HAS_MORE))
+        is_final = any(
+            each in stale.why_kept for each in (WAITS, FORBIDDEN, HAS_MORE, _UNTIL_RESTORED)
+        )
         return is_final or any(
             each.node.name == status.node.name and self.is_kept(each)
             for each in (theirs.models if theirs is not None else ())
@@ -216,6 +218,8 @@ class Looks:
 
 
 ACCEPTED: Final = "accepted what was refused"
+_UNTIL_RESTORED: Final = "is as recorded"
+"""What is said of readers of a table that another program dropped."""
 _OWNER: Final = re.compile(r"`vde run (\w+)` computes it")
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from tests.app.generated_models import BY_SESSIONS, Form, Made
-from tests.simulator.reference import FOREVER, Shown, expected
-from tests.simulator.shown import SHOWN_COLUMNS, Comparison, differing, whole
+from tests.app.generated_models import ORDERED, VERSIONED, Form, Made
+from tests.app.memory_world import START
+from tests.simulator.reference import FOREVER, Row, Shown, expected
+from tests.simulator.shown import SHOWN_COLUMNS, Comparison, differing, fetched, whole
 from tests.simulator.sources import TABLES
 from tests.worlds.tables import Snapshot
 from vde_dagster.app.inspect.status import EnvironmentStatus
@@ -17,7 +19,8 @@ from vde_dagster.app.services import Services
 from vde_dagster.core.ledger.entries import EntryStatus
 from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.model.snapshot import VersionKey
-from vde_dagster.core.names import ModelName
+from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.time.intervals import Interval
 
 Marks = Mapping[ModelName, HighWaterMark]
 Rows = dict[datetime, list[Any]]
@@ -52,11 +55,12 @@ def wrong_marks(
         is_begun = bool(services.state.unfinished([key]))
         if table is None or is_others or is_begun or made.key in unsure:
             continue
-        now = _by_interval(made, whole(table))
+        now = _by_interval(made, _seen(comparison, made, key.table))
         known = [*_known(comparison, made, services.state.marks(key))]
-        wrong, wanted = _settled(services, key) if known else set(), Rows()
+        settled = [*_settled(services, key)] if known else []
+        wrong, wanted = {*_by_interval(made, ((0, each.start) for each in settled))}, Rows()
         for sources in known:
-            shows = expected([made], sources)[f"gen.{made.name}"]
+            shows = expected([made], _counting(made, sources, settled))[f"gen.{made.name}"]
             wanted = _by_interval(made, shows.rows or ())
             wrong = {start for start in wrong if shows.certain[0] <= start < shows.certain[1]}
             wrong = {start for start in wrong if now[start] != wanted[start]}
@@ -74,13 +78,37 @@ def wrong_marks(
 def _follows(made: Made) -> bool:
     is_alone = made.form is not Form.RUNNING  # the others of what it sums may be of another time
     is_known = TABLES.keys() >= {*made.parents}
-    return (made.late or made.form in BY_SESSIONS) and is_alone and is_known
+    return made.has_sessions and is_alone and is_known
+
+
+def _seen(comparison: Comparison, made: Made, table: TableName) -> list[Any]:
+    """The rows of a table, without those that readers are not shown."""
+    if made.form not in ORDERED:
+        return whole(comparison.world.catalog.tables[table])
+    is_seen = "valid_from IS NOT NULL" if made.form in VERSIONED else "NOT gone"
+    return fetched(comparison.world, table, made, is_seen)
+
+
+def _counting(
+    made: Made, sources: Mapping[str, Shown], loaded: Sequence[Interval]
+) -> Mapping[str, Shown]:
+    """What the rows of loaded intervals depend on: of changes on no later ones."""
+    if made.form not in ORDERED or made.any_time:
+        return sources
+
+    def counts(row: Row) -> bool:
+        return any(each.start <= row[1] < each.end for each in loaded)
+
+    return {
+        name: replace(of, rows=(*filter(counts, of.rows or ()),)) for name, of in sources.items()
+    }
 
 
 def _by_interval(made: Made, rows: Iterable[Any]) -> Rows:
     by_interval: Rows = defaultdict(list)
     for row in sorted(rows):
-        by_interval[made.unit.floor(row[1])].append(row)
+        is_one = made.form in ORDERED  # whatever its time, a change counts for a key
+        by_interval[START if is_one else made.unit.floor(row[1])].append(row)
     return by_interval
 
 
@@ -111,15 +139,13 @@ def _known(comparison: Comparison, made: Made, marks: Marks) -> Iterator[Mapping
 def _shown_by(snapshot: Snapshot) -> Shown:
     """What a source shows at an Iceberg snapshot; a column that nobody reads may be behind."""
     rows = (row[: len(SHOWN_COLUMNS)] for row in snapshot.rows)
-    return Shown(tuple(rows), FOREVER)  # type: ignore[arg-type] # rows of any table
+    return Shown(tuple(rows), FOREVER)
 
 
-def _settled(services: Services, key: VersionKey) -> set[datetime]:
-    """Where the intervals begin that are loaded, and of which nothing is pending."""
+def _settled(services: Services, key: VersionKey) -> Iterator[Interval]:
+    """The intervals that are loaded, and of which nothing is pending."""
     pending = [each.interval for each in services.state.pending([key]).get(key, ())]
-    return {
-        entry.interval.start
-        for entry in services.state.ledger([key]).get(key, ())
-        if entry.status is EntryStatus.COMPUTED
-        and not any(entry.interval.intersection(each) for each in pending)
-    }
+    for entry in services.state.ledger([key]).get(key, ()):
+        is_pending = any(entry.interval.intersection(each) for each in pending)
+        if entry.status is EntryStatus.COMPUTED and not is_pending:
+            yield entry.interval

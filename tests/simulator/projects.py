@@ -7,7 +7,15 @@ from dataclasses import replace
 from random import Random
 from typing import Final
 
-from tests.app.generated_models import LOOKED_THROUGH, OTHERS, WHOLE_TABLES, Form, Made, generated
+from tests.app.generated_models import (
+    LOOKED_THROUGH,
+    ORDERED,
+    OTHERS,
+    WHOLE_TABLES,
+    Form,
+    Made,
+    generated,
+)
 from tests.app.memory_world import SOURCE
 
 SOURCES: Final = (str(SOURCE), str(OTHERS))
@@ -53,6 +61,9 @@ def _adorned(made: Made, models: Sequence[Made], chance: Random) -> Made:
         made = replace(made, late=True, lookback=0)
     if made.form in (Form.KEPT, Form.BY_KEY):
         made = replace(made, lookback=chance.choice((0, 0, 2)))
+    is_feed = made.form in ORDERED and made.has_sessions
+    any_time, stops = (is_feed and chance.random() < often for often in (0.4, 0.2))
+    made = replace(made, any_time=any_time, stops=stops)
     if made.late or made.form is Form.SESSIONS:
         made = replace(made, threshold=chance.choice((0, 0, 12)), stops=chance.random() < 0.2)
     if made.late:

@@ -9,12 +9,13 @@ from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from tests.app.generated_models import LOOKED_THROUGH, SEQUENTIAL, WHOLE_TABLES, Form, Made
 from tests.app.memory_world import SOURCE, START
 
-Row = tuple[int | None, datetime, int]
+Row = tuple[Any, ...]
+"""Id, time and amount; of a version then from when and up to when it is valid."""
 K = TypeVar("K", bound=Hashable)
 HOUR: Final = timedelta(hours=1)
 _WITHOUT_TIME: Final = {*SEQUENTIAL, Form.ADDED_LATE}
@@ -35,7 +36,7 @@ class Shown:
 
     def has(self, row: Row) -> bool:
         """Whether a row is of the certain times."""
-        return self.certain[0] <= row[1] < self.certain[1]
+        return bool(self.certain[0] <= row[1] < self.certain[1])
 
 
 def expected(
@@ -67,7 +68,7 @@ def _shown(model: Made, parents: Sequence[Shown], landed: datetime, clock: datet
     reached = min(reached, clock) if model.form is Form.RUNNING else reached
     begin, last = bounds(model)
     end = min(_floor(model, reached), last)
-    given = [each.rows for each in parents]
+    given = [None if each.rows is None else [row[:3] for row in each.rows] for each in parents]
     # whoever reads a table reads it as it is, whatever its cadence; nobody waits for what is behind
     # the end of a model by time
     has_ended = end == last and model.form not in LOOKED_THROUGH | WHOLE_TABLES | _WITHOUT_TIME
@@ -79,7 +80,9 @@ def _shown(model: Made, parents: Sequence[Shown], landed: datetime, clock: datet
     if model.above is not None:
         made = [row for row in made if row[2] > model.above]
     return Shown(
-        tuple((id_, at, amount + model.plus) for id_, at, amount in made), shown_to, certain
+        tuple((id_, at, amount + model.plus, *more) for id_, at, amount, *more in made),
+        shown_to,
+        certain,
     )
 
 
@@ -156,12 +159,43 @@ def _rows(  # noqa: PLR0912 - a case for each form
                 for key, found in _grouped((_key(row) or None, row) for row in rows).items():
                     last[key] = key, max(row[1] for row in found), sum(row[2] for row in found)
             yield from last.values()
+        case Form.CHANGES:
+            for key, changes in _changes(p if model.any_time else mine).items():
+                yield from ((key, *row[1:]) for row in changes[-1:] if not _deletes(row))
+        case Form.VERSIONS | Form.VERSIONS_BY_TIME:
+            by_column = model.form is Form.VERSIONS
+            for key, changes in _changes(p if model.any_time else mine).items():
+                yield from _versions(key, changes, by_column=by_column)
         case _:
             yield from mine
 
 
 def _key(row: Row) -> int | None:
     return None if row[0] is None else row[0] % 3
+
+
+def _changes(rows: Sequence[Row]) -> dict[int, list[Row]]:
+    """Different changes by key, in their order: that of their times, then that of their ids."""
+    return {
+        key or 0: sorted(found, key=lambda row: (row[1], row[0]))
+        for key, found in _grouped((_key(row), row) for row in {*rows}).items()
+    }
+
+
+def _deletes(change: Row) -> bool:
+    return bool(change[2] % 4 == 0)
+
+
+def _versions(key: int, changes: Sequence[Row], *, by_column: bool) -> Iterator[Row]:
+    """What a key was, by its changes: each that says something else than the one before it begins
+    a version, or none if it deletes the key."""
+    said = [(_deletes(row), row[2] % 3) for row in changes]
+    new = [at for at in range(len(said)) if not by_column or at == 0 or said[at] != said[at - 1]]
+    ends = [*(changes[at][1] for at in new[1:]), FOREVER]
+    for at, end in zip(new, ends, strict=True):
+        _, begin, amount = changes[at]
+        if begin < end and not _deletes(changes[at]):
+            yield key, begin, amount, begin, end
 
 
 def _joined(

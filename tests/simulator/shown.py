@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Final
 
-from tests.app.generated_models import HISTORIES, Form, Made
+from tests.app.generated_models import HISTORIES, ORDERED, VERSIONED, Form, Made
 from tests.app.memory_world import MemoryWorld
 from tests.simulator.commands import Models
 from tests.simulator.reference import FOREVER, Row, Shown, expected
@@ -116,12 +116,19 @@ def shown(world: MemoryWorld, environment: str, made: Made) -> list[Any] | None:
     if found is None:
         return None
     table = world.catalog.tables.get(found.target)
-    if table is None:  # a physical view
-        sql = f"SELECT {', '.join(SHOWN_COLUMNS)} FROM {found.name}"
-        _, rows = MemoryEngine(world.catalog).fetch(sql, limit=100_000)
-        return sorted((tuple(row) for row in rows), key=_null_last)
+    if table is None or made.form in ORDERED:  # a physical view, or one that leaves rows out
+        return fetched(world, found.name, made)
     open_rows = [row for row in whole(table) if len(row) == len(SHOWN_COLUMNS) or row[-1] is None]
     return sorted((row[: len(SHOWN_COLUMNS)] for row in open_rows), key=_null_last)
+
+
+def fetched(world: MemoryWorld, name: TableName, made: Made, where: str = "TRUE") -> list[Any]:
+    """The rows that a reader of a table or view gets, of versions with when they are valid."""
+    validity = f"valid_from, COALESCE(valid_to, TIMESTAMP '{FOREVER}')"
+    columns = [*SHOWN_COLUMNS, *[validity] * (made.form in VERSIONED)]
+    sql = f"SELECT {', '.join(columns)} FROM {name} WHERE {where}"
+    _, rows = MemoryEngine(world.catalog).fetch(sql, limit=100_000)
+    return sorted((tuple(row) for row in rows), key=_null_last)
 
 
 def _null_last(row: Any) -> tuple[object, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from math import floor
 from random import Random
 from typing import Final
 
@@ -83,11 +84,14 @@ class Drawing:
         return self._landing([self.chance.uniform(0, 30) for _ in range(count)], 0)
 
     def _landing(self, hours: Sequence[float], until: int) -> Land:
+        # some at one time, and some once more
+        hours = [floor(hour) if self.chance.random() < 0.3 else hour for hour in hours]
         rows = tuple((hour, self.chance.randrange(100)) for hour in hours)
+        again = tuple(self.chance.randrange(99) for _ in range(self.chance.choice((0, 0, 1, 2))))
         source = self.source
         # the project's clock goes by the first source, so that the other one may lag
         alone = bool(until) and source == SOURCES[0] and self.chance.random() < 0.5
-        return Land(source=source, rows=rows, hours=until, alone=alone)
+        return Land(source=source, rows=rows, hours=until, alone=alone, again=again)
 
     def fix(self) -> Correct:
         """A row changes, or is gone."""

@@ -57,10 +57,12 @@ class Sources:
                 self.until[source] = until
         until = self.until[step.source]
         hours = [(hour if hour >= 0 else until + hour, amount) for hour, amount in step.rows]
+        known = self.rows[step.source]
         new = [self._row(max(hour, 0), amount) for hour, amount in hours]
+        new += [known[at % len(known)] for at in step.again if known]
         if new:
             self.world.catalog.append(TABLES[step.source], self._stored(step.source, new))
-            self.rows[step.source] += new
+            known += new
         for source, table in TABLES.items():
             complete = hour_of(self.until[source]).isoformat()
             self.world.catalog.set_property(table, VALID_TO, complete)
@@ -71,8 +73,11 @@ class Sources:
         if len(rows) < (4 if step.amount is None else 2):
             return
         at = 1 + step.at % (len(rows) - 1)  # the first row marks the beginning of the source
-        changed = [] if step.amount is None else [(rows[at][0], rows[at][1], step.amount)]
-        self._overwrite(step.source, [*rows[:at], *changed, *rows[at + 1 :]])
+        if step.amount is None:
+            self._overwrite(step.source, [*rows[:at], *rows[at + 1 :]])
+        else:  # wherever it is: rows of one id are one change
+            changed = (rows[at][0], rows[at][1], step.amount)
+            self._overwrite(step.source, [changed if row == rows[at] else row for row in rows])
 
     def hush(self, step: Hush) -> None:
         """Take all rows of some hours out of a source, but for the one that marks its beginning."""

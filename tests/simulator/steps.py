@@ -11,13 +11,15 @@ from tests.app.generated_models import Made
 class Land:
     """Rows arrive in a source, given as (hour, amount), or hours before the end where negative.
 
-    Time goes on by ``hours`` for both sources, or for this one ``alone``.
+    Time goes on by ``hours`` for both sources, or for this one ``alone``. Rows ``again`` are some
+    of those that are there, by their numbers.
     """
 
     source: str
     rows: tuple[tuple[float, int], ...]
     hours: int = 0
     alone: bool = False
+    again: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

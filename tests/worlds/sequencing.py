@@ -81,11 +81,14 @@ def history_of(
                 f"different changes have the same {', '.join(order.by)}, so none is the last one "
                 f"of {_shown(history.key, at)}"
             )
-    rows = tuple(
+    versions = [
         row
         for places in changes.values()
         for row in _versions(own, [places[each] for each in sorted(places)], history, order)
-    )
+    ]
+    # columns that were added to the table come after those of the validity
+    columns = (*every.columns, history.valid_from, history.valid_to)
+    rows = tuple(Frame(columns, versions).selected([each.name for each in new.columns]).rows)
     return rows, tuple(set(rows) - set(loaded.rows))
 
 
