@@ -368,7 +368,7 @@ _WORDS: Final[Mapping[str, Callable[[Act, Models], Words]]] = {
     "run stale": lambda act, _: ("run", act.environment, "--only-stale"),
     "promote": lambda act, _: ("promote", act.environment, act.other, "--auto-apply"),
     "rollback": lambda act, _: ("rollback", act.environment, "--auto-apply"),
-    "give up": lambda act, _: ("promote", "dev", act.environment, "--give-up"),
+    "give up": lambda act, _: ("rollback", act.environment, "--give-up"),
     "pause": lambda act, models: (
         "pause",
         f"gen.{_of(models, act).name}",

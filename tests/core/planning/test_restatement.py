@@ -34,6 +34,7 @@ from vde_dagster.core.planning.restatement import (
     never_again,
     restate_all,
     restated_ranges,
+    why_never_again,
 )
 from vde_dagster.core.time.intervals import (
     END_OF_TIME,
@@ -420,3 +421,14 @@ def test_what_is_never_computed_again_is_all_that_is_loaded_but_its_lookback(
 
 def test_what_may_be_restated_may_be_computed_again() -> None:
     assert never_again(model(BY_TIME), spans(HELD)) == ()
+
+
+def test_a_history_of_changes_follows_from_them_and_any_other_one_from_what_was_seen() -> None:
+    seen, changes = (
+        ScdType2ByTime(unique_key=("id",), sequence_by=by, disable_restatement=False)
+        for by in ((), ("at",))
+    )
+    assert "the states that it saw" in why_never_again(model(seen))
+    assert not why_never_again(model(changes))
+    never = replace(changes, disable_restatement=True)
+    assert why_never_again(model(never)).startswith("it sets disable_restatement")

@@ -269,7 +269,8 @@ class VersionLook:
 
     def _missed_history(self) -> tuple[Interval, ...]:
         """The times at which the shown version recorded history, and this one did not."""
-        if not self.node.model.kind.keeps_history:
+        rules = self.node.model.kind
+        if not rules.keeps_history or rules.order is not None:
             return ()
         seen = (
             each.interval for each in self.planned.shown(self.node.name) if each.rows != RowSum()

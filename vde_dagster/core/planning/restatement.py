@@ -227,7 +227,7 @@ def units_reading(
 
 def why_never_again(model: Model) -> str:
     """Why the rows of a model cannot be computed again once they are gone; empty if they can."""
-    if model.kind.keeps_history:
+    if model.kind.keeps_history and model.kind.order is None:
         return "a history has the states that it saw at the time, and these cannot be seen again"
     if model.kind.disable_restatement:
         return "it sets disable_restatement, so its rows are never computed again"
