@@ -285,6 +285,16 @@ def computed_again(world: MemoryWorld, hour: int) -> None:
     evaluate_range(world.services(), world.bound(), EVENTS, within, force=True)
 
 
+def check_merges(world: MemoryWorld) -> None:
+    """A late row upstream is merged, and a plan says so before."""
+    world.land((1.7, 70), until=4)
+    caught_up(world)
+    for name in (CURRENT, HISTORY):
+        assert told(world.plan_run(), name)[-1].startswith("merged by key: ")
+    world.run()
+    check(world, 4)
+
+
 def test_equal_rows_upstream_are_no_change_also_after_a_merge() -> None:
     world = loaded()
     world.land((1.7, 70), until=4)
@@ -298,12 +308,7 @@ def test_what_was_replaced_before_nothing_was_stale_does_not_count() -> None:
     world = loaded()
     computed_again(world, 1)
     world.run()
-    world.land((1.7, 70), until=4)
-    caught_up(world)
-    for name in (CURRENT, HISTORY):
-        assert told(world.plan_run(), name)[-1].startswith("merged by key: ")
-    world.run()
-    check(world, 4)
+    check_merges(world)
 
 
 def test_hours_of_a_history_that_can_be_merged_are_whatever_others_have_lost() -> None:
@@ -330,12 +335,7 @@ def test_what_stays_under_a_new_version_upstream_merges_what_that_gains() -> Non
     world.build(project(more=", amount + 1 AS more"))
     assert world.bound().key(CURRENT) == before.key(CURRENT)
     assert world.bound().key(EVENTS) != before.key(EVENTS)
-    world.land((1.7, 70), until=4)
-    caught_up(world)
-    for name in (CURRENT, HISTORY):
-        assert told(world.plan_run(), name)[-1].startswith("merged by key: ")
-    world.run()
-    check(world, 4)
+    check_merges(world)
 
 
 def table_of(world: MemoryWorld) -> TableName:

@@ -164,10 +164,8 @@ def answer_on_views(
         Refused: DuckDB has to answer what is left to Spark.
         EvaluationFailed: The query failed.
     """
-    from vde_dagster.app.inspect.local_answers import LocalAnswer, answer_locally, read_as
+    from vde_dagster.app.inspect.local_answers import LocalAnswer, answer_locally
     from vde_dagster.core.sql.duckdb.translating import LeftToSpark
-    from vde_dagster.core.sql.places import placed
-    from vde_dagster.core.sql.text import SqlText
 
     catalog, why = project.configuration.catalog.name, ""
     if whole is None:
@@ -199,20 +197,34 @@ def answer_on_views(
             )
     if any(view.catalog for view in views.values()):
         project.open_spark(reading=views.values())  # the session that the engine finds, too
+    shown = {name: view for name, view in views.items() if name in read}
+    bound = _over_tables(project, sql, shown, whole)
+    columns, rows = project.services.engine.fetch(bound, limit=limit + 1)
+    return Answer(columns=columns, rows=rows[:limit], more=len(rows) > limit, why=why)
+
+
+def _over_tables(
+    project: VdeProject,
+    sql: str,
+    views: Mapping[ModelName, TableName],
+    whole: Mapping[TableName, ViewDefinition],
+) -> str:
+    """A query over the tables that views show, without the rows that these leave out."""
+    from vde_dagster.app.inspect.local_answers import read_as
+    from vde_dagster.core.sql.places import placed
+    from vde_dagster.core.sql.text import SqlText
+
     tables = {  # all of one revision
         name: read_as(project.services, whole[view]) if view in whole else view
         for name, view in views.items()
-        if name in read
     }
     visible = {
         name: SqlText((whole[view].visible,))
         for name, view in views.items()
         if view in whole and whole[view].visible
     }
-    query = placed(sql, catalog=catalog).with_conditions(visible)
-    bound = query.with_tables(tables.get).text
-    columns, rows = project.services.engine.fetch(bound, limit=limit + 1)
-    return Answer(columns=columns, rows=rows[:limit], more=len(rows) > limit, why=why)
+    query = placed(sql, catalog=project.configuration.catalog.name).with_conditions(visible)
+    return query.with_tables(tables.get).text
 
 
 def as_table(answer: Answer, *, title: str | None = None) -> Table:
