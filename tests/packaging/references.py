@@ -17,14 +17,15 @@ from typing import Final
 
 FOLDERS: Final = ("vde_dagster", "tests", "docs", "benchmarks", "examples")
 SUFFIXES: Final = (".py", ".md", ".sql", ".yaml", ".toml", ".csv", "")
-GENERATED: Final = ("__pycache__", ".vde")
+GENERATED: Final = ("__pycache__", ".vde", "sqlmesh_shop")
 ELSEWHERE: Final = (
     "vde_dagster/examples/nyc_flights",
     "vde_dagster/examples/customer_lifecycle",
     "vde_dagster/examples/orders_cdc",
     "vde_dagster.files",
+    "IMPORT.md",
 )
-"""What is in the wheel only, and a logger's name."""
+"""What is in the wheel only, a logger's name, and a file that a command writes."""
 
 _RULE: Final = re.compile(r"(?:\bR|\btest_r)(\d+)(?:\b|(?=_))")
 _DECISIONS: Final = re.compile(r"\bADRs? (\d+(?:(?:,| and|,? or) \d+)*)")

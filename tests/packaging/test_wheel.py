@@ -90,7 +90,8 @@ def test_what_only_tests_need_is_neither_packed_nor_imported(wheel: Path) -> Non
         for top in imported(text) - {"vde_dagster"} - sys.stdlib_module_names
         if installed.isdisjoint(map(canonicalize_name, come_with.get(top, [])))
     }
-    assert {each for each in missing if not each[0].startswith(EXAMPLE)} == set()
+    elsewhere = {("vde_dagster/project/importing/sqlmesh_dump.py", "sqlmesh")}  # it runs there
+    assert {each for each in missing if not each[0].startswith(EXAMPLE)} == elsewhere
 
 
 EXAMPLE = Path("vde_dagster", "examples").as_posix() + "/"

@@ -12,6 +12,7 @@ from vde_dagster.version import __version__
 
 COMMANDS: Final = {
     "init": "Create a small project, or copy an example.",
+    "import": "Write a project of SQLMesh as one of this tool.",
     "plan": "Show what would change in an environment, and apply it.",
     "apply": "Apply a plan that was saved and reviewed.",
     "promote": "Show in one environment what another one shows.",
@@ -73,6 +74,7 @@ _MODULES: Final = {
     "looks.fingerprint": ("fingerprint",),
     "looks.late": ("late",),
     "projects.examples": ("init",),
+    "projects.importing": ("import",),
     "projects.unit_tests": ("test", "create-test"),
     "projects.project_files": ("format", "create-external-models"),
     "projects.ui": ("ui", "jars"),

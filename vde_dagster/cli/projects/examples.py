@@ -64,7 +64,7 @@ def init_command(*, folder: Path, example: str | None) -> None:
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes((template / relative).read_bytes())
     settings = folder / "vde.yaml"
-    settings.write_text(settings.read_text("utf-8").replace(_NAME, f"name: {_name(folder)}"))
+    settings.write_text(settings.read_text("utf-8").replace(_NAME, f"name: {project_name(folder)}"))
     click.echo(f"A project with three models and a unit test is in {folder}. Next:")
     click.echo(f"  {vde('test', '--project', folder)}")
     click.echo(f"  {vde('plan', 'prod', '--project', folder)}")
@@ -72,7 +72,7 @@ def init_command(*, folder: Path, example: str | None) -> None:
     click.echo(f"  {vde('ui', '--project', folder)}")
 
 
-def _name(folder: Path) -> str:
+def project_name(folder: Path) -> str:
     """The folder's name as a project's."""
     name = re.sub(r"\W+", "_", folder.resolve().name.lower()).strip("_")
     return name if name and not name[0].isdigit() else f"project_{name}".rstrip("_")

@@ -83,8 +83,7 @@ def read_kind(value: Value | None, dialect: str, problems: Problems) -> Kind | N
     own = {each.name: each for each in fields(kind) if each.name not in _DERIVED}
     before = len(problems.found)
     written = _kept(keyword, read_options(value.group() or (), problems), problems)
-    known = (*own, *_FIELDLESS.get(keyword, ()))
-    options = check_known(written, known, f"the kind {keyword}", problems)
+    options = check_known(written, options_of(keyword), f"the kind {keyword}", problems)
     if len(problems.found) > before:
         return None  # an option that seems to be missing may be a misspelled one
     for key, option in own.items():
@@ -98,6 +97,12 @@ def read_kind(value: Value | None, dialect: str, problems: Problems) -> Kind | N
     for key in options:
         found |= _READERS[key](key, given)
     return _checked(kind(**found), given)
+
+
+def options_of(keyword: str) -> tuple[str, ...]:
+    """The options that a kind takes; none where there is no such kind."""
+    own = (each.name for each in fields(_KINDS[keyword])) if keyword in _KINDS else ()
+    return (*(name for name in own if name not in _DERIVED), *_FIELDLESS.get(keyword, ()))
 
 
 def _kept(

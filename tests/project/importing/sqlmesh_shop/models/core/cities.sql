@@ -1,0 +1,1 @@
+MODEL (name core.cities, kind SEED (path '../../seeds/cities.csv'));

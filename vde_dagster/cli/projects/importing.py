@@ -1,0 +1,167 @@
+"""`vde import`: a project of another tool, written as one of ours."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from datetime import UTC, datetime
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from vde_dagster.cli import options
+from vde_dagster.cli.projects.examples import project_name
+from vde_dagster.cli.spelling import vde
+from vde_dagster.core.errors import ProjectInvalid, Refused
+from vde_dagster.core.listing import plural
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from vde_dagster.core.errors import Problem
+    from vde_dagster.project.importing.draft import Draft
+
+_SCRIPT: Final = "sqlmesh_dump.py"
+_LAST_LINES: Final = 15
+_TO: Final = click.option(
+    "--to",
+    "target",
+    type=click.Path(path_type=Path),
+    required=True,
+    metavar="DIR",
+    help="The new project's folder, which must be empty or missing.",
+)
+
+
+@click.group("import")
+def import_command() -> None:
+    """Write a project of another tool as one of this tool: plain SQL and Python that you own.
+
+    IMPORT.md in the new folder says what was carried over, what was changed, what has no
+    counterpart, and what is left for you to edit, with files and lines.
+    """
+
+
+@import_command.command("sqlmesh", short_help="A project of SQLMesh, which SQLMesh itself reads.")
+@click.argument(
+    "folders", type=click.Path(path_type=Path, file_okay=False), nargs=-1, metavar="[DIR...]"
+)
+@_TO
+@click.option(
+    "--python",
+    "interpreter",
+    default=sys.executable,
+    metavar="FILE",
+    help="A Python in whose environment SQLMesh is installed; the one that runs this by default.",
+)
+@click.option(
+    "--from",
+    "written",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="What the script wrote elsewhere, in place of DIR.",
+)
+@options.WITH_DEBUG
+def sqlmesh_command(
+    *, folders: Sequence[Path], target: Path, interpreter: str, written: Path | None
+) -> None:
+    """Write the SQLMesh project in DIR (several make up one project) as one of this tool.
+
+    SQLMesh reads it: macros, Jinja and blueprints are filled in, and other dialects are translated
+    to Spark's SQL by sqlglot. Nothing is written to DIR, and SQLMesh is not needed afterwards.
+    Where both tools cannot be on one machine, run the script of `vde import script` there.
+    """
+    from vde_dagster.project.importing.sqlmesh_project import sqlmesh_draft
+
+    if bool(folders) == (written is not None):
+        raise click.UsageError("give either folders of a SQLMesh project, or --from FILE.")
+    _refuse_taken(target)
+    document = _read(written) if written else _dumped(folders, interpreter)
+    today = datetime.now(UTC).date()
+    _write(sqlmesh_draft(document, name=project_name(target), today=today), target)
+
+
+@import_command.command("script", short_help="Print the script that reads a project elsewhere.")
+@options.WITH_DEBUG
+def script_command() -> None:
+    """Print the script that reads a SQLMesh project where SQLMesh is installed.
+
+    Run there, `python dump.py DIR > project.json` writes what `vde import sqlmesh --from
+    project.json` reads here.
+    """
+    click.echo(_script(), nl=False)
+
+
+def _script() -> str:
+    return (files("vde_dagster.project.importing") / _SCRIPT).read_text("utf-8")
+
+
+def _refuse_taken(target: Path) -> None:
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise Refused(
+            f"{target} is not empty, and nothing was written", advice="Name a new folder."
+        )
+
+
+def _dumped(folders: Sequence[Path], interpreter: str) -> dict[str, Any]:
+    """What SQLMesh knows of a project, read by the script in the environment where it is."""
+    command = [interpreter, "-", *map(str, folders)]
+    try:
+        done = subprocess.run(command, input=_script(), capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise Refused(f"{interpreter} cannot be run: {error.strerror}") from error
+    if "No module named 'sqlmesh'" in done.stderr:
+        raise Refused(
+            f"there is no SQLMesh in the environment of {interpreter}",
+            advice="Name its Python with --python, or run the script of `vde import script` there.",
+        )
+    if done.returncode != 0:
+        last = "\n".join(done.stderr.strip().splitlines()[-_LAST_LINES:])
+        raise Refused(f"SQLMesh cannot load this project:\n{last}", advice="Fix that first.")
+    return _document(done.stdout, "the script")
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return _document(path.read_text("utf-8"), str(path))
+    except (OSError, UnicodeDecodeError) as error:
+        raise Refused(f"{path} cannot be read: {error}") from error
+
+
+def _document(text: str, what: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise Refused(f"{what} has written no JSON: {error}") from error
+    return found if isinstance(found, dict) else {}
+
+
+def _write(draft: Draft, target: Path) -> None:
+    """Write a draft, load it as any command would, and write the report of both."""
+    from vde_dagster.project.importing.draft import Group
+    from vde_dagster.project.importing.writing import REPORT, report, write_draft
+    from vde_dagster.project.loading import load_for_comparison
+
+    write_draft(draft, target)
+    problems: Sequence[Problem] = ()
+    warnings: Sequence[Problem] = ()
+    try:
+        warnings = load_for_comparison(target).warnings
+    except ProjectInvalid as error:
+        problems = error.problems
+    (target / REPORT).write_text(report(draft, problems, warnings), "utf-8")
+    edits = [each for each in draft.remarks if each.group is Group.EDIT]
+    files_to_edit = {str(each.place.path) for each in problems} | {each.path for each in edits}
+    click.echo(f"A project with {plural(len(draft.models), 'model')} in SQL is in {target}.")
+    click.echo(f"{target / REPORT} says what was carried over and what was not.")
+    if files_to_edit:
+        click.echo(f"{plural(len(files_to_edit), 'file')} to edit before it runs:")
+        for path in sorted(files_to_edit):
+            click.echo(f"  {path}")
+        return
+    click.echo("Next:")
+    click.echo(f"  {vde('test', '--project', target)}")
+    click.echo(f"  {vde('plan', 'dev', '--project', target)}")

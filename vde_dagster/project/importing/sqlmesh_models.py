@@ -1,0 +1,310 @@
+"""What the header of a SQLMesh model says, in our words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from typing import Any, Final
+
+from vde_dagster.core.audits.builtins import BUILTINS, base_name
+from vde_dagster.project.importing.draft import Group, Notes, SparkText
+from vde_dagster.project.importing.spark_sql import (
+    NotTranslated,
+    listed,
+    made_table,
+    quoted,
+    spark_expression,
+    spark_merge,
+    spark_text,
+    spark_type,
+    with_macros,
+    word,
+)
+from vde_dagster.project.properties.kind_options import options_of
+from vde_dagster.project.properties.known_properties import PROPERTIES
+
+_KINDS: Final = {"SCD_TYPE_2": "SCD_TYPE_2_BY_TIME", "CUSTOM": "FULL"}
+_DEFAULTS: Final = {"INCREMENTAL_UNMANAGED": {"disable_restatement": "true"}}
+"""What SQLMesh does by itself and we do not."""
+_ELSEWHERE: Final = ("name", "dialect", "materialization", "materialization_properties")
+"""Options that another part of a model says."""
+_TEXTS: Final = ("cron", "description", "cron_tz")
+_EXPRESSIONS: Final = ("partitioned_by", "clustered_by")
+_SPARKS: Final = ("spark", "spark2", "databricks")
+_MACRO: Final = re.compile(r"@\{?(\w+)")
+_TIME: Final = re.compile(r"(start|end|execution)_\w+", re.IGNORECASE)
+_RELATIVE: Final = re.compile(r"\s*(\d+)\s+(day|week|month|year)s?\s+ago\s*", re.IGNORECASE)
+_DAYS: Final = {"day": 1, "week": 7, "month": 30, "year": 365}
+_WORD: Final = re.compile(r"\w+")
+_BY_HAND: Final = "Write the macro there: @start_date, @end_date or another one of docs/models.md."
+
+
+def kind_of(each: Mapping[str, Any]) -> str:
+    """The name of a model's kind here."""
+    return _KINDS.get(str(each["kind"]), str(each["kind"]))
+
+
+@dataclass(frozen=True, slots=True)
+class Others:
+    """What a model has to know of the others of its project: their names by what they are.
+
+    Args:
+        timed: Models by time range.
+        sources: Tables that others write.
+        for_python: What models in Python read.
+        audits: Audits of the project.
+        defaults: Properties that vde.yaml has for all.
+    """
+
+    timed: frozenset[str] = frozenset()
+    sources: frozenset[str] = frozenset()
+    for_python: frozenset[str] = frozenset()
+    audits: frozenset[str] = frozenset()
+    defaults: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SqlmeshModel:
+    """One model as `sqlmesh_dump` wrote it.
+
+    Args:
+        each: What was written.
+        catalog: The default catalog, which names here leave out.
+        today: What relative dates are counted from.
+        notes: What takes remarks.
+        others: The rest of the project.
+    """
+
+    each: Mapping[str, Any]
+    catalog: str
+    today: date
+    notes: Notes
+    others: Others = Others()
+
+    @property
+    def path(self) -> str:
+        """Its file in the old project."""
+        return str(self.each["path"])
+
+    def name(self, written: str | None = None) -> str:
+        """Its name, or that of another model."""
+        parts = (written or str(self.each["name"])).replace('"', "").split(".")
+        return ".".join(parts[1:] if len(parts) == 3 and parts[0] == self.catalog else parts)
+
+    def note(self, group: Group, message: str, advice: str = "") -> None:
+        """Note a remark about it."""
+        self.notes.add(group, self.path, message, advice, model=self.name())
+
+    def kind(self) -> str:
+        """The name of its kind here, with a remark where it is another one."""
+        if self.each["kind"] == "CUSTOM":
+            what = self.each["options"].get("materialization")
+            advice = "Choose another of docs/kinds.md if its class loads rows in another way."
+            self.note(Group.LOOK, f"the CUSTOM kind {what!r} was written as FULL", advice)
+        if self.each["kind"] == "VIEW" and self.name() in self.others.for_python:
+            message = "the VIEW was written as FULL, since a model in Python reads it"
+            self.note(Group.CHANGED, message, "Python reads tables at the state that was planned.")
+            return "FULL"
+        return kind_of(self.each)
+
+    def options(self) -> dict[str, str]:
+        """The options of the kind that have a counterpart, as written in a header."""
+        found = dict(_DEFAULTS.get(kind_of(self.each), {}))
+        known = options_of(kind_of(self.each))
+        for key, value in self.each["options"].items():
+            if key == "time_column":
+                column, form = value
+                found[key] = column if form == "%Y-%m-%d" else f"({column}, {quoted(form)})"
+            elif key in _ELSEWHERE:
+                continue
+            elif key not in known or (key == "batch_concurrency" and value > 1):
+                self._dropped(f"the option {key}", value)
+            else:
+                found[key] = self._option(key, value)
+        return found
+
+    def _option(self, key: str, value: Any) -> str:  # noqa: ANN401 - JSON
+        if isinstance(value, bool | int):
+            return str(value).lower()
+        if isinstance(value, list):
+            return listed([self.expression(one) for one in value])
+        return self.expression(str(value), spark_merge if key == "when_matched" else None)
+
+    def properties(self) -> dict[str, str]:
+        """The properties that have a counterpart, as written in a header."""
+        found: dict[str, str] = {}
+        for key, value in self.each["properties"].items():
+            if self.others.defaults.get(key) == value:
+                continue
+            if key not in PROPERTIES or key == "allow_partials":
+                self._dropped(f"the property {key}", value)
+            elif key not in ("grains", "references"):
+                found[key] = self._property(key, value)
+        found |= self._keys()
+        if self.each["reads_itself"] and kind_of(self.each) == "INCREMENTAL_BY_TIME_RANGE":
+            found["late_data"] = self._stateful()
+        if self.each["declared"] or self.each["class"] == "SeedModel" or "late_data" in found:
+            pairs = [f"{word(name)} {kind}" for name, kind in self.columns().items()]
+            found["columns"] = f"({', '.join(pairs)})"
+        if self.each["depends_on"] and self.each["class"] == "SqlModel":
+            found["depends_on"] = f"({', '.join(map(self.name, self.each['depends_on']))})"
+        return found
+
+    def _stateful(self) -> str:
+        """What lets a model read the interval before its own."""
+        read = {self.name(each) for each in self.each["reads"]} - {self.name()}
+        message = "it reads itself: each interval sees the one before it, and nothing else of it"
+        self.note(Group.LOOK, message, "docs/late_data.md, Models that read themselves, says how.")
+        return f"(mode stateful, sources ({', '.join(sorted(read & self.others.timed))}))"
+
+    def _property(self, key: str, value: Any) -> str:  # noqa: ANN401 - JSON
+        if key in ("start", "end"):
+            return quoted(self._day(key, value))
+        if key in _TEXTS:
+            return quoted(str(value))
+        if key == "tags":
+            return f"({', '.join(word(one) for one in value)})"
+        if key in _EXPRESSIONS:
+            return f"({', '.join(self.expression(one) for one in value)})"
+        if key == "column_descriptions":
+            pairs = [f"{word(name)} = {quoted(text)}" for name, text in value.items()]
+            return f"({', '.join(pairs)})"
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        return text if text.startswith("(") else word(text)
+
+    def _keys(self) -> dict[str, str]:
+        """Grains and references: a grain under another name is a reference, too."""
+        properties = self.each["properties"]
+        found: list[str] = []
+        references = [self.expression(one) for one in properties.get("references", ())]
+        known = {name.lower() for name in self.each["columns"]}
+        for grain in properties.get("grains", ()):
+            text = self.expression(grain)
+            key, _, alias = text.partition(" AS ")
+            missing = {name.lower() for name in _WORD.findall(key)} - known
+            if missing:
+                message = f"the grain {grain} was left out: there is no {', '.join(missing)}"
+                self.note(Group.CHANGED, message)
+                continue
+            found.append(key)
+            references += [text] if alias else []
+        lists = {"grains": found, "references": references}
+        return {key: f"({', '.join(items)})" for key, items in lists.items() if items}
+
+    def columns(self) -> dict[str, str]:
+        """The columns with Spark's types."""
+        found: dict[str, str] = {}
+        for name, kind in self.each["columns"].items():
+            try:
+                found[name] = spark_type(kind, self.each["dialect"])
+            except NotTranslated:
+                found[name] = "string"
+                message = f"the column {name} has the type {kind}, and is string here"
+                self.note(Group.EDIT, message, "Write the type for Spark.")
+        return found
+
+    def audits(self) -> list[tuple[str, dict[str, str]]]:
+        """The audits that there are here, with their arguments."""
+        own = {one["name"] for one in self.each["own_audits"]}
+        found: list[tuple[str, dict[str, str]]] = []
+        for name, given in self.calls("audits"):
+            if base_name(name) in {*own, *self.others.audits, *BUILTINS}:
+                found.append((name, given))
+            else:
+                arguments = ", ".join(f"{key} := {value}" for key, value in given.items())
+                message = f"the audit {name} ({arguments}) was left out"
+                self.note(Group.MISSING, message, "docs/audits.md lists what is built in.")
+        return found
+
+    def calls(self, what: str) -> list[tuple[str, dict[str, str]]]:
+        """Audits or signals with their arguments."""
+        return [
+            (
+                str(name).lower(),
+                {key: self.expression(str(value)) for key, value in arguments.items()},
+            )
+            for name, arguments in self.each[what]
+        ]
+
+    def texts(self, what: str) -> list[SparkText]:
+        """The query or statements for Spark, as written where sqlglot cannot translate them."""
+        given = self.each[what]
+        statements = ([given] if given else []) if isinstance(given, str) else given
+        return [found for text in statements for found in self._text(text, what)]
+
+    def _text(self, text: str, what: str) -> Iterator[SparkText]:
+        if what != "query" and self._is_left_out(text):
+            return
+        written = self._written()
+        if what == "query" and self.each["dialect"] in _SPARKS and written and not self._filled():
+            yield SparkText(original=written, spark=written)
+            return
+        try:
+            yield spark_text(text, self.each["dialect"])
+        except NotTranslated as error:
+            message = f"a {what.removesuffix('s').replace('_', '-')} could not be translated"
+            self.note(Group.EDIT, message, f"Write it for Spark: {error}.")
+            yield SparkText(original=with_macros(text), spark=with_macros(text))
+
+    def _is_left_out(self, statement: str) -> bool:
+        """Whether a statement has no place here, which is said."""
+        message = f"the statement `{' '.join(statement.split())}` was left out"
+        if statement.lstrip().upper().startswith(("SELECT", "WITH")):
+            self.note(Group.CHANGED, message, "It changes nothing.")
+            return True
+        made = made_table(statement, self.each["dialect"])
+        if made is None or self.name(made) not in self.others.sources:
+            return False
+        self.note(Group.MISSING, message, "A source has to be there before a model reads it.")
+        return True
+
+    def note_statements(self) -> None:
+        """Say what was filled in, where a time macro is missing, and what runs no more."""
+        for statement in self.each.get("on_virtual_update", ()):
+            message = f"on_virtual_update, `{' '.join(statement.split())}`, was left out"
+            self.note(Group.MISSING, message, "Grant rights on views in the catalog.")
+        if self.path.endswith(".py"):
+            self.note(Group.CHANGED, "the SQL that its function made was written")
+        elif filled := self._filled():
+            self.note(Group.CHANGED, f"{' '.join(filled)} filled in")
+        if self.each["uncertain"]:
+            message = (
+                "a macro computes with the time itself, so that the day 2001-02-03 stands where "
+                "a time macro belongs"
+            )
+            self.note(Group.EDIT, message, _BY_HAND)
+
+    def _written(self) -> str:
+        return str(self.each.get("written") or "").strip().removesuffix(";")
+
+    def _filled(self) -> list[str]:
+        """What SQLMesh filled in besides time macros."""
+        written = self._written()
+        names = {found for found in _MACRO.findall(written) if not _TIME.fullmatch(found)}
+        jinja = ["Jinja"] if "{{" in written or "{%" in written else []
+        return [*(f"@{name}" for name in sorted(names)), *jinja]
+
+    def expression(self, text: str, translate: Callable[[str, str], str] | None = None) -> str:
+        """An expression for Spark; as it was where it cannot be translated, with a remark."""
+        try:
+            return (translate or spark_expression)(text, self.each["dialect"])
+        except NotTranslated as error:
+            message = f"`{text}` could not be translated"
+            self.note(Group.EDIT, message, f"Write it for Spark: {error}.")
+            return text
+
+    def _dropped(self, what: str, value: object) -> None:
+        shown = " ".join(str(value)[:80].split())
+        self.note(Group.MISSING, f"{what} ({shown}) was left out")
+
+    def _day(self, key: str, value: object) -> str:
+        """A date; one that moves with the day of the plan becomes that of today."""
+        found = _RELATIVE.fullmatch(str(value))
+        if found is None:
+            return str(value)
+        moved = self.today - timedelta(days=int(found[1]) * _DAYS[found[2].lower()])
+        message = f"{key} '{value}' is {moved} now, which does not move with the day"
+        self.note(Group.CHANGED, message)
+        return moved.isoformat()

@@ -1,0 +1,172 @@
+"""The files of a draft, and the report of an import."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import yaml
+
+from vde_dagster.core.errors import Problem, Refused
+from vde_dagster.core.listing import plural
+from vde_dagster.project.importing.draft import Draft, Group, ModelDraft, Remark, Source, SparkText
+
+REPORT: Final = "IMPORT.md"
+_PLACES: Final = 5
+"""Of how many models a remark names the files."""
+
+
+def write_draft(draft: Draft, folder: Path) -> None:
+    """Write the files of a draft, all but the report.
+
+    Raises:
+        Refused: The folder has something in it, or cannot be written.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise Refused(
+            f"{folder} is not empty, and nothing was written", advice="Name a new folder."
+        )
+    try:
+        for path, text in files_of(draft).items():
+            target = folder / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(text, "utf-8", newline="")
+    except OSError as error:
+        raise Refused(f"{folder} cannot be written: {error.strerror}") from error
+
+
+def files_of(draft: Draft) -> dict[str, str]:
+    """The texts of a draft's files, by path."""
+    found = {
+        "vde.yaml": yaml.safe_dump(dict(draft.settings), sort_keys=False, allow_unicode=True),
+        **draft.files,
+        **{each.path: model_text(each) for each in draft.models},
+    }
+    if draft.sources:
+        found["external_models.yaml"] = _sources(draft.sources)
+    return found
+
+
+def model_text(model: ModelDraft) -> str:
+    """The file of a model."""
+    lines = [f"name {model.name}", f"kind {model.kind}{_options(model.options)}"]
+    lines += [f"{key} {value}" for key, value in model.properties.items()]
+    for key, calls in (("audits", model.audits), ("signals", model.signals)):
+        if calls:
+            inner = ",\n".join(f"    {_call(name, given)}" for name, given in calls)
+            lines.append(f"{key} (\n{inner}\n  )")
+    block = "MODEL (\n" + ",\n".join(f"  {each}" for each in lines) + "\n);\n"
+    statements = [*model.before, *([model.query] if model.query else []), *model.after]
+    texts = [block, *(f"{each.spark};\n" for each in statements), *model.audit_texts]
+    return "\n".join(texts)
+
+
+def audit_text(name: str, query: str, defaults: Mapping[str, str], *, blocking: bool = True) -> str:
+    """An AUDIT block with its query."""
+    lines = [f"name {name}"]
+    if defaults:
+        lines.append(
+            f"defaults ({', '.join(f'{key} := {each}' for key, each in defaults.items())})"
+        )
+    if not blocking:
+        lines.append("blocking false")
+    return "AUDIT (\n" + ",\n".join(f"  {each}" for each in lines) + f"\n);\n\n{query};\n"
+
+
+def report(draft: Draft, problems: Sequence[Problem], warnings: Sequence[Problem]) -> str:
+    """The text of ``IMPORT.md``.
+
+    Args:
+        draft: What was written.
+        problems: What stops the written project from being loaded.
+        warnings: What its loader warns of.
+    """
+    parts = [
+        f"# Import from {draft.tool}\n",
+        "What this command wrote belongs to you from now on; it is not needed again.\n",
+        _carried(draft),
+        *_problems(problems, "Stops the project"),
+        *([] if problems else ["The project loads: `vde plan dev` shows what it would compute.\n"]),
+        *_problems(warnings, "Is warned of"),
+        *(part for group in Group for part in _remarks(draft.remarks, group)),
+        *_translations(draft.models),
+    ]
+    return "\n".join(parts)
+
+
+def _options(options: Mapping[str, str]) -> str:
+    if not options:
+        return ""
+    return " (\n" + ",\n".join(f"    {key} {value}" for key, value in options.items()) + "\n  )"
+
+
+def _call(name: str, given: Mapping[str, str]) -> str:
+    arguments = ", ".join(f"{key} := {value}" for key, value in given.items())
+    return f"{name} ({arguments})" if arguments else name
+
+
+def _sources(sources: Sequence[Source]) -> str:
+    entries = [
+        {
+            "name": each.name,
+            **({"description": each.description} if each.description else {}),
+            "columns": dict(each.columns),
+        }
+        for each in sources
+    ]
+    return yaml.safe_dump(entries, sort_keys=False, allow_unicode=True)
+
+
+def _carried(draft: Draft) -> str:
+    rows = [f"| {what} | {count} |" for what, count in draft.carried.items() if count]
+    return "\n".join(["## Was carried over\n", "| what | how many |", "| --- | --- |", *rows, ""])
+
+
+def _problems(problems: Sequence[Problem], heading: str) -> Iterator[str]:
+    if problems:
+        yield f"## {heading} ({len(problems)})\n"
+        yield "Places are in the new project.\n"
+        for each in problems:
+            yield f"- `{each.place}`: {_inline(each.message)}. {_inline(each.advice)}".rstrip()
+        yield ""
+
+
+def _remarks(remarks: Sequence[Remark], group: Group) -> Iterator[str]:
+    """The remarks of a group, those that say the same in one."""
+    same: dict[tuple[str, str], list[Remark]] = {}
+    for each in sorted(remarks, key=lambda one: (one.path, one.line, one.model)):
+        if each.group is group:
+            same.setdefault((each.message, each.advice), []).append(each)
+    if not same:
+        return
+    yield f"## {group.value} ({len(same)})\n"
+    for (message, advice), found in same.items():
+        places = ", ".join(map(_place, found[:_PLACES]))
+        more = f" and {len(found) - _PLACES} more" if len(found) > _PLACES else ""
+        yield f"- {places}{more}: {_inline(message)}. {_inline(advice)}".rstrip()
+    yield ""
+
+
+def _place(remark: Remark) -> str:
+    line = f":{remark.line}" if remark.line else ""
+    return f"`{remark.path}{line}`" + (f" ({remark.model})" if remark.model else "")
+
+
+def _inline(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _translations(models: Sequence[ModelDraft]) -> Iterator[str]:
+    changed: list[tuple[ModelDraft, SparkText]] = [
+        (each, text)
+        for each in models
+        for text in (*each.before, *filter(None, [each.query]), *each.after)
+        if text.is_changed
+    ]
+    if not changed:
+        return
+    yield f"## Translated SQL ({plural(len(changed), 'statement')})\n"
+    yield "sqlglot translated these. Nobody has proven that both mean the same: test them.\n"
+    for each, text in changed:
+        yield f"### {each.name}\n\n```sql\n{text.original}\n```\n\n```sql\n{text.spark}\n```\n"
