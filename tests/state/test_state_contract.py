@@ -157,6 +157,9 @@ def test_what_its_owner_does_not_show_is_owned_by_who_shows_it(state: State) -> 
     promote(state, "qa", new)
     promote(state, "ann", old)  # it comes when nobody shows it any more
     assert state.owners([old.key, new.key]) == {old.key: "ann", new.key: "dev"}
+    promote(state, "prod", old)
+    promote(state, "prod", new)  # production goes on likewise
+    assert state.owners([old.key, new.key]) == {old.key: "ann", new.key: "prod"}
 
 
 @pytest.mark.parametrize("at_work", ["environment", "version"])

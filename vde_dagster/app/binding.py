@@ -25,10 +25,10 @@ class Binding:
 
     ``revision`` is that of the environment when it was read, 0 if it has none yet.
     ``may_empty`` has the times of models all of whose rows may go, since a person said so (rule
-    R8). Versions that are ``returning`` may not get smaller, if they build on themselves.
-    ``taken`` is the revision that was promoted, where that was no plan of files. ``command`` is
-    what evaluates the models again as they are here, and ``restates`` says whether it can be asked
-    to restate some.
+    R8). Versions that are ``returning`` may not get smaller, if they build on themselves: they come
+    back to what is not to show less than it does. ``taken`` is the revision that was promoted,
+    where that was no plan of files. ``command`` is what evaluates the models again as they are
+    here, and ``restates`` says whether it can be asked to restate some.
     """
 
     environment: str
@@ -132,7 +132,9 @@ def bind_plan(plan: Plan) -> Binding:
         graph=plan.graph,
         snapshots=plan.snapshots,
         may_empty={each.name: _may_empty(plan, each) for each in plan.changes},
-        returning=frozenset(each.name for each in plan.changes if _comes_back(each)),
+        returning=frozenset(
+            each.name for each in plan.changes if plan.refuses_loss and _comes_back(each)
+        ),
         command=f"vde {' '.join(plan.command)}",
         restates=plan.taken is None,
     )
@@ -142,9 +144,7 @@ def _may_empty(plan: Plan, change: ModelChange) -> tuple[Interval, ...]:
     """The times of a version all of whose rows may go: of a restatement, what is restated."""
     options = plan.options
     permits = options.accept_loss or options.allow_empty
-    if (permits and not _is_shown(change)) or (
-        _comes_back(change) and (permits or not plan.refuses_loss)
-    ):
+    if permits and (_comes_back(change) or not _is_shown(change)):
         return (EVER,)
     if not options.allow_empty:
         return ()

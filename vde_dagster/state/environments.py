@@ -46,7 +46,6 @@ from vde_dagster.state.snapshots import (
     owners_of,
     pass_on,
     release,
-    release_others,
     set_owner,
     stored_ids,
 )
@@ -288,7 +287,7 @@ def finish(connection: Connection, name: str, *, plan_id: str) -> Environment:
     if name == PRODUCTION and not begun.finished:
         keys = [each.key for each in result.snapshots.values()]
         set_owner(connection, keys, PRODUCTION)
-        release_others(connection, keys, PRODUCTION)
+        pass_on(connection, name, to=_showing(connection, name), keeps=keys)
     elif not begun.finished:
         _settle_owners(connection, result)
     return result

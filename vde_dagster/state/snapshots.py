@@ -146,19 +146,19 @@ def set_owner(connection: Connection, keys: Iterable[VersionKey], environment: s
     upsert(connection, _owners, rows)
 
 
-def pass_on(connection: Connection, environment: str, *, to: Mapping[VersionKey, str]) -> None:
-    """Let an environment own nothing any more: others get its versions, or nobody does."""
-    owned = connection.execute(select(_owners).where(_owners.c.environment == environment)).all()
-    connection.execute(delete(_owners).where(_owners.c.environment == environment))
-    keys = list(map(key_of, owned))
+def pass_on(
+    connection: Connection,
+    environment: str,
+    *,
+    to: Mapping[VersionKey, str],
+    keeps: Collection[VersionKey] = (),
+) -> None:
+    """Let an environment own only what it keeps: others get its other versions, or nobody does."""
+    owned = connection.execute(select(_owners).where(_owners.c.environment == environment))
+    keys = set(map(key_of, owned)).difference(keeps)
+    release(connection, keys)
     for name in sorted({to[key] for key in keys if key in to}):
         set_owner(connection, [key for key in keys if to.get(key) == name], name)
-
-
-def release_others(connection: Connection, keys: Iterable[VersionKey], environment: str) -> None:
-    """Let an environment own only these versions, and release its others."""
-    owned = connection.execute(select(_owners).where(_owners.c.environment == environment))
-    release(connection, set(map(key_of, owned)).difference(keys))
 
 
 def release(connection: Connection, keys: Iterable[VersionKey]) -> None:

@@ -213,6 +213,34 @@ def test_r8_a_plan_of_an_edit_beside_it_is_promoted() -> None:
     assert world.amounts("m.hours") == [10, 20, 30]
 
 
+def test_r8_rows_stay_below_an_edit_in_dev_too() -> None:
+    edited = {"hours": HOURS, "child": CHILD.replace("COUNT(*)", "COUNT(*) + 0")}
+    world, _ = landed(hours=HOURS, child=CHILD)
+    world.build(graph_of(edited), "dev")
+    more = HOURS.replace("amount AS amount FROM", "amount AS amount, 1 AS more FROM")
+    corrected(world, 20)
+    graph = graph_of({**edited, "hours": more})
+    with pytest.raises(RowsWouldGo, match=r"m\.child was not loaded.*02:00\)") as said:
+        world.build(graph, "dev")
+    assert len(world.rows("m__dev.child")) == 3
+    assert commands(said.value) == ["vde plan dev --restate-model m.child --allow-empty"]
+    world.build(graph, "dev", restate=("m.child",), allow_empty=True)
+    assert len(world.rows("m__dev.child")) == 2
+    assert world.plan_run("dev").is_empty
+
+
+def test_r8_what_production_has_left_keeps_rows_that_qa_shows_whoever_plans_it() -> None:
+    world, graph = landed(hours=HOURS)
+    world.build(graph, "qa")
+    world.build(graph_of({"hours": HOURS.replace("amount AS amount", "amount * 2 AS amount")}))
+    corrected(world, 20)
+    world.build(graph, "dev")
+    assert world.amounts("m__qa.hours") == world.amounts("m__dev.hours") == [10, 20, 30]
+    with pytest.raises(RowsWouldGo):
+        world.run("qa")
+    assert world.amounts("m__qa.hours") == [10, 20, 30]
+
+
 def test_r8_a_stateful_session_loads_all_but_the_hour_that_would_be_empty() -> None:
     world, graph = landed(hours=STATEFUL)
     corrected(world, 20)
