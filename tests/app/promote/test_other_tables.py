@@ -292,6 +292,17 @@ def test_without_news_what_is_kept_is_not_computed_again(reader: str) -> None:
     assert amounts_in_the_end(world) == [1, 3, 7]
 
 
+@pytest.mark.parametrize("reader", READERS)
+def test_what_was_due_and_is_computed_from_the_other_table_is_fresh(reader: str) -> None:
+    """Days that only the new table has make nothing stale that was computed from it."""
+    kind = READERS[reader]
+    world = filled({"m0": table("m0"), "m1": table("m1", "gen.m0", kind)})
+    world.land((50, 9), until=72)
+    world.build(graph_of({"other": table("other"), "m1": table("m1", "gen.other", kind)}))
+    assert world.plan_run().is_empty
+    assert world.amounts("gen.m1") == [1, 3, 9]
+
+
 def test_rows_that_the_source_has_lost_stay() -> None:
     kind = READERS["by time"]
     world = filled({"m0": table("m0"), "m1": table("m1", "gen.m0", kind)})

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from vde_dagster.app.inputs.input_moves import InputStates
+from vde_dagster.app.inputs.staying import look_within
 from vde_dagster.app.services import Services
 from vde_dagster.app.staleness.other_tables import OtherTables, other_tables, units_lacking
 from vde_dagster.app.staleness.remembered_looks import touched
@@ -29,7 +30,7 @@ from vde_dagster.core.planning.restatement import (
     restated_ranges,
     units_reading,
 )
-from vde_dagster.core.time.intervals import Interval, merge, subtract
+from vde_dagster.core.time.intervals import Interval, common, merge, subtract
 
 _NONE: Final = Restatement(ranges={})
 _Found = dict[ModelName, tuple[Interval, ...]]
@@ -76,13 +77,16 @@ def compared_again(services: Services, planned: Planned) -> Times:
     """What stays and reads other tables than those that are shown, with other rows, by model.
 
     That is asked when views are about to move: rows that came late since the plan was made count,
-    too. What would lose rows by being computed again is no part of it.
+    too. What the plan has computed from the other tables is no part of it, nor what would lose rows
+    by being computed again.
     """
     readers = kept_readers(services, planned, {})
+    states = InputStates(services=services, graph=planned.graph, snapshots=planned.snapshots)
     found: dict[ModelName, tuple[Interval, ...]] = {}
     for name, times in readers.behind.items():
-        left = times
-        if not planned.graph[name].model.kind.is_partitioned:
+        stale = look_within(states, name, times).stale
+        left = common(times, [each.entry.interval for each in stale])
+        if left and not planned.graph[name].model.kind.is_partitioned:
             left = merge(planned.holdings.recorded[name]) if name not in readers.spoiled else ()
         if left := subtract(left, readers.spoiled.get(name, ())):
             found[name] = left
