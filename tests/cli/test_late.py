@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.app.memory_world import bound
+from tests.app.memory_world import DAILY, EVENTS, RAW, MemoryWorld, bound, graph_of, hour_of
+from tests.app.shop_world import EVENTS_NAME
 from tests.cli.calling import call
 from tests.cli.calling import facts as document
 from tests.cli.promoted import begun, promote
 from tests.orchestration.lifecycle_landing import EXAMPLE, landing
 from vde_dagster.app.catch_up.detecting import detect
+from vde_dagster.app.inspect.late_report import late_reports
+from vde_dagster.cli.looks.late import late_lines
 from vde_dagster.composition import VdeProject
+from vde_dagster.core.errors import AuditFailed
 from vde_dagster.core.ledger.late.decision import Load
 from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.ledger.late.pending import Pending, PendingReason
@@ -25,6 +30,7 @@ from vde_dagster.core.time.intervals import Interval
 STATE = ModelName("lifecycle", "account_state")
 SIGNUPS = ModelName("lifecycle", "signups")
 SEVEN = datetime(2023, 9, 14, 7, tzinfo=UTC)
+STOPS = EVENTS.replace("(raw.events)", "(raw.events), on_source_rewrite stop")
 MARK = HighWaterMark(
     source=SIGNUPS,
     table_uuid="v",
@@ -101,6 +107,61 @@ def test_a_session_is_advised_where_the_version_is_owned(life: Path, environment
         promote(life, environment)
     done = call("late", "status", "lifecycle.signups", "--env", environment, "--project", life)
     assert f"`vde catch-up lifecycle.signups --env {environment}`" in done.stdout
+
+
+@pytest.fixture
+def unshown() -> MemoryWorld:
+    """Production filled staging.events in a plan that failed then, and only qa shows that."""
+    world = MemoryWorld.landed((1, 10), until=24)
+    audit = "audits (accepted_range (column := amount, max_v := 0))"
+    bad = DAILY.replace("cron '@daily'", f"cron '@daily', {audit}")
+    with pytest.raises(AuditFailed):
+        world.build(graph_of({"events": STOPS, "daily": bad}))
+    world.build(graph_of({"events": STOPS}), "qa")
+    return world
+
+
+def lines_of(world: MemoryWorld, environment: str) -> list[str]:
+    (report,) = late_reports(world.services(), world.bound(environment), [EVENTS_NAME])
+    return [*late_lines(report, environment)]
+
+
+def test_what_its_owner_never_showed_is_loaded_there_by_a_plan(unshown: MemoryWorld) -> None:
+    """Production has no such model, so that it was refused a session."""
+    unshown.land((2, 7), until=24)
+    (load,) = [each for each in lines_of(unshown, "qa") if "there is something to load" in each]
+    assert advised(load) == ["vde plan prod"]
+    unshown.build(graph_of({"events": STOPS}))
+    assert unshown.amounts("staging__qa.events") == [7, 10]
+    assert "  nothing to load: " in "".join(lines_of(unshown, "qa"))
+
+
+def test_no_command_loads_what_is_pending_of_what_its_owner_never_showed(
+    unshown: MemoryWorld,
+) -> None:
+    hour = Interval(hour_of(1), hour_of(2))
+    left = Pending(interval=hour, sources=(), reason=PendingReason.BEYOND_THRESHOLD)
+    (report,) = late_reports(unshown.services(), unshown.bound("qa"), [EVENTS_NAME])
+    lines = "".join(late_lines(replace(report, pending=(left,)), "qa"))
+    assert left.reason.text in lines
+    assert "--restate-model" not in lines
+
+
+def test_a_session_that_stops_is_advised_where_it_runs(unshown: MemoryWorld) -> None:
+    rows = [(row[0], row[1], 9) for row in unshown.rows("raw.events")]
+    unshown.catalog.overwrite(RAW, rows)
+    assert [advised(each) for each in lines_of(unshown, "qa") if "stopped" in each] == [
+        ["vde plan prod"]
+    ]
+    unshown.build(graph_of({"events": STOPS}), accept_loss=True, skip_backfill=True)
+    (stopped,) = [each for each in lines_of(unshown, "qa") if "stopped" in each]
+    assert advised(stopped) == [f"vde catch-up {EVENTS_NAME} --reload"]
+    unshown.catch_up(EVENTS_NAME, reload=True)
+    assert unshown.amounts("staging__qa.events") == [9]
+
+
+def advised(text: str) -> list[str]:
+    return text.split("`")[1::2]
 
 
 @pytest.mark.parametrize("command", ["status", "sessions"])

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from tests.app.memory_world import RAW, MemoryWorld, bound, graph_of, made_once
+from tests.app.memory_world import RAW, START, MemoryWorld, bound, graph_of, hour_of, made_once
+from vde_dagster.app.inspect.status import EnvironmentStatus, LateRows
+from vde_dagster.app.plan.fillers import Filler
+from vde_dagster.core.ledger.late.pending import Pending, PendingReason
 from vde_dagster.core.names import ModelName
-from vde_dagster.orchestration.reporting.status_checks import StatusCheck, found_in
+from vde_dagster.core.time.intervals import Interval
+from vde_dagster.orchestration.reporting.status_checks import (
+    StatusCheck,
+    found_in,
+    found_of_environment,
+)
 
 NAME = ModelName("a", "current")
 KEYED = "INCREMENTAL_BY_UNIQUE_KEY (unique_key thing, sequence_by (at, id), delete_when amount = 0)"
@@ -61,6 +69,26 @@ def test_a_file_of_what_became_due_is_missing_until_it_is_loaded(kind: str, wher
     world.catch_up(NAME)
     for check in (StatusCheck.MISSING, StatusCheck.STALE):
         assert found(world, check)[0], check
+
+
+@pytest.mark.parametrize("is_shown", [True, False], ids=["shown", "not shown"])
+def test_late_rows_beyond_the_threshold_are_loaded_where_their_model_is_shown(
+    is_shown: bool,
+) -> None:
+    hour = Interval(hour_of(1), hour_of(2))
+    left = Pending(interval=hour, sources=(), reason=PendingReason.BEYOND_THRESHOLD)
+    filler = Filler(environment="prod", shows=is_shown)
+    status = EnvironmentStatus(
+        environment="qa", at=START, now=START, looked_at=1, models=(), dropped_views=()
+    )
+    late = {NAME: LateRows(name=NAME, owner="prod", filler=filler, pending=(left,))}
+    (stale,) = [
+        each
+        for each in found_of_environment(status, [NAME], late)
+        if each.check is StatusCheck.STALE
+    ]
+    assert left.reason.text in stale.text
+    assert ("`vde run prod --restate-model a.current" in stale.text) == is_shown
 
 
 @by_kind

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from vde_dagster.app.binding import Binding
 from vde_dagster.app.catch_up.detecting import detect, question
 from vde_dagster.app.inputs.seen import Seen
+from vde_dagster.app.plan.fillers import Filler, fillers
 from vde_dagster.app.services import Services
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.graph.graph import Graph
 from vde_dagster.core.graph.late_data_proposal import Proposal, SourceMetadata, proposed
 from vde_dagster.core.graph.render_model import tables_read
 from vde_dagster.core.ledger.late.deciding import decide
-from vde_dagster.core.ledger.late.decision import Decision, NothingToLoad
+from vde_dagster.core.ledger.late.decision import Decision, NothingToLoad, Stop, reloading
 from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.ledger.late.pending import Pending
 from vde_dagster.core.ledger.late.question import Question
@@ -28,12 +29,14 @@ class LateReport:
     """The late data of one model: what was recorded, and what a session would do now.
 
     ``owner`` is the environment that runs its sessions; None if nobody owns the version yet.
+    ``filler`` is that if it is another environment, which may not show the version.
     ``pending`` is what was recorded, or what a session would record that loads nothing.
     """
 
     name: ModelName
     mode: LateDataMode
     owner: str | None
+    filler: Filler | None
     marks: tuple[HighWaterMark, ...]
     pending: tuple[Pending, ...]
     decision: Decision
@@ -45,6 +48,7 @@ def late_reports(
     """The late data of some models that load it by sessions. Starts no Spark and writes nothing."""
     keys = [binding.key(name) for name in names]
     owners, pending = services.state.owners(keys), services.state.pending(keys)
+    theirs = fillers(services, binding.environment, keys, owners)
     seen = Seen.above(services, binding, names)
     decisions = {key: detect(services, binding, key.model, seen=seen) for key in keys}
     return tuple(
@@ -52,13 +56,24 @@ def late_reports(
             name=key.model,
             mode=policy.mode,
             owner=owners.get(key),
+            filler=theirs.get(key),
             marks=tuple(services.state.marks(key).values()),
             pending=_would_record(found) or pending.get(key, ()),
-            decision=found,
+            decision=_elsewhere(found, key.model, binding.environment, theirs.get(key)),
         )
         for key, found in decisions.items()
         if (policy := binding.graph[key.model].model.late_data) is not None
     )
+
+
+def _elsewhere(
+    decision: Decision, name: ModelName, environment: str, filler: Filler | None
+) -> Decision:
+    """A decision whose advice is to be followed where sessions of the version run."""
+    if filler is None or not isinstance(decision, Stop):
+        return decision
+    here, there = (reloading(name, each) for each in (environment, filler.environment))
+    return replace(decision, advice=decision.advice.replace(here, there))
 
 
 def _would_record(decision: Decision) -> tuple[Pending, ...]:

@@ -143,10 +143,14 @@ def status_of(services: Services, plan: Plan) -> EnvironmentStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LateRows:
-    """What is known of a model's sources and is not loaded; ``owner`` is who loads its version."""
+    """What is known of a model's sources and is not loaded; ``owner`` is who loads its version.
+
+    ``filler`` is that if it is another environment, which may not show the version.
+    """
 
     name: ModelName
     owner: str | None
+    filler: Filler | None
     pending: tuple[Pending, ...]
 
 
@@ -213,6 +217,7 @@ def look_at_operations(services: Services, plan: Plan) -> Operations:
     binding = bind_plan(plan)
     keys = {name: each.key for name, each in sorted(binding.snapshots.items())}
     owners = services.state.owners(keys.values())
+    theirs = fillers(services, plan.environment, keys.values(), owners)
     shown = services.state.environment(plan.environment)
     assert shown is not None, "a run is one of an environment that is there"
     works = services.state.failed(keys.values())
@@ -221,12 +226,12 @@ def look_at_operations(services: Services, plan: Plan) -> Operations:
     return Operations(
         failed=tuple(each for each in given_up if not each.refused_branch),
         refused=tuple(each for each in given_up if each.refused_branch),
-        pending=tuple(_pending(services, keys, owners)),
+        pending=tuple(_pending(services, keys, owners, theirs)),
         outdated=tuple(_outdated(services, keys, owners)),
         stopped=tuple(_stopped(services, binding, owners)),
         leases=tuple(_of_environment(services.state.leases(), plan.environment)),
         shown=shown,
-        fillers=fillers(services, plan.environment, keys.values(), owners),
+        fillers=theirs,
     )
 
 
@@ -234,16 +239,21 @@ def late_rows_not_loaded(services: Services, binding: Binding) -> dict[ModelName
     """What is known of the sources of an environment's models and is not loaded, by model."""
     keys = {name: each.key for name, each in sorted(binding.snapshots.items())}
     owners = services.state.owners(keys.values())
-    return {each.name: each for each in _pending(services, keys, owners)}
+    theirs = fillers(services, binding.environment, keys.values(), owners)
+    return {each.name: each for each in _pending(services, keys, owners, theirs)}
 
 
 def _pending(
-    services: Services, keys: Mapping[ModelName, VersionKey], owners: Mapping[VersionKey, str]
+    services: Services,
+    keys: Mapping[ModelName, VersionKey],
+    owners: Mapping[VersionKey, str],
+    theirs: Mapping[VersionKey, Filler],
 ) -> Iterator[LateRows]:
     found = services.state.pending(keys.values())
     for name, key in keys.items():
         if key in found:
-            yield LateRows(name=name, owner=owners.get(key), pending=found[key])
+            owner, filler = owners.get(key), theirs.get(key)
+            yield LateRows(name=name, owner=owner, filler=filler, pending=found[key])
 
 
 def _outdated(

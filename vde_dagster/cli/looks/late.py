@@ -75,9 +75,14 @@ def sessions(call: Call, *, model: ModelName, limit: int, environment: str) -> N
 
 
 def _commands(found: LateReport, environment: str) -> list[str | None]:
-    """What loads each of what is pending; None if a session does, once sources are complete."""
+    """What loads each of what is pending; None if a session does, once sources are complete.
+
+    It is None, too, where the environment that may load it does not show the model.
+    """
     from vde_dagster.core.ledger.late.pending import loading_arguments
 
+    if found.filler is not None and not found.filler.shows:
+        return [None] * len(found.pending)
     owner = found.owner or environment
     loading = (loading_arguments(found.name, owner, each) for each in found.pending)
     return [None if words is None else vde(*words) for words in loading]
@@ -91,7 +96,7 @@ def late_lines(found: LateReport, environment: str) -> Iterator[str]:
         yield f"  pending: {each.interval}, {each.reason.text}"
         if command:
             yield f"    to load it: {command}"
-    if found.owner not in (None, environment):
+    if found.filler is not None and found.filler.shows:
         yield f"  its sessions run in {found.owner}, which owns its version"
     yield f"  {_decision_text(found, environment)}"
 
@@ -102,14 +107,17 @@ def _mark_text(mark: HighWaterMark) -> str:
 
 
 def _decision_text(found: LateReport, environment: str) -> str:
+    filler, way = found.filler, ""
+    if filler is not None and not filler.shows:  # no session runs before it is shown there
+        way = filler.computes
     match found.decision:
         case NothingToLoad(reason=reason):
             return f"nothing to load: {reason}"
         case Stop(reason=reason, advice=advice):
-            return f"stopped: {reason}. {advice}"
+            return f"stopped: {reason}. {way or advice}"
         case Load():
             command = vde("catch-up", str(found.name), "--env", found.owner or environment)
-            return f"there is something to load: `{command}`"
+            return f"there is something to load: {way or f'`{command}`'}"
         case unreachable:
             assert_never(unreachable)
 

@@ -247,7 +247,8 @@ def _next(model: ModelStatus | None, environment: str) -> str:
 def _not_loaded(late: LateRows, environment: str) -> str:
     """What no session loads of the late rows that are known, and the command that does.
 
-    What only waits for a source that is not complete yet is left out.
+    What only waits for a source that is not complete yet is left out. There is no command where the
+    environment that may load them does not show the model.
     """
     owner = late.owner or environment
     commands = [(each, loading_arguments(late.name, owner, each)) for each in late.pending]
@@ -256,6 +257,8 @@ def _not_loaded(late: LateRows, environment: str) -> str:
         return ""
     text = f"late rows of {pending_text([each for each, _ in found])} are not loaded"
     words = found[0][1]
+    if late.filler is not None and not late.filler.shows:
+        return text
     if len(found) == 1:
         return f"{text}: `vde {words}` loads them"
     return f"{text}: `vde late status {late.name} --env {owner}` has the commands that load them"
