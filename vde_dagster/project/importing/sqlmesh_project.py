@@ -46,7 +46,7 @@ _SETTINGS: Final = {
     "notification_targets": "Dagster's own alerts and sensors tell people.",
     "users": "Who may do what is a matter of the catalog and of Dagster.",
     "plan": "See `categorize` and `forward_only` in docs/configuration.md.",
-    "cicd_bot": "`vde ci` has the steps of a pull request, one command each.",
+    "cicd_bot": "docs/ci.md has the steps of a pull request.",
 }
 _CARRIED: Final = (
     "model_defaults", "variables", "default_gateway", "environment_suffix_target",

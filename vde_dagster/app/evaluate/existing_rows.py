@@ -1,0 +1,303 @@
+"""Rows of a table that somebody else has filled as the first rows of a version (`vde adopt`).
+
+A unit of work as any other, audited, summed and published, whose rows are copied and not computed.
+That they are the rows of the query is not taken on trust: some intervals are computed and compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from sqlglot import exp
+
+from vde_dagster.app.binding import Binding
+from vde_dagster.app.evaluate.evaluated import Evaluated
+from vde_dagster.app.evaluate.evaluation import recovering, writable
+from vde_dagster.app.evaluate.pinned_reading import PinnedReading, input_name, read_whole
+from vde_dagster.app.evaluate.prepared_unit import PreparedUnit
+from vde_dagster.app.evaluate.reuse import traces_of
+from vde_dagster.app.evaluate.units_of_work import run_unit_of_work
+from vde_dagster.app.services import Services
+from vde_dagster.core.errors import Refused
+from vde_dagster.core.graph.graph import Node
+from vde_dagster.core.ledger.holdings import NOTHING
+from vde_dagster.core.ledger.unit_of_work import AsOf, SqlRows
+from vde_dagster.core.listing import plural
+from vde_dagster.core.model.model import PythonFunction
+from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.sql.rendering import within
+from vde_dagster.core.time.intervals import Interval, due, subtract
+from vde_dagster.ports.catalog import TableState
+from vde_dagster.ports.physical_layer import STATE
+from vde_dagster.ports.state import Lease
+
+_SHOWN: Final = 10
+_SIDE: Final = "_of"
+_QUERY, _TABLE = "query", "table"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """Rows of an interval that only the model's query returns, or only the table has.
+
+    ``rows`` are the first of them, each with its side (``query`` or ``table``) before the values of
+    ``columns``.
+    """
+
+    interval: Interval
+    columns: tuple[str, ...]
+    rows: tuple[tuple[object, ...], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adopted:
+    """What became of a table's rows.
+
+    ``checked`` are the intervals that were computed and compared. ``differences`` are what they
+    showed: then nothing was copied. ``left`` are intervals that were loaded before, and stay.
+    """
+
+    checked: tuple[Interval, ...] = ()
+    differences: tuple[Difference, ...] = ()
+    copied: tuple[Evaluated, ...] = ()
+    left: tuple[Interval, ...] = ()
+
+    @property
+    def intervals(self) -> tuple[Interval, ...]:
+        """What was copied."""
+        return tuple(each.interval for each in self.copied)
+
+    @property
+    def rows(self) -> int:
+        """How many rows were copied."""
+        return sum(each.rows for each in self.copied)
+
+
+def adopt(
+    services: Services,
+    binding: Binding,
+    name: ModelName,
+    table: TableName,
+    asked: Interval,
+    *,
+    samples: int,
+    copies: bool = True,
+) -> Adopted:
+    """Copy a table's rows into a model's version, for whole intervals that it has not loaded.
+
+    The table is read at one Iceberg snapshot, and never written to. What was loaded before stays,
+    so that the same call goes on after it was stopped.
+
+    Args:
+        services: The ports.
+        binding: The versions of the environment that owns the model's.
+        name: The model: by time range, or FULL.
+        table: Whose rows are copied, by the names of the model's columns.
+        asked: Which intervals; of a FULL model all that it has.
+        samples: How many intervals are computed and compared first; 0 for none.
+        copies: Whether rows are copied where they do not differ.
+
+    Raises:
+        Refused: The model or the table is not fit for it, or a parent has not loaded what the
+            model reads; nothing was written.
+        EvaluationFailed: The rows do not fit the model's columns, or an audit refused them.
+    """
+    node = writable(services, binding, name)
+    _refuse_kind(node, samples)
+    state = _table(services, node, table)
+    key = binding.key(name)
+    with recovering(services, binding, key) as (lease, _):
+        whole = _whole(services, node, asked)
+        loaded = services.state.holdings([key]).get(key, NOTHING).computed
+        missing = subtract([whole], loaded)
+        left = subtract([whole], missing)
+        if node.model.kind.is_whole and left:
+            missing = ()  # it is one table, which is there already
+        copying = _Copying(services, binding, node, state)
+        checked = _samples(node, missing, samples)
+        differences = tuple(each for one in checked for each in copying.differences(one))
+        copied = (
+            ()
+            if differences or not copies
+            else tuple(
+                copying.copy(each, lease, is_checked=samples > 0)
+                for one in missing
+                for each in _batches(node, one)
+            )
+        )
+    return Adopted(checked=checked, differences=differences, copied=copied, left=tuple(left))
+
+
+@dataclass(frozen=True, slots=True)
+class _Copying:
+    """A model and the table whose rows it gets."""
+
+    services: Services
+    binding: Binding
+    node: Node
+    table: TableState
+
+    def copy(self, interval: Interval, lease: Lease, *, is_checked: bool) -> Evaluated:
+        """One unit of work. Rows count as computed from what the model reads only if checked."""
+        work_id = self.services.ids.new()
+        reading = self._reading(interval, work_id)
+        write = self.node.write(interval, self.services.execution_time)
+        traces = traces_of(self.services, self.binding, self.node, write, reading)
+        name = input_name(work_id, len(reading.inputs))
+        copied = replace(
+            reading,
+            rows=SqlRows(sql=self._rows(name, interval).sql("spark")),
+            inputs={name: self._source()},
+        )
+        prepared = PreparedUnit(
+            work_id=work_id,
+            interval=interval,
+            readings=(copied,),
+            writes=(write,),
+            reason=f"adopted from {self.table.name} at {self.table.iceberg_snapshot_id}",
+            traces=traces if is_checked else {},
+        )
+        return run_unit_of_work(self.services, self.binding, self._typed(reading), prepared, lease)
+
+    def _typed(self, reading: PinnedReading) -> Node:
+        """The model with the types of its query, which the table's rows have to fit."""
+        node, rows = self.node, reading.rows
+        if node.model.columns or not isinstance(rows, SqlRows):
+            return node
+        columns = self.services.engine.columns_of(rows, reading.inputs)
+        return replace(node, model=replace(node.model, columns=columns))
+
+    def differences(self, interval: Interval) -> Iterator[Difference]:
+        """What the model's query returns for an interval, against the rows of the table."""
+        work_id = self.services.ids.new()
+        reading = self._reading(interval, work_id)
+        assert isinstance(reading.rows, SqlRows), "Python models are refused"
+        name = input_name(work_id, len(reading.inputs))
+        names = ", ".join(each.sql("spark") for each in self._columns())
+        query = f"SELECT {names} FROM (\n{reading.rows.sql}\n) AS _rows"  # noqa: S608
+        table = self._rows(name, interval).sql("spark")
+        sides = ((_QUERY, query, table), (_TABLE, table, query))
+        sql = "\nUNION ALL\n".join(
+            f"SELECT '{side}' AS {_SIDE}, * FROM ({one} EXCEPT ALL {other}) AS _s"  # noqa: S608
+            for side, one, other in sides
+        )
+        found, rows = self.services.engine.preview(
+            SqlRows(sql=sql),
+            {**reading.inputs, name: self._source()},
+            (),
+            model=str(self.node.name),
+            limit=_SHOWN,
+        )
+        if rows:
+            yield Difference(interval=interval, columns=found[1:], rows=tuple(map(tuple, rows)))
+
+    def _reading(self, interval: Interval, work_id: str) -> PinnedReading:
+        now = self.services.execution_time
+        return read_whole(self.services, self.binding, self.node, interval, now, work_id=work_id)
+
+    def _source(self) -> AsOf:
+        at = self.table.iceberg_snapshot_id
+        return AsOf(
+            table=self.table.name, iceberg_snapshot_id=at, columns=self.table.schemas.columns(at)
+        )
+
+    def _columns(self) -> list[exp.Expr]:
+        names = [exp.to_identifier(each.name, quoted=True) for each in self.node.columns]
+        return [exp.column(each).as_(each) for each in names]
+
+    def _rows(self, name: str, interval: Interval) -> exp.Select:
+        """The table's rows of an interval, by the model's columns."""
+        rows = exp.select(*self._columns()).from_(exp.to_identifier(name))
+        axis = self.node.time_axis
+        if axis is None:
+            return rows
+        time = exp.column(axis.column, quoted=True)
+        return rows.where(within(time, interval, time_type=axis.type, time_format=axis.format))
+
+
+def _refuse_kind(node: Node, samples: int) -> None:
+    kind = node.model.kind
+    if not (kind.is_by_interval or kind.is_whole) or kind.is_sequential:
+        raise Refused(
+            f"{node.name} is {kind.keyword}, and only models that are INCREMENTAL_BY_TIME_RANGE or "
+            "FULL can adopt a table's rows. Nothing was written",
+            advice="Fill it with `vde plan`.",
+        )
+    if node.model.late_data is not None:
+        raise Refused(
+            f"{node.name} has late_data, whose sessions have to know what its rows were loaded "
+            "from. Nothing was written",
+            advice="Fill it with `vde plan`.",
+        )
+    if samples and isinstance(node.model.body, PythonFunction):
+        raise Refused(
+            f"{node.name} is a Python model, whose rows cannot be compared with those of a table. "
+            "Nothing was written",
+            advice="Give --check 0 to copy them unseen.",
+        )
+
+
+def _table(services: Services, node: Node, name: TableName) -> TableState:
+    """The table as it is now, fit for the model."""
+    found = services.catalog.table(name)
+    if found is None:
+        raise Refused(
+            f"there is no table {name} in the project's catalog",
+            advice="Name an Iceberg table as `schema.table`.",
+        )
+    if STATE in found.properties:
+        raise Refused(
+            f"{name} is a table that vde made for a version, and belongs to it",
+            advice="Name the table that another program has filled.",
+        )
+    has = {each.name.lower() for each in found.columns}
+    missing = [each.name for each in node.columns if each.name.lower() not in has]
+    if missing:
+        raise Refused(
+            f"{name} has no {plural(len(missing), 'column')} {', '.join(missing)} of {node.name}. "
+            f"It has {', '.join(sorted(has))}",
+            advice="Make a table with these columns first, or change the model.",
+        )
+    return found
+
+
+def _whole(services: Services, node: Node, asked: Interval) -> Interval:
+    """The whole intervals among those asked for, as far as they have ended and are the model's."""
+    model, now = node.model, services.project_now() or asked.start
+    until = now if model.end is None else min(now, model.end)
+    if not model.kind.is_whole:
+        until = min(until, asked.end)
+    start = model.start if model.kind.is_whole else max(model.start, asked.start)
+    found = due(start, until, model.unit)
+    if found is None:
+        raise Refused(
+            f"{node.name} has no whole interval in {asked} that has ended",
+            advice=f"It begins at {model.start:%Y-%m-%d}, and its intervals are of a "
+            f"{model.unit.value}.",
+        )
+    return found
+
+
+def _samples(node: Node, missing: Sequence[Interval], samples: int) -> tuple[Interval, ...]:
+    """Some intervals, the first and the last among them."""
+    if node.model.kind.is_whole:
+        return tuple(missing[: min(samples, 1)])
+    units = [each for one in missing for each in node.model.unit.cells(one)]
+    if samples >= len(units):
+        return tuple(units)
+    places = {round(n * (len(units) - 1) / max(samples - 1, 1)) for n in range(samples)}
+    return tuple(units[place] for place in sorted(places))
+
+
+def _batches(node: Node, interval: Interval) -> Iterator[Interval]:
+    """The parts of a range that are copied in a commit each."""
+    size = getattr(node.model.kind, "batch_size", None)
+    if node.model.kind.is_whole or size is None:
+        yield interval
+        return
+    units = list(node.model.unit.cells(interval))
+    for first in range(0, len(units), size):
+        part = units[first : first + size]
+        yield Interval(part[0].start, part[-1].end)

@@ -1,0 +1,130 @@
+"""`vde adopt`: rows of a table that another program has filled become a model's."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import click
+
+from vde_dagster.cli import options
+from vde_dagster.cli.call import Call
+from vde_dagster.cli.printing import Printed, as_json
+from vde_dagster.core.errors import Refused
+from vde_dagster.core.listing import plural
+from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.time.intervals import Interval, format_instant
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from vde_dagster.app.evaluate.existing_rows import Adopted, Difference
+    from vde_dagster.core.graph.graph import Node
+
+
+def _table(text: str) -> TableName:
+    """The table of a name that somebody wrote."""
+    name = options.model(text)
+    return TableName(name.schema, name.name)
+
+
+@options.command("adopt")
+@options.MODEL
+@click.option(
+    "--from",
+    "table",
+    type=_table,
+    required=True,
+    metavar="SCHEMA.TABLE",
+    help="The Iceberg table, in the project's catalog. It is only read.",
+)
+@options.bound("start", "The first instant, in UTC: 2019-01-01. The model's start by default.")
+@options.bound(
+    "end", "The end, in UTC: a date means the whole day. By default all that has ended counts."
+)
+@click.option(
+    "--check",
+    "samples",
+    type=click.IntRange(min=0),
+    default=5,
+    show_default=True,
+    metavar="N",
+    help="Compute N intervals first and compare them with the table's; 0 compares nothing.",
+)
+@click.option(
+    "--copy",
+    "copies",
+    is_flag=True,
+    help="Copy the rows; without it they are only compared.",
+)
+@options.ENVIRONMENT
+def adopt_command(
+    call: Call,
+    *,
+    model: ModelName,
+    table: TableName,
+    start: datetime | None,
+    end: datetime | None,
+    samples: int,
+    copies: bool,
+    environment: str,
+) -> None:
+    """Fill MODEL with the rows of a table, where its query would return the same.
+
+    For models that are INCREMENTAL_BY_TIME_RANGE or FULL. Plan the environment with
+    --skip-backfill first. Some intervals are computed and compared with the table's rows: if they
+    differ, the rows that do are shown, and nothing is copied. Audits run on what is copied.
+    Intervals that are loaded stay, so that a call that was stopped can be given again.
+
+    Exit codes: 0 if all rows were copied or there already, 1 if rows differ or it is refused.
+    """
+    asked = options.any_range(start, end)
+    from vde_dagster.app.binding import shown_binding
+    from vde_dagster.app.evaluate.existing_rows import adopt
+
+    binding = shown_binding(call.services, environment)
+    node = call.model(binding.graph, model, environment)
+    done = adopt(call.services, binding, node.name, table, asked, samples=samples, copies=copies)
+    facts = {
+        "model": node.name,
+        "environment": environment,
+        "table": table,
+        "checked": done.checked,
+        "differences": [_facts(each) for each in done.differences],
+        "copied": done.intervals,
+        "rows": done.rows,
+        "left": done.left,
+    }
+    call.answer(facts, _texts(node, table, done, copies=copies))
+    if done.differences:
+        raise Refused(
+            f"the query of {node.name} returns other rows than {table} has, and nothing was copied",
+            advice="Change the query or the start. Give --check 0 if the table is right.",
+        )
+
+
+def _facts(each: Difference) -> dict[str, object]:
+    rows = [[as_json(value) for value in row] for row in each.rows]
+    return {"interval": each.interval, "columns": ["side", *each.columns], "rows": rows}
+
+
+def _texts(node: Node, table: TableName, done: Adopted, *, copies: bool) -> Iterator[Printed]:
+    from vde_dagster.cli.looks.query import Answer, as_table
+
+    for each in done.differences:
+        yield f"{node.name} {_span([each.interval])}, first rows that only one of both has:"
+        yield as_table(Answer(columns=("side", *each.columns), rows=each.rows, more=False))
+    same = len(done.checked) - len(done.differences)
+    if same:
+        yield f"{plural(same, 'interval')} computed and compared: the same rows as in {table}."
+    if done.intervals:
+        yield f"Copied {_span(done.intervals)} into {node.name}: {plural(done.rows, 'row')}."
+    if done.left:
+        yield f"Loaded before, and left: {_span(done.left)}."
+    if not copies and not done.differences:
+        yield "Nothing was copied; --copy does."
+
+
+def _span(intervals: Sequence[Interval]) -> str:
+    first, last = intervals[0].start, intervals[-1].end
+    return f"{format_instant(first)} to {format_instant(last)}"
