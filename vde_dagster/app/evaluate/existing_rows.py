@@ -25,6 +25,7 @@ from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.ledger.holdings import NOTHING
 from vde_dagster.core.ledger.unit_of_work import AsOf, SqlRows
 from vde_dagster.core.listing import plural
+from vde_dagster.core.model.kinds import Full, IncrementalByTimeRange
 from vde_dagster.core.model.model import PythonFunction
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.sql.rendering import within
@@ -219,7 +220,7 @@ class _Copying:
 
 def _refuse_kind(node: Node, samples: int) -> None:
     kind = node.model.kind
-    if not (kind.is_by_interval or kind.is_whole) or kind.is_sequential:
+    if not isinstance(kind, IncrementalByTimeRange | Full):
         raise Refused(
             f"{node.name} is {kind.keyword}, and only models that are INCREMENTAL_BY_TIME_RANGE or "
             "FULL can adopt a table's rows. Nothing was written",
@@ -293,8 +294,9 @@ def _samples(node: Node, missing: Sequence[Interval], samples: int) -> tuple[Int
 
 def _batches(node: Node, interval: Interval) -> Iterator[Interval]:
     """The parts of a range that are copied in a commit each."""
-    size = getattr(node.model.kind, "batch_size", None)
-    if node.model.kind.is_whole or size is None:
+    kind = node.model.kind
+    size = kind.batch_size if isinstance(kind, IncrementalByTimeRange) else None
+    if size is None:
         yield interval
         return
     units = list(node.model.unit.cells(interval))

@@ -43,7 +43,9 @@ def plain(value: Any, dialect: str) -> Any:
         return {
             str(key): plain(one, dialect) for key, one in zip(keys, value.values(), strict=True)
         }
-    if isinstance(value, (list, tuple, set, frozenset)):
+    if isinstance(value, (set, frozenset)):
+        return sorted((plain(each, dialect) for each in value), key=str)
+    if isinstance(value, (list, tuple)):
         return [plain(each, dialect) for each in value]
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
