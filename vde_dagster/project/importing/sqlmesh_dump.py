@@ -43,10 +43,9 @@ def plain(value: Any, dialect: str) -> Any:
         return {
             str(key): plain(one, dialect) for key, one in zip(keys, value.values(), strict=True)
         }
-    if isinstance(value, (set, frozenset)):
-        return sorted((plain(each, dialect) for each in value), key=str)
-    if isinstance(value, (list, tuple)):
-        return [plain(each, dialect) for each in value]
+    if isinstance(value, (list, tuple, set, frozenset)):
+        found = [plain(each, dialect) for each in value]
+        return sorted(found, key=str) if isinstance(value, (set, frozenset)) else found
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     return str(getattr(value, "value", value))
