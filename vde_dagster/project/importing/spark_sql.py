@@ -12,6 +12,15 @@ from vde_dagster.core.sql.errors import SQL_ERRORS
 from vde_dagster.project.importing.draft import SparkText
 
 _STAND_IN: Final = re.compile(r"[`\"]?\bvde__(\w+?)\b[`\"]?", re.IGNORECASE)
+_MACRO: Final = re.compile(r"@(\w+)")
+_CALL: Final = re.compile(r"(\w+)\(")
+_OF_SQL: Final = {
+    *("any_value", "array_agg", "case", "cast", "exists", "explode_outer", "extract", "filter"),
+    *("if", "in", "interval", "map", "nullif", "rank", "row_number", "struct", "try_cast"),
+    *("bigint", "binary", "boolean", "date", "decimal", "double", "float", "int", "smallint"),
+    *("string", "timestamp", "tinyint", "zip_with"),
+}
+"""Names before a parenthesis in SQL that are no functions of `pyspark.sql.functions`."""
 _SIDE: Final = re.compile(r"__MERGE_(SOURCE|TARGET)__", re.IGNORECASE)
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -31,6 +40,27 @@ def spark_text(text: str, dialect: str) -> SparkText:
         raise NotTranslated(f"there are {len(statements)} statements where one belongs")
     spark = _written(statements[0])
     return SparkText(original=with_macros(text.strip()), spark=with_macros(spark))
+
+
+def unknown_functions(spark: str) -> list[str]:
+    """The functions in a query for Spark that neither Spark's Python API nor SQL itself has."""
+    from pyspark.sql import functions
+
+    try:
+        (tree,) = parse(without_macros(spark), dialect="spark")
+    except (*SQL_ERRORS, ValueError):
+        return []
+    names = {
+        found[1].lower()
+        for node in (tree.find_all(exp.Func) if tree is not None else ())
+        if (found := _CALL.match(node.sql("spark")))
+    }
+    return sorted(name.upper() for name in names - _OF_SQL if not hasattr(functions, name))
+
+
+def without_macros(text: str) -> str:
+    """A text with names in place of its macros."""
+    return _MACRO.sub(r"vde__\1", text)
 
 
 def spark_expression(text: str, dialect: str) -> str:
@@ -101,8 +131,9 @@ def with_macros(text: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """A text as a literal of a header."""
-    return "'" + text.replace("'", "''") + "'"
+    """A text as a literal of a header, in which a backslash escapes what follows."""
+    plain = text.replace("\\'", "'").replace("\\", "\\\\")
+    return "'" + plain.replace("'", "''") + "'"
 
 
 def listed(items: Sequence[str]) -> str:

@@ -119,7 +119,8 @@ class Rendering:
     def _named(self, node: Any) -> Any:
         if isinstance(node, exp.Parameter) and node.name in self.names:
             return stand_in(node.name)
-        if self.own and isinstance(node, exp.Table) and exp.table_name(node) == self.own:
+        is_own = isinstance(node, exp.Table) and exp.table_name(node).lower() == self.own
+        if self.own and is_own:
             return exp.to_table("vde__this_model").as_(node.alias_or_name, table=True)
         if isinstance(node, exp.Literal) and node.is_string and _QUOTED.search(node.this):
             if _QUOTED.fullmatch(node.this):
@@ -128,8 +129,8 @@ class Rendering:
         return node
 
 
-def model(each: Any, roots: list[Path]) -> dict[str, Any]:
-    """One model."""
+def model(each: Any, roots: list[Path], shared: set[str]) -> dict[str, Any]:
+    """One model; ``shared`` are the audits that have files of their own."""
     dialect = each.dialect
     said = each.dict(exclude_defaults=True)
     rendering = Rendering(each, each.python_env, {"this_model": exp.to_table(each.name)})
@@ -151,19 +152,16 @@ def model(each: Any, roots: list[Path]) -> dict[str, Any]:
         "audits": [[name, rendering.arguments(given)] for name, given in each.audits],
         "signals": [[name, rendering.arguments(given)] for name, given in each.signals],
         "entrypoint": getattr(each, "entrypoint", None),
-        "own_audits": [audit(one, [each]) for one in each.audit_definitions.values()],
+        "own_audits": [
+            audit(one, [each]) for one in each.audit_definitions.values() if one.name not in shared
+        ],
     }
     if time_column := getattr(each, "time_column", None):
         found["options"]["time_column"] = [time_column.column.name, time_column.format]
     if type(each).__name__ == "SeedModel":
-        frames = list(each.render_seed())
         del found["options"]["path"]
         found["seed"] = relative(each.seed_path, roots)
-        settings = each.kind.csv_settings
-        found["csv"] = "".join(
-            frame.to_csv(index=False, header=number == 0) for number, frame in enumerate(frames)
-        )
-        found["plain_csv"] = not settings or not settings.dict(exclude_defaults=True)
+        found["content"] = each.seed.content
     if type(each).__name__ == "SqlModel":
         found["written"] = str(getattr(each.query_, "sql", "") or "")
         found["query"] = "\n".join(rendering.texts(each.query))
@@ -186,13 +184,16 @@ def audit(each: Any, models: list[Any]) -> dict[str, Any]:
     names["this_model"] = exp.Parameter(this=exp.var("this_model"))
     callers = [one for one in models if any(name == each.name for name, _ in one.audits)]
     env = callers[0].python_env if callers else {}
-    own = callers[0].name if len(callers) == 1 else ""
+    own = callers[0].name.lower() if len(callers) == 1 else ""
     rendering = Rendering(each, env, names, own)
+    ctes = {one.alias.lower() for one in each.query.find_all(exp.CTE)}
+    tables = {exp.table_name(one).lower() for one in each.query.find_all(exp.Table)}
     return {
         "name": each.name,
         "dialect": each.dialect,
         "blocking": each.blocking,
         "defaults": plain(each.defaults, each.dialect),
+        "reads": sorted(tables - ctes - {own, "", "this_model"}),
         "standalone": type(each).__name__ == "StandaloneAudit",
         "query": "\n".join(rendering.texts(each.query)),
         "uncertain": rendering.uncertain,
@@ -237,14 +238,14 @@ def project(folders: list[str]) -> dict[str, Any]:
         "version": version,
         "catalog": context.default_catalog,
         "settings": configs,
-        "models": [model(each, roots) for each in models],
+        "models": [model(each, roots, {one.name for one in audits}) for each in models],
         "audits": [{**audit(each, models), "path": relative(each._path, roots)} for each in audits],
         "files": sorted(set(files(roots))),
         "sources": {
             inner: (root / inner).read_text("utf-8", errors="replace")
             for root in roots
             for inner in files([root])
-            if inner.endswith((".py", ".yaml", ".yml", ".sql", ".csv"))
+            if inner.endswith((".py", ".yaml", ".yml", ".sql"))
         },
     }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from typing import Any, Final
@@ -19,6 +19,7 @@ from vde_dagster.project.importing.spark_sql import (
     spark_merge,
     spark_text,
     spark_type,
+    unknown_functions,
     with_macros,
     word,
 )
@@ -37,7 +38,9 @@ _MACRO: Final = re.compile(r"@\{?(\w+)")
 _TIME: Final = re.compile(r"(start|end|execution)_\w+", re.IGNORECASE)
 _RELATIVE: Final = re.compile(r"\s*(\d+)\s+(day|week|month|year)s?\s+ago\s*", re.IGNORECASE)
 _DAYS: Final = {"day": 1, "week": 7, "month": 30, "year": 365}
+_QUOTES: Final = re.compile("[\"'`]")
 _WORD: Final = re.compile(r"\w+")
+_AS: Final = re.compile(r"\s+AS\s+", re.IGNORECASE)
 _BY_HAND: Final = "Write the macro there: @start_date, @end_date or another one of docs/models.md."
 
 
@@ -54,15 +57,19 @@ class Others:
         timed: Models by time range.
         sources: Tables that others write.
         for_python: What models in Python read.
-        audits: Audits of the project.
+        audits: Audits of the project, with the tables that each reads.
+        reads: What each model reads, by its query and its audits.
+        refused: What its audits must not read, since it reads the model.
         defaults: Properties that vde.yaml has for all.
     """
 
     timed: frozenset[str] = frozenset()
     sources: frozenset[str] = frozenset()
     for_python: frozenset[str] = frozenset()
-    audits: frozenset[str] = frozenset()
+    audits: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    reads: Mapping[str, frozenset[str]] = field(default_factory=dict)
     defaults: Mapping[str, str] = field(default_factory=dict)
+    refused: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +97,7 @@ class SqlmeshModel:
 
     def name(self, written: str | None = None) -> str:
         """Its name, or that of another model."""
-        parts = (written or str(self.each["name"])).replace('"', "").split(".")
+        parts = _QUOTES.sub("", written or str(self.each["name"])).split(".")
         return ".".join(parts[1:] if len(parts) == 3 and parts[0] == self.catalog else parts)
 
     def note(self, group: Group, message: str, advice: str = "") -> None:
@@ -148,9 +155,21 @@ class SqlmeshModel:
         if self.each["declared"] or self.each["class"] == "SeedModel" or "late_data" in found:
             pairs = [f"{word(name)} {kind}" for name, kind in self.columns().items()]
             found["columns"] = f"({', '.join(pairs)})"
-        if self.each["depends_on"] and self.each["class"] == "SqlModel":
-            found["depends_on"] = f"({', '.join(map(self.name, self.each['depends_on']))})"
+        read = {*map(self.name, self.each["depends_on"]), *self._read_by_audits()}
+        if read and self.each["class"] == "SqlModel":
+            found["depends_on"] = f"({', '.join(sorted(read))})"
         return found
+
+    def _read_by_audits(self) -> set[str]:
+        """What its audits read beside it and what its query reads."""
+        by_query = set(map(self.name, self.each["reads"]))
+        return set(self.others.reads.get(self.name(), ())) - by_query
+
+    def audit_reads(self, audit: str, shared: Mapping[str, Sequence[str]]) -> set[str]:
+        """What one of its audits reads beside it."""
+        own = {one["name"]: one["reads"] for one in self.each["own_audits"]}
+        found = own.get(base_name(audit), shared.get(base_name(audit), ()))
+        return set(map(self.name, found)) - {self.name()}
 
     def _stateful(self) -> str:
         """What lets a model read the interval before its own."""
@@ -181,15 +200,14 @@ class SqlmeshModel:
         references = [self.expression(one) for one in properties.get("references", ())]
         known = {name.lower() for name in self.each["columns"]}
         for grain in properties.get("grains", ()):
-            text = self.expression(grain)
-            key, _, alias = text.partition(" AS ")
+            key, *alias = _AS.split(self.expression(grain).strip("`"))
             missing = {name.lower() for name in _WORD.findall(key)} - known
             if missing:
                 message = f"the grain {grain} was left out: there is no {', '.join(missing)}"
                 self.note(Group.CHANGED, message)
                 continue
             found.append(key)
-            references += [text] if alias else []
+            references += [f"{key} AS {each}" for each in alias]
         lists = {"grains": found, "references": references}
         return {key: f"({', '.join(items)})" for key, items in lists.items() if items}
 
@@ -208,14 +226,19 @@ class SqlmeshModel:
     def audits(self) -> list[tuple[str, dict[str, str]]]:
         """The audits that there are here, with their arguments."""
         own = {one["name"] for one in self.each["own_audits"]}
+        refused = self.others.refused.get(self.name(), frozenset())
         found: list[tuple[str, dict[str, str]]] = []
         for name, given in self.calls("audits"):
-            if base_name(name) in {*own, *self.others.audits, *BUILTINS}:
-                found.append((name, given))
-            else:
-                arguments = ", ".join(f"{key} := {value}" for key, value in given.items())
-                message = f"the audit {name} ({arguments}) was left out"
+            called = f"{name} ({', '.join(f'{key} := {each}' for key, each in given.items())})"
+            below = self.audit_reads(name, self.others.audits) & refused
+            if base_name(name) not in {*own, *self.others.audits, *BUILTINS}:
+                message = f"the audit {called} was left out"
                 self.note(Group.MISSING, message, "docs/audits.md lists what is built in.")
+            elif below:
+                message = f"the audit {called} was left out: {', '.join(sorted(below))} reads it"
+                self.note(Group.MISSING, message, "Give it to the last one of the models.")
+            else:
+                found.append((name, given))
         return found
 
     def calls(self, what: str) -> list[tuple[str, dict[str, str]]]:
@@ -242,7 +265,11 @@ class SqlmeshModel:
             yield SparkText(original=written, spark=written)
             return
         try:
-            yield spark_text(text, self.each["dialect"])
+            found = spark_text(text, self.each["dialect"])
+            if unknown := unknown_functions(found.spark):
+                message = f"Spark may have no function {', '.join(unknown)}"
+                self.note(Group.LOOK, message, "Write what it means with those that Spark has.")
+            yield found
         except NotTranslated as error:
             message = f"a {what.removesuffix('s').replace('_', '-')} could not be translated"
             self.note(Group.EDIT, message, f"Write it for Spark: {error}.")
@@ -308,3 +335,42 @@ class SqlmeshModel:
         message = f"{key} '{value}' is {moved} now, which does not move with the day"
         self.note(Group.CHANGED, message)
         return moved.isoformat()
+
+
+def reads_with_audits(
+    models: Sequence[SqlmeshModel], shared: Mapping[str, Sequence[str]]
+) -> tuple[dict[str, frozenset[str]], dict[str, frozenset[str]]]:
+    """What models read if their audits do, too, without a circle; and what audits must not read.
+
+    Args:
+        models: All models.
+        shared: The audits that have files of their own, with what each reads.
+    """
+    reads = {each.name(): set(map(each.name, each.each["reads"])) for each in models}
+    refused: dict[str, set[str]] = {}
+    for each in models:
+        name = each.name()
+        wanted = {
+            table
+            for audit, _ in each.each["audits"]
+            for table in each.audit_reads(str(audit).lower(), shared)
+        }
+        for table in sorted(wanted - reads[name]):
+            circle = name in _above(table, reads)
+            (refused.setdefault(name, set()) if circle else reads[name]).add(table)
+    return _frozen(reads), _frozen(refused)
+
+
+def _above(name: str, reads: Mapping[str, set[str]]) -> set[str]:
+    """Everything that a model reads, directly or not."""
+    seen: set[str] = set()
+    waiting = [name]
+    while waiting:
+        new = reads.get(waiting.pop(), set()) - seen
+        seen |= new
+        waiting += new
+    return seen
+
+
+def _frozen(found: Mapping[str, set[str]]) -> dict[str, frozenset[str]]:
+    return {key: frozenset(value) for key, value in found.items()}

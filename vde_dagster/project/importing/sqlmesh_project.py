@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import PurePosixPath
@@ -26,8 +26,14 @@ from vde_dagster.project.importing.python_files import (
     python_text,
     with_moved_imports,
 )
+from vde_dagster.project.importing.seed_files import plain_csv
 from vde_dagster.project.importing.spark_sql import quoted
-from vde_dagster.project.importing.sqlmesh_models import Others, SqlmeshModel, kind_of
+from vde_dagster.project.importing.sqlmesh_models import (
+    Others,
+    SqlmeshModel,
+    kind_of,
+    reads_with_audits,
+)
 from vde_dagster.project.importing.sqlmesh_tests import with_whole_ranges
 from vde_dagster.project.importing.writing import audit_text
 
@@ -69,7 +75,32 @@ def sqlmesh_draft(document: Mapping[str, Any], *, name: str, today: date) -> Dra
         raise NotImportable(
             "this was not written by sqlmesh_dump.py", advice="`vde import script` prints it."
         )
-    return _Reading(document, today).draft(name)
+    catalog = str(document.get("catalog") or "").replace('"', "")
+    return _Reading(document, today, catalog, _others(document, catalog)).draft(name)
+
+
+def _others(document: Mapping[str, Any], catalog: str) -> Others:
+    """What models have to know of each other."""
+    models = [SqlmeshModel(each, catalog, date.min, Notes()) for each in document["models"]]
+    python = [each for each in models if each.each["class"] == "PythonModel"]
+    shared = {one["name"]: one["reads"] for one in document["audits"]}
+    reads, refused = reads_with_audits(models, shared)
+    return Others(
+        timed=frozenset(each.name() for each in models if each.each["kind"] == _TIMED),
+        sources=frozenset(each.name() for each in models if each.each["kind"] == "EXTERNAL"),
+        for_python=frozenset(each.name(one) for each in python for one in each.each["depends_on"]),
+        audits=shared,
+        reads=reads,
+        refused=refused,
+        defaults=_defaults(document["settings"]),
+    )
+
+
+def _defaults(settings: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """The properties of all models; of several projects in one each model has its own."""
+    given = settings[0].get("model_defaults", {}) if len(settings) == 1 else {}
+    start = str(given.get("start") or "")
+    return {"start": start} if _DATE.fullmatch(start) else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +109,8 @@ class _Reading:
 
     document: Mapping[str, Any]
     today: date
+    catalog: str
+    others: Others
     notes: Notes = field(default_factory=Notes)
     files: dict[str, str] = field(default_factory=dict)
     used: set[str] = field(default_factory=set)
@@ -106,30 +139,7 @@ class _Reading:
 
     def _model(self, each: Mapping[str, Any]) -> SqlmeshModel:
         self.used.add(each["path"])
-        catalog = str(self.document.get("catalog") or "").replace('"', "")
-        return SqlmeshModel(each, catalog, self.today, self.notes, self._others(catalog))
-
-    def _others(self, catalog: str) -> Others:
-        models = [
-            SqlmeshModel(each, catalog, self.today, self.notes) for each in self.document["models"]
-        ]
-        python = [each for each in models if each.each["class"] == "PythonModel"]
-        return Others(
-            timed=frozenset(each.name() for each in models if each.each["kind"] == _TIMED),
-            sources=frozenset(each.name() for each in models if each.each["kind"] == "EXTERNAL"),
-            for_python=frozenset(
-                each.name(one) for each in python for one in each.each["depends_on"]
-            ),
-            audits=frozenset(one["name"] for one in self.document["audits"]),
-            defaults=self._defaults(),
-        )
-
-    def _defaults(self) -> dict[str, str]:
-        """The properties of all models; of several projects in one each model has its own."""
-        settings = self.document["settings"]
-        given = settings[0].get("model_defaults", {}) if len(settings) == 1 else {}
-        start = str(given.get("start") or "")
-        return {"start": start} if _DATE.fullmatch(start) else {}
+        return SqlmeshModel(each, self.catalog, self.today, self.notes, self.others)
 
     def _drafts(self, models: list[SqlmeshModel]) -> list[ModelDraft]:
         """The models in SQL, each in its old file unless several would share it."""
@@ -165,14 +175,14 @@ class _Reading:
 
     def _seed(self, model: SqlmeshModel, path: str) -> str:
         """The path of a seed's file from that of its model; the file comes along."""
-        old = str(model.each["seed"])
+        old, text = str(model.each["seed"]), str(model.each["content"])
         self.used.add(old)
-        text = self.document["sources"].get(old)
-        if not model.each["plain_csv"] or text is None:
-            old = old if text is not None else f"seeds/{PurePosixPath(old).name}"
-            text = model.each["csv"]
-            model.note(Group.CHANGED, f"{old} was written again with commas and double quotes")
-        self.files[old] = text
+        settings = model.each["options"].get("csv_settings") or {}
+        plain = plain_csv(text, settings, model.columns())
+        if plain != text:
+            model.note(Group.CHANGED, f"{old} was written again as plain CSV, with NULL as nothing")
+        old = f"seeds/{PurePosixPath(old).name}" if old.startswith("/") else old
+        self.files[old] = plain
         return quoted(posixpath.relpath(old, posixpath.dirname(path)))
 
     def _python(self, models: list[SqlmeshModel]) -> None:
@@ -244,8 +254,8 @@ class _Reading:
     def _settings(self, name: str) -> dict[str, object]:
         """What vde.yaml says."""
         found: dict[str, object] = {"name": name}
-        if defaults := self._defaults():
-            found["defaults"] = defaults
+        if self.others.defaults:
+            found["defaults"] = dict(self.others.defaults)
         variables: dict[str, object] = {}
         for each in self.document["settings"]:
             variables |= each.get("variables") or {}

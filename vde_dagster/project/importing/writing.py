@@ -124,27 +124,31 @@ def _carried(draft: Draft) -> str:
 
 
 def _problems(problems: Sequence[Problem], heading: str) -> Iterator[str]:
-    if problems:
-        yield f"## {heading} ({len(problems)})\n"
-        yield "Places are in the new project.\n"
-        for each in problems:
-            yield f"- `{each.place}`: {_inline(each.message)}. {_inline(each.advice)}".rstrip()
-        yield ""
+    said = [(f"`{each.place}`", each.message, each.advice) for each in problems]
+    if said:
+        yield from _section(heading, said, "Places are in the new project.\n")
 
 
 def _remarks(remarks: Sequence[Remark], group: Group) -> Iterator[str]:
-    """The remarks of a group, those that say the same in one."""
-    same: dict[tuple[str, str], list[Remark]] = {}
-    for each in sorted(remarks, key=lambda one: (one.path, one.line, one.model)):
-        if each.group is group:
-            same.setdefault((each.message, each.advice), []).append(each)
-    if not same:
-        return
-    yield f"## {group.value} ({len(same)})\n"
-    for (message, advice), found in same.items():
-        places = ", ".join(map(_place, found[:_PLACES]))
-        more = f" and {len(found) - _PLACES} more" if len(found) > _PLACES else ""
-        yield f"- {places}{more}: {_inline(message)}. {_inline(advice)}".rstrip()
+    chosen = (each for each in remarks if each.group is group)
+    ordered = sorted(chosen, key=lambda one: (one.path, one.line, one.model))
+    said = [(_place(each), each.message, each.advice) for each in ordered]
+    if said:
+        yield from _section(group.value, said)
+
+
+def _section(heading: str, said: Sequence[tuple[str, str, str]], about: str = "") -> Iterator[str]:
+    """What is said, each with its place, message and advice; what is the same is said once."""
+    same: dict[tuple[str, str], list[str]] = {}
+    for place, message, advice in said:
+        same.setdefault((message, advice), []).append(place)
+    yield f"## {heading} ({len(same)})\n"
+    if about:
+        yield about
+    for (message, advice), places in same.items():
+        shown = ", ".join(places[:_PLACES])
+        more = f" and {len(places) - _PLACES} more" if len(places) > _PLACES else ""
+        yield f"- {shown}{more}: {_inline(message)}. {_inline(advice)}".rstrip()
     yield ""
 
 
