@@ -22,6 +22,7 @@ _OF_SQL: Final = {
 }
 """Names before a parenthesis in SQL that are no functions of `pyspark.sql.functions`."""
 _SIDE: Final = re.compile(r"__MERGE_(SOURCE|TARGET)__", re.IGNORECASE)
+_NO_NAME: Final = re.compile(r"\W")
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -29,8 +30,25 @@ class NotTranslated(Exception):
     """SQL that sqlglot cannot read, or cannot write for Spark."""
 
 
-def spark_text(text: str, dialect: str) -> SparkText:
-    """One statement for Spark.
+def plain_name(text: str) -> str:
+    """A part of a table's name with underscores for what no name has here."""
+    return _NO_NAME.sub("_", text)
+
+
+def has_plain_names(text: str, dialect: str) -> bool:
+    """Whether all tables that a query reads have names without a catalog that need no quotes."""
+    return all(
+        _PLAIN_NAME.fullmatch(part.name) and not table.catalog
+        for tree in _parsed(text, dialect)
+        if tree is not None
+        for table in tree.find_all(exp.Table)
+        for part in table.parts
+        if isinstance(part, exp.Identifier)
+    )
+
+
+def spark_text(text: str, dialect: str, *, keeps_catalogs: bool = True) -> SparkText:
+    """One statement for Spark, with `plain_name` for each part of a table's name.
 
     Raises:
         NotTranslated: It has no form there.
@@ -38,6 +56,12 @@ def spark_text(text: str, dialect: str) -> SparkText:
     statements = [each for each in _parsed(text, dialect) if each is not None]
     if len(statements) != 1:
         raise NotTranslated(f"there are {len(statements)} statements where one belongs")
+    for table in statements[0].find_all(exp.Table):
+        if not keeps_catalogs:
+            table.set("catalog", None)
+        for part in table.parts:
+            if isinstance(part, exp.Identifier) and not _PLAIN_NAME.fullmatch(part.name):
+                part.replace(exp.to_identifier(plain_name(part.name)))
     spark = _written(statements[0])
     return SparkText(original=with_macros(text.strip()), spark=with_macros(spark))
 

@@ -12,8 +12,10 @@ from vde_dagster.core.audits.builtins import BUILTINS, base_name
 from vde_dagster.project.importing.draft import Group, Notes, SparkText
 from vde_dagster.project.importing.spark_sql import (
     NotTranslated,
+    has_plain_names,
     listed,
     made_table,
+    plain_name,
     quoted,
     spark_expression,
     spark_merge,
@@ -61,6 +63,7 @@ class Others:
         reads: What each model reads, by its query and its audits.
         refused: What its audits must not read, since it reads the model.
         defaults: Properties that vde.yaml has for all.
+        keeps_catalogs: Whether names of two catalogs are the same without them.
     """
 
     timed: frozenset[str] = frozenset()
@@ -70,6 +73,7 @@ class Others:
     reads: Mapping[str, frozenset[str]] = field(default_factory=dict)
     defaults: Mapping[str, str] = field(default_factory=dict)
     refused: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    keeps_catalogs: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +102,9 @@ class SqlmeshModel:
     def name(self, written: str | None = None) -> str:
         """Its name, or that of another model."""
         parts = _QUOTES.sub("", written or str(self.each["name"])).split(".")
-        return ".".join(parts[1:] if len(parts) == 3 and parts[0] == self.catalog else parts)
+        is_left_out = not self.others.keeps_catalogs or parts[0] == self.catalog
+        own = parts[1:] if len(parts) == 3 and is_left_out else parts
+        return ".".join(map(plain_name, own))
 
     def note(self, group: Group, message: str, advice: str = "") -> None:
         """Note a remark about it."""
@@ -261,11 +267,13 @@ class SqlmeshModel:
         if what != "query" and self._is_left_out(text):
             return
         written = self._written()
-        if what == "query" and self.each["dialect"] in _SPARKS and written and not self._filled():
+        is_spark = self.each["dialect"] in _SPARKS and bool(written) and not self._filled()
+        if what == "query" and is_spark and has_plain_names(text, self.each["dialect"]):
             yield SparkText(original=written, spark=written)
             return
         try:
-            found = spark_text(text, self.each["dialect"])
+            keeps = self.others.keeps_catalogs
+            found = spark_text(text, self.each["dialect"], keeps_catalogs=keeps)
             if unknown := unknown_functions(found.spark):
                 message = f"Spark may have no function {', '.join(unknown)}"
                 self.note(Group.LOOK, message, "Write what it means with those that Spark has.")
@@ -286,6 +294,16 @@ class SqlmeshModel:
             return False
         self.note(Group.MISSING, message, "A source has to be there before a model reads it.")
         return True
+
+    def note_name(self) -> None:
+        """Say where its name has become another one."""
+        parts = _QUOTES.sub("", str(self.each["name"])).split(".")
+        if len(parts) == 3 and parts[0] != self.catalog and not self.others.keeps_catalogs:
+            message = f"the catalog {parts[0]} was left out; there is one here, catalog.name"
+            self.note(Group.CHANGED, message)
+        if any(part != plain_name(part) for part in parts[-2:]):
+            message = f"it was called {self.each['name']}; names have letters, digits and _ here"
+            self.note(Group.CHANGED, message)
 
     def note_statements(self) -> None:
         """Say what was filled in, where a time macro is missing, and what runs no more."""

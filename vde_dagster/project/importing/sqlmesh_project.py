@@ -6,7 +6,7 @@ import posixpath
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import PurePosixPath
 from typing import Any, Final
@@ -81,11 +81,14 @@ def sqlmesh_draft(document: Mapping[str, Any], *, name: str, today: date) -> Dra
 
 def _others(document: Mapping[str, Any], catalog: str) -> Others:
     """What models have to know of each other."""
-    models = [SqlmeshModel(each, catalog, date.min, Notes()) for each in document["models"]]
+    short = [".".join(str(each["name"]).split(".")[-2:]) for each in document["models"]]
+    others = Others(keeps_catalogs=len(set(short)) < len(short))
+    models = [SqlmeshModel(each, catalog, date.min, Notes(), others) for each in document["models"]]
     python = [each for each in models if each.each["class"] == "PythonModel"]
     shared = {one["name"]: one["reads"] for one in document["audits"]}
     reads, refused = reads_with_audits(models, shared)
-    return Others(
+    return replace(
+        others,
         timed=frozenset(each.name() for each in models if each.each["kind"] == _TIMED),
         sources=frozenset(each.name() for each in models if each.each["kind"] == "EXTERNAL"),
         for_python=frozenset(each.name(one) for each in python for one in each.each["depends_on"]),
@@ -118,6 +121,8 @@ class _Reading:
     def draft(self, name: str) -> Draft:
         """The whole project."""
         models = [self._model(each) for each in self.document["models"]]
+        for each in models:
+            each.note_name()
         in_sql = [each for each in models if each.each["class"] in ("SqlModel", "SeedModel")]
         drafts = self._drafts(in_sql)
         self._python([each for each in models if each.each["class"] == "PythonModel"])
