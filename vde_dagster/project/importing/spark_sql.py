@@ -22,6 +22,8 @@ _OF_SQL: Final = {
 }
 """Names before a parenthesis in SQL that are no functions of `pyspark.sql.functions`."""
 _SIDE: Final = re.compile(r"__MERGE_(SOURCE|TARGET)__", re.IGNORECASE)
+_UNITS: Final = {"YEAR": 0, "MONTH": 1, "WEEK": 2, "DAY": 3, "HOUR": 4, "MINUTE": 5, "SECOND": 6}
+"""The places of units among the arguments of MAKE_INTERVAL."""
 _NO_NAME: Final = re.compile(r"\W")
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -62,6 +64,9 @@ def spark_text(text: str, dialect: str, *, keeps_catalogs: bool = True) -> Spark
         for part in table.parts:
             if isinstance(part, exp.Identifier) and not _PLAIN_NAME.fullmatch(part.name):
                 part.replace(exp.to_identifier(plain_name(part.name)))
+    for interval in list(statements[0].find_all(exp.Interval)):
+        if (made := _computed_interval(interval)) is not None:
+            interval.replace(made)
     spark = _written(statements[0])
     return SparkText(original=with_macros(text.strip()), spark=with_macros(spark))
 
@@ -147,6 +152,17 @@ def made_table(text: str, dialect: str) -> str | None:
     named = tree.find(exp.Table) if isinstance(tree, exp.Create | exp.Drop) else None
     is_relation = named is not None and tree.args.get("kind") in ("TABLE", "VIEW")
     return ".".join(part.name for part in named.parts) if named and is_relation else None
+
+
+def _computed_interval(interval: exp.Interval) -> exp.Expr | None:
+    """An interval of a computed length, which is a function in Spark; None for any other one."""
+    length, unit = interval.this, interval.args.get("unit")
+    place = _UNITS.get(unit.name.upper().removesuffix("S")) if isinstance(unit, exp.Var) else None
+    if place is None or length is None or isinstance(length, exp.Literal | exp.Neg):
+        return None
+    zero = exp.Literal.number(0)
+    before = [zero.copy() for _ in range(place)]
+    return exp.Anonymous(this="MAKE_INTERVAL", expressions=[*before, length.unnest().copy()])
 
 
 def with_macros(text: str) -> str:
