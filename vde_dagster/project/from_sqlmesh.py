@@ -14,7 +14,10 @@ from typing import Final
 from vde_dagster.core.errors import Place, Problem
 
 _SQLMESH: Final = "sqlmesh"
-_SETTINGS: Final = "Write its settings in vde.yaml (docs/configuration.md), and delete it."
+_SETTINGS: Final = (
+    "Write its settings in vde.yaml (docs/configuration.md), and delete it. A whole project of "
+    "SQLMesh is brought along by `vde import sqlmesh DIR --to NEW`."
+)
 _HOOK: Final = re.compile(r"\b(?:before|after)_all\b")
 _HOOKS: Final = (
     "Nothing runs its before_all and after_all: write their statements before and behind the query "
