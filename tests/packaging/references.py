@@ -17,7 +17,7 @@ from typing import Final
 
 FOLDERS: Final = ("vde_dagster", "tests", "docs", "benchmarks", "examples")
 SUFFIXES: Final = (".py", ".md", ".sql", ".yaml", ".toml", ".csv", "")
-GENERATED: Final = ("__pycache__", ".vde", "sqlmesh_shop")
+GENERATED: Final = ("__pycache__", ".vde", "sqlmesh_shop", "dbt_shop")
 ELSEWHERE: Final = (
     "vde_dagster/examples/nyc_flights",
     "vde_dagster/examples/customer_lifecycle",

@@ -90,7 +90,12 @@ def test_what_only_tests_need_is_neither_packed_nor_imported(wheel: Path) -> Non
         for top in imported(text) - {"vde_dagster"} - sys.stdlib_module_names
         if installed.isdisjoint(map(canonicalize_name, come_with.get(top, [])))
     }
-    elsewhere = {("vde_dagster/project/importing/sqlmesh_dump.py", "sqlmesh")}  # it runs there
+    importing = "vde_dagster/project/importing"
+    elsewhere = {  # scripts that run there
+        (f"{importing}/sqlmesh_dump.py", "sqlmesh"),
+        (f"{importing}/dbt_forms.py", "dbt"),
+        (f"{importing}/dbt_forms.py", "agate"),
+    }
     assert {each for each in missing if not each[0].startswith(EXAMPLE)} == elsewhere
 
 

@@ -16,6 +16,8 @@ from typing import Final
 
 _HOME: Final = Path(__file__).parents[3] / ".tools" / "peers"
 SQLMESH: Final = "sqlmesh==0.236.4"
+DBT: Final = ("dbt-core==1.11.16", "dbt-duckdb==1.11.1", "pandas", "pyarrow")
+"""1.12 asks for a parser that is built from a download outside of the package index."""
 _NEEDED_BY_EXAMPLES: Final = ("google-cloud-bigquery", "bigframes", "faker")
 
 
@@ -41,6 +43,11 @@ class Peer:
 def sqlmesh() -> Peer:
     """SQLMesh with the examples of its source distribution, which are in ``examples``."""
     return _made("sqlmesh", (SQLMESH, *_NEEDED_BY_EXAMPLES), _with_examples)
+
+
+def dbt() -> Peer:
+    """dbt with DuckDB, and what models in Python need."""
+    return _made("dbt", DBT, lambda _: None)
 
 
 def _with_examples(peer: Peer) -> None:

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections import Counter
-from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
 from pyiceberg.schema import Schema
 from pyiceberg.types import IntegerType, NestedField, StringType
 
-from tests.cli.calling import call, facts, run_vde
+from tests.cli.calling import call, run_vde
 from tests.project.importing.peers import Peer, sqlmesh
+from tests.project.importing.rows_of_both import (
+    Rows,
+    assert_same_rows,
+    built,
+    edited,
+    rows_of_ours,
+)
 from vde_dagster.composition import VdeProject
 
 pytestmark = [pytest.mark.full, pytest.mark.spark]
-Rows = Mapping[str, Sequence[Mapping[str, Any]]]
 
 
 @pytest.fixture(scope="module")
@@ -47,51 +50,6 @@ def rows_of_sqlmesh(peer: Peer, *folders: Path) -> Rows:
     found = json.loads(peer.run(script, *folders, cwd=folders[0]))
     assert isinstance(found, dict)
     return found
-
-
-def edited(path: Path, start: str, end: str, text: str) -> None:
-    """Replace what a file has from one text up to another."""
-    whole = path.read_text()
-    first = whole.index(start)
-    last = whole.index(end, first)
-    path.write_text(whole[:first] + text + whole[last:])
-
-
-def comparable(rows: Sequence[Mapping[str, Any]]) -> Counter[tuple[tuple[str, object], ...]]:
-    """Rows as a multiset: times without their zone, numbers to nine digits."""
-    return Counter(
-        tuple(sorted((name, _comparable(value)) for name, value in row.items())) for row in rows
-    )
-
-
-def _comparable(value: object) -> object:
-    """A value as both tools show it: decimals may be texts, and times may have a zone."""
-    if value is None or isinstance(value, bool):
-        return value
-    try:
-        return f"{float(str(value)):.9g}"
-    except ValueError:
-        pass
-    try:
-        return datetime.fromisoformat(str(value)).replace(tzinfo=None)
-    except ValueError:
-        return value
-
-
-def rows_of_ours(folder: Path, model: str) -> list[dict[str, Any]]:
-    found = facts("query", f"SELECT * FROM {model}", "--limit", "100000", "--project", folder)
-    return [dict(zip(found["columns"], row, strict=True)) for row in found["rows"]]
-
-
-def built(folder: Path, **environment: str) -> None:
-    """Plan and apply; in a process of its own, since a session knows one catalog of a name."""
-    done = run_vde("plan", "prod", "--auto-apply", "--project", folder, **environment)
-    assert done.returncode == 0, done.stderr
-
-
-def assert_same_rows(folder: Path, theirs: Rows) -> None:
-    for model, rows in theirs.items():
-        assert comparable(rows_of_ours(folder, model)) == comparable(rows), model
 
 
 def test_sushi_needs_two_edits_and_has_the_rows_of_sqlmesh(peer: Peer, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from vde_dagster.project.importing.functions import unknown_functions
 from vde_dagster.project.importing.spark_sql import (
     NotTranslated,
     quoted,
@@ -11,7 +12,6 @@ from vde_dagster.project.importing.spark_sql import (
     spark_merge,
     spark_text,
     spark_type,
-    unknown_functions,
 )
 
 

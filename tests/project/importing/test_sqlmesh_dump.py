@@ -16,7 +16,7 @@ SCRIPT = HERE.parents[2] / "vde_dagster" / "project" / "importing" / "sqlmesh_du
 
 
 def test_the_script_is_printed_for_another_machine() -> None:
-    assert call("import", "script").stdout == SCRIPT.read_text()
+    assert call("import", "script", "sqlmesh").stdout == SCRIPT.read_text()
 
 
 @pytest.mark.full

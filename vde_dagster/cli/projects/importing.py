@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -24,7 +26,8 @@ if TYPE_CHECKING:
     from vde_dagster.core.errors import Problem
     from vde_dagster.project.importing.draft import Draft
 
-_SCRIPT: Final = "sqlmesh_dump.py"
+_SCRIPTS: Final = {"sqlmesh": "sqlmesh_dump.py", "dbt": "dbt_forms.py"}
+_NAMES: Final = {"sqlmesh": "SQLMesh", "dbt": "dbt"}
 _LAST_LINES: Final = 15
 _TO: Final = click.option(
     "--to",
@@ -72,7 +75,7 @@ def sqlmesh_command(
 
     SQLMesh reads it: macros, Jinja and blueprints are filled in, and other dialects are translated
     to Spark's SQL by sqlglot. Nothing is written to DIR, and SQLMesh is not needed afterwards.
-    Where both tools cannot be on one machine, run the script of `vde import script` there.
+    Where both tools cannot be on one machine, run the script of `vde import script sqlmesh` there.
     """
     from vde_dagster.project.importing.sqlmesh_project import sqlmesh_draft
 
@@ -84,19 +87,71 @@ def sqlmesh_command(
     _write(sqlmesh_draft(document, name=project_name(target), today=today), target)
 
 
-@import_command.command("script", short_help="Print the script that reads a project elsewhere.")
+@import_command.command("dbt", short_help="A project of dbt, by what dbt wrote of it.")
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
+@_TO
+@click.option(
+    "--incremental",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="The manifest in which is_incremental() is true, or its folder.",
+)
+@click.option(
+    "--python",
+    "interpreter",
+    metavar="FILE",
+    help="A Python in whose environment dbt is installed: FOLDER is then the project itself.",
+)
+@click.option("--profiles-dir", metavar="DIR", help="dbt's own; FOLDER if it has profiles.yml.")
+@click.option("--target", "profile", metavar="NAME", help="dbt's own, with --python.")
 @options.WITH_DEBUG
-def script_command() -> None:
-    """Print the script that reads a SQLMesh project where SQLMesh is installed.
+def dbt_command(
+    *,
+    folder: Path,
+    target: Path,
+    incremental: Path | None,
+    interpreter: str | None,
+    profiles_dir: str | None,
+    profile: str | None,
+) -> None:
+    """Write the dbt project of a target folder as one of this tool.
 
-    Run there, `python dump.py DIR > project.json` writes what `vde import sqlmesh --from
-    project.json` reads here.
+    FOLDER has manifest.json with compiled code, and catalog.json, or what the script of `vde
+    import script dbt` wrote, which knows what is_incremental() adds. With --python it is the
+    project, and dbt reads it by that script. Nothing is written to the project, and the warehouse
+    is not asked. sqlglot translates the SQL to Spark's.
     """
-    click.echo(_script(), nl=False)
+    from vde_dagster.project.importing.dbt_project import dbt_draft
+    from vde_dagster.project.importing.dbt_target import read_target
+
+    _refuse_taken(target)
+    if interpreter is None:
+        found = read_target(folder, incremental)
+    else:
+        own = str(folder) if (folder / "profiles.yml").is_file() else None
+        given = {"--profiles-dir": profiles_dir or own, "--target": profile}
+        more = [part for key, value in given.items() if value for part in (key, value)]
+        with TemporaryDirectory() as written:
+            _run_script(interpreter, "dbt", [written, "--project-dir", str(folder), *more])
+            found = read_target(Path(written), catalog=folder / "target" / "catalog.json")
+    _write(dbt_draft(found, name=project_name(target)), target)
 
 
-def _script() -> str:
-    return (files("vde_dagster.project.importing") / _SCRIPT).read_text("utf-8")
+@import_command.command("script", short_help="Print the script that reads a project elsewhere.")
+@click.argument("tool", type=click.Choice(sorted(_SCRIPTS)))
+@options.WITH_DEBUG
+def script_command(*, tool: str) -> None:
+    """Print the script that reads a project of TOOL where TOOL is installed.
+
+    For SQLMesh, `python dump.py DIR > project.json` writes there what `vde import sqlmesh --from
+    project.json` reads here. For dbt, `python forms.py OUT --project-dir DIR` writes the folder
+    OUT that `vde import dbt OUT` reads.
+    """
+    click.echo(_script(tool), nl=False)
+
+
+def _script(tool: str) -> str:
+    return (files("vde_dagster.project.importing") / _SCRIPTS[tool]).read_text("utf-8")
 
 
 def _refuse_taken(target: Path) -> None:
@@ -108,20 +163,27 @@ def _refuse_taken(target: Path) -> None:
 
 def _dumped(folders: Sequence[Path], interpreter: str) -> dict[str, Any]:
     """What SQLMesh knows of a project, read by the script in the environment where it is."""
-    command = [interpreter, "-", *map(str, folders)]
+    return _document(_run_script(interpreter, "sqlmesh", list(map(str, folders))), "the script")
+
+
+def _run_script(interpreter: str, tool: str, arguments: Sequence[str]) -> str:
+    """What the script of a tool printed where the tool is."""
+    command = [interpreter, "-", *arguments]
+    script, name = _script(tool), _NAMES[tool]
     try:
-        done = subprocess.run(command, input=_script(), capture_output=True, text=True, check=False)
+        done = subprocess.run(command, input=script, capture_output=True, text=True, check=False)
     except OSError as error:
         raise Refused(f"{interpreter} cannot be run: {error.strerror}") from error
-    if "No module named 'sqlmesh'" in done.stderr:
+    if re.search(rf"No module named '({tool}|agate)[.']", done.stderr):
         raise Refused(
-            f"there is no SQLMesh in the environment of {interpreter}",
-            advice="Name its Python with --python, or run the script of `vde import script` there.",
+            f"there is no {name} in the environment of {interpreter}",
+            advice="Name its Python with --python. Where both tools cannot be on one machine, "
+            f"docs/from-{tool}.md says how to go on.",
         )
     if done.returncode != 0:
-        last = "\n".join(done.stderr.strip().splitlines()[-_LAST_LINES:])
-        raise Refused(f"SQLMesh cannot load this project:\n{last}", advice="Fix that first.")
-    return _document(done.stdout, "the script")
+        last = "\n".join((done.stderr + done.stdout).strip().splitlines()[-_LAST_LINES:])
+        raise Refused(f"{name} cannot load this project:\n{last}", advice="Fix that first.")
+    return done.stdout
 
 
 def _read(path: Path) -> dict[str, Any]:

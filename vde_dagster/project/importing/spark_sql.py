@@ -12,15 +12,6 @@ from vde_dagster.core.sql.errors import SQL_ERRORS
 from vde_dagster.project.importing.draft import SparkText
 
 _STAND_IN: Final = re.compile(r"[`\"]?\bvde__(\w+?)\b[`\"]?", re.IGNORECASE)
-_MACRO: Final = re.compile(r"@(\w+)")
-_CALL: Final = re.compile(r"(\w+)\(")
-_OF_SQL: Final = {
-    *("any_value", "array_agg", "case", "cast", "exists", "explode_outer", "extract", "filter"),
-    *("if", "in", "interval", "map", "nullif", "rank", "row_number", "struct", "try_cast"),
-    *("bigint", "binary", "boolean", "date", "decimal", "double", "float", "int", "smallint"),
-    *("string", "timestamp", "tinyint", "zip_with"),
-}
-"""Names before a parenthesis in SQL that are no functions of `pyspark.sql.functions`."""
 _SIDE: Final = re.compile(r"__MERGE_(SOURCE|TARGET)__", re.IGNORECASE)
 _UNITS: Final = {"YEAR": 0, "MONTH": 1, "WEEK": 2, "DAY": 3, "HOUR": 4, "MINUTE": 5, "SECOND": 6}
 """The places of units among the arguments of MAKE_INTERVAL."""
@@ -55,41 +46,36 @@ def spark_text(text: str, dialect: str, *, keeps_catalogs: bool = True) -> Spark
     Raises:
         NotTranslated: It has no form there.
     """
-    statements = [each for each in _parsed(text, dialect) if each is not None]
-    if len(statements) != 1:
-        raise NotTranslated(f"there are {len(statements)} statements where one belongs")
-    for table in statements[0].find_all(exp.Table):
+    tree = statement(text, dialect)
+    for table in tree.find_all(exp.Table):
         if not keeps_catalogs:
             table.set("catalog", None)
         for part in table.parts:
             if isinstance(part, exp.Identifier) and not _PLAIN_NAME.fullmatch(part.name):
                 part.replace(exp.to_identifier(plain_name(part.name)))
-    for interval in list(statements[0].find_all(exp.Interval)):
-        if (made := _computed_interval(interval)) is not None:
-            interval.replace(made)
-    spark = _written(statements[0])
-    return SparkText(original=with_macros(text.strip()), spark=with_macros(spark))
+    return SparkText(original=with_macros(text.strip()), spark=with_macros(_written(tree)))
 
 
-def unknown_functions(spark: str) -> list[str]:
-    """The functions in a query for Spark that neither Spark's Python API nor SQL itself has."""
-    from pyspark.sql import functions
+def statement(text: str, dialect: str) -> exp.Expr:
+    """The tree of one statement.
 
-    try:
-        (tree,) = parse(without_macros(spark), dialect="spark")
-    except (*SQL_ERRORS, ValueError):
-        return []
-    names = {
-        found[1].lower()
-        for node in (tree.find_all(exp.Func) if tree is not None else ())
-        if (found := _CALL.match(node.sql("spark")))
-    }
-    return sorted(name.upper() for name in names - _OF_SQL if not hasattr(functions, name))
+    Raises:
+        NotTranslated: sqlglot cannot read it, or it is not one.
+    """
+    statements = [each for each in _parsed(text, dialect) if each is not None]
+    if len(statements) != 1:
+        raise NotTranslated(f"there are {len(statements)} statements where one belongs")
+    return statements[0]
 
 
-def without_macros(text: str) -> str:
-    """A text with names in place of its macros."""
-    return _MACRO.sub(r"vde__\1", text)
+def spark_tree(tree: exp.Expr, dialect: str) -> SparkText:
+    """A tree in the dialect that it was read from, and for Spark.
+
+    Raises:
+        NotTranslated: It has no form in Spark's SQL.
+    """
+    original = with_macros(tree.sql(dialect, pretty=True))
+    return SparkText(original=original, spark=with_macros(_written(tree)))
 
 
 def spark_expression(text: str, dialect: str) -> str:
@@ -196,6 +182,9 @@ def _parsed(text: str, dialect: str) -> Sequence[exp.Expr | None]:
 def _written(tree: exp.Expr, *, pretty: bool = True) -> str:
     if isinstance(tree, exp.Command):
         raise NotTranslated(f"`{tree.sql()[:60]}` is a statement that sqlglot does not understand")
+    for interval in list(tree.find_all(exp.Interval)):
+        if (made := _computed_interval(interval)) is not None:
+            interval.replace(made)
     try:
         return tree.sql("spark", pretty=pretty, unsupported_level=ErrorLevel.RAISE)
     except SQL_ERRORS as error:

@@ -73,7 +73,8 @@ def sqlmesh_draft(document: Mapping[str, Any], *, name: str, today: date) -> Dra
     """
     if document.get("tool") != "sqlmesh":
         raise NotImportable(
-            "this was not written by sqlmesh_dump.py", advice="`vde import script` prints it."
+            "this was not written by sqlmesh_dump.py",
+            advice="`vde import script sqlmesh` prints it.",
         )
     catalog = str(document.get("catalog") or "").replace('"', "")
     return _Reading(document, today, catalog, _others(document, catalog)).draft(name)

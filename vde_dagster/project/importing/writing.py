@@ -11,6 +11,7 @@ import yaml
 from vde_dagster.core.errors import Problem, Refused
 from vde_dagster.core.listing import plural
 from vde_dagster.project.importing.draft import Draft, Group, ModelDraft, Remark, Source, SparkText
+from vde_dagster.project.importing.spark_sql import quoted
 
 REPORT: Final = "IMPORT.md"
 _PLACES: Final = 5
@@ -62,9 +63,16 @@ def model_text(model: ModelDraft) -> str:
     return "\n".join(texts)
 
 
-def audit_text(name: str, query: str, defaults: Mapping[str, str], *, blocking: bool = True) -> str:
+def audit_text(
+    name: str,
+    query: str,
+    defaults: Mapping[str, str],
+    *,
+    blocking: bool = True,
+    description: str = "",
+) -> str:
     """An AUDIT block with its query."""
-    lines = [f"name {name}"]
+    lines = [f"name {name}", *([f"description {quoted(description)}"] if description else [])]
     if defaults:
         lines.append(
             f"defaults ({', '.join(f'{key} := {each}' for key, each in defaults.items())})"

@@ -1,0 +1,1 @@
+select customer_id, full_name, country from {{ ref('stg_customers') }}

@@ -1,0 +1,96 @@
+"""Functions that a translation for Spark gives another meaning, or that Spark lacks."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from sqlglot import exp, parse
+
+from vde_dagster.core.sql.errors import SQL_ERRORS
+
+_MACRO: Final = re.compile(r"@(\w+)")
+_CALLED: Final = re.compile(r"(\w+)\(")
+_OF_SQL: Final = {
+    *("any_value", "array_agg", "case", "cast", "exists", "explode_outer", "extract", "filter"),
+    *("if", "in", "interval", "map", "nullif", "rank", "row_number", "struct", "try_cast"),
+    *("bigint", "binary", "boolean", "date", "decimal", "double", "float", "int", "smallint"),
+    *("string", "timestamp", "tinyint", "zip_with"),
+}
+"""Names before a parenthesis in SQL that are no functions of `pyspark.sql.functions`."""
+_DIFFERING: Final = {
+    "duckdb": {
+        "dayofweek": "1 is Sunday, and not 0",
+        "weekday": "0 is Monday, and not Sunday",
+        "isodow": "sqlglot writes another day: `WEEKDAY(x) + 1` is meant",
+        "dow": "1 is Sunday, and not 0",
+        "dayname": "names have three letters",
+        "monthname": "names have three letters",
+        "round": "half a digit of a DOUBLE goes up, as it is written: 36.205 is 36.21",
+        "regexp_replace": "all places are replaced, also without 'g'",
+        "datediff": "whole months are counted, and not their borders",
+        "date_diff": "whole months are counted, and not their borders",
+        "list": "NULLs and an order are lost: `SORT_ARRAY(COLLECT_LIST(x))`",
+        "array_agg": "NULLs and an order are lost: `SORT_ARRAY(COLLECT_LIST(x))`",
+        "arg_max": "rows whose value is NULL count",
+        "arg_min": "rows whose value is NULL count",
+        "max_by": "rows whose value is NULL count",
+        "min_by": "rows whose value is NULL count",
+        "list_distinct": "NULL counts",
+        "len": "of a list it is SIZE",
+        "listagg": "as a window Spark has none: `ARRAY_JOIN(COLLECT_LIST(x) OVER w, ',')`",
+        "string_agg": "as a window Spark has none: `ARRAY_JOIN(COLLECT_LIST(x) OVER w, ',')`",
+        "quantile_cont": "write `PERCENTILE(x, p)`",
+        "percentile_cont": "it is approximate",
+        "log": "it is the natural one: LOG10",
+        "hash": "another hash",
+        "typeof": "other names",
+        "epoch_ms": "of a time it is UNIX_MILLIS",
+        "generate_series": "write `EXPLODE(SEQUENCE(a, b, step))` in a SELECT",
+        "range": "write `EXPLODE(SEQUENCE(a, b, step))` in a SELECT, without its end",
+        "strftime": "%V (a week) is unknown, and %j has no zeros in front",
+        "json": "`x -> '$.a'` of a text is GET_JSON_OBJECT(x, '$.a'), without a cast",
+        "time zone": "of a time without a zone it goes the other way",
+        "interval": "a date and an interval are a date, and not a timestamp",
+        "time_bucket": "there is none",
+        "unpivot": "write it for Spark",
+        "pivot": "write it for Spark",
+    },
+}
+"""Words of a dialect that sqlglot's Spark is known to give another meaning, as was measured."""
+
+
+_WORDS: Final = ("dow", "json", "time zone", "interval", "pivot", "unpivot")
+"""Those that are no functions."""
+_END: Final = r"(?!\w)"
+_CALL: Final = r"\s*\("
+
+
+def differing(text: str, dialect: str) -> list[tuple[str, str]]:
+    """Words in a text whose translation is known to mean something else, and what it means."""
+    return [
+        (name, what)
+        for name, what in _DIFFERING.get(dialect, {}).items()
+        if re.search(rf"(?<!\w){name}{_END if name in _WORDS else _CALL}", text, re.IGNORECASE)
+    ]
+
+
+def unknown_functions(spark: str) -> list[str]:
+    """The functions in a query for Spark that neither Spark's Python API nor SQL itself has."""
+    from pyspark.sql import functions
+
+    try:
+        (tree,) = parse(without_macros(spark), dialect="spark")
+    except (*SQL_ERRORS, ValueError):
+        return []
+    names = {
+        found[1].lower()
+        for node in (tree.find_all(exp.Func) if tree is not None else ())
+        if (found := _CALLED.match(node.sql("spark")))
+    }
+    return sorted(name.upper() for name in names - _OF_SQL if not hasattr(functions, name))
+
+
+def without_macros(text: str) -> str:
+    """A text with names in place of its macros."""
+    return _MACRO.sub(r"vde__\1", text)
