@@ -178,7 +178,7 @@ def _run_script(interpreter: str, tool: str, arguments: Sequence[str]) -> str:
         raise Refused(
             f"there is no {name} in the environment of {interpreter}",
             advice="Name its Python with --python. Where both tools cannot be on one machine, "
-            f"docs/from-{tool}.md says how to go on.",
+            f"*Coming from {name}* in the documentation says how to go on.",
         )
     if done.returncode != 0:
         last = "\n".join((done.stderr + done.stdout).strip().splitlines()[-_LAST_LINES:])
