@@ -57,6 +57,7 @@ UNSUPPORTED = [
     ("MODEL (name m.x, kind VIEW,\nretries 2);\nSELECT id FROM raw.t", 2, "retries has no effect on a model of kind VIEW, which has no rows of its own", "Leave it out."),
     ("MODEL (name m.x, kind EMBEDDED,\nconcurrency 1);\nSELECT id FROM raw.t", 2, "concurrency has no effect on a model of kind EMBEDDED, which has no rows of its own", "Leave it out."),
     ("MODEL (name m.x, kind VIEW,\non_destructive_change warn);\nSELECT id FROM raw.t", 2, "on_destructive_change has no effect on a model of kind VIEW, which has no table that an edit keeps", "Leave it out."),
+    ("MODEL (name m.x, kind VIEW);\nSELECT id, ROW_NUMBER() OVER w AS n\nFROM raw.t WINDOW w AS (ORDER BY id)", 2, "Spark cannot read a view with a WINDOW clause", "use the kind FULL"),
     (PYTHON % "allow_partials=True,", 8, "allow_partials", "shorter interval_unit"),
     (f"MODEL (name m.x, kind INCREMENTAL_BY_TIME_RANGE (\ntime_column ts,\nbatch_concurrency 2));\n{TIMED}", 3, "follow each other, since each is one commit to the model's table", "Leave batch_concurrency out"),
     (f"MODEL (name m.x, kind INCREMENTAL_UNMANAGED,\nlate_data (mode stateless, sources raw.t, catchup_threshold '1 day'));\n{TIMED}", 2, "INCREMENTAL_UNMANAGED", "INCREMENTAL_BY_TIME_RANGE"),

@@ -42,7 +42,9 @@ def check_query(body: Query, properties: Properties, place: Place, problems: Pro
         message = f"a model of kind {kind.keyword} has pre- or post-statements"
         problems.add(place, message, "Such models are not run, so take the statements out.")
     _check_tables(body, place, problems)
-    if not (properties.kind_is_known and kind.is_view):
+    if properties.kind_is_known and kind.is_view:
+        _check_windows(body, place, problems)
+    else:
         _check_times(body, place, problems)
     _check_names(body, place, problems)
     _check_columns(query, properties, place, problems)
@@ -56,6 +58,15 @@ def _check_tables(body: Query, place: Place, problems: Problems) -> None:
             message = "IDENTIFIER names a table when it runs, so nobody knows what is read"
             advice = "Write the table's name, or a macro such as @{name}."
             problems.add(_at(function, place), message, advice)
+
+
+def _check_windows(body: Query, place: Place, problems: Problems) -> None:
+    """Report named windows of a view: whoever reads it finds that Spark has not kept them."""
+    for select in body.expression.find_all(exp.Select):
+        if select.args.get("windows"):
+            message = "Spark cannot read a view with a WINDOW clause"
+            advice = "Write each window behind its OVER, or use the kind FULL."
+            problems.reject(_at(select, place), message, advice)
 
 
 def _check_times(body: Query, place: Place, problems: Problems) -> None:

@@ -114,10 +114,6 @@ class DbtModel:
             found = Loading(kind="FULL", query=exp.select("1"))
         self._note_functions(query)
         self.note_config()
-        selects = found.query.find_all(exp.Select)
-        if found.kind == "VIEW" and any(each.args.get("windows") for each in selects):
-            message = "Spark cannot read a view with a WINDOW clause"
-            self.note(Group.EDIT, message, "Write each window where it is used, or let it be FULL.")
         has_rows = found.kind not in WITHOUT_ROWS
         return ModelDraft(
             name=self.name,
