@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from tests.cli.calling import facts, run_vde
+from tests.cli.calling import run_vde
 
 Rows = Mapping[str, Sequence[Mapping[str, Any]]]
 
@@ -43,7 +44,11 @@ def _comparable(value: object) -> object:
 
 
 def rows_of_ours(folder: Path, model: str) -> list[dict[str, Any]]:
-    found = facts("query", f"SELECT * FROM {model}", "--limit", "100000", "--project", folder)
+    """The rows of a model here; in a process of its own, since a session knows one catalog."""
+    words = ("query", f"SELECT * FROM {model}", "--limit", "100000", "--format", "json")
+    done = run_vde(*words, "--project", folder)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
     return [dict(zip(found["columns"], row, strict=True)) for row in found["rows"]]
 
 
