@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from vde_dagster.lakehouse.spark.function_names import spark_functions
 from vde_dagster.project.importing.functions import unknown_functions
 from vde_dagster.project.importing.spark_sql import (
     NotTranslated,
@@ -76,5 +77,7 @@ def test_texts_of_headers_keep_quotes_and_backslashes() -> None:
 
 def test_functions_that_spark_lacks_are_named() -> None:
     query = "SELECT COUNT(*), CAST(a AS INT), @start_ds, QUANTILE_CONT(a) FROM READ_CSV('x') AS t"
-    assert unknown_functions(query) == ["QUANTILE_CONT", "READ_CSV"]
-    assert unknown_functions("SELECT IF(a, b, c), LAG(a) OVER (ORDER BY b), a IN (1) FROM t") == []
+    known = spark_functions()
+    assert unknown_functions(query, known) == ["QUANTILE_CONT", "READ_CSV"]
+    plain = "SELECT IF(a, b, c), LAG(a) OVER (ORDER BY b), a IN (1) FROM t"
+    assert unknown_functions(plain, known) == []

@@ -203,10 +203,13 @@ def _document(text: str, what: str) -> dict[str, Any]:
 
 def _write(draft: Draft, target: Path) -> None:
     """Write a draft, load it as any command would, and write the report of both."""
+    from vde_dagster.lakehouse.spark.function_names import spark_functions
     from vde_dagster.project.importing.draft import Group
+    from vde_dagster.project.importing.functions import with_unknown_functions
     from vde_dagster.project.importing.writing import REPORT, report, write_draft
     from vde_dagster.project.loading import load_for_comparison
 
+    draft = with_unknown_functions(draft, spark_functions())
     write_draft(draft, target)
     problems: Sequence[Problem] = ()
     warnings: Sequence[Problem] = ()

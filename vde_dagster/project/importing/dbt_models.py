@@ -19,7 +19,7 @@ from vde_dagster.project.importing.dbt_incremental import (
 )
 from vde_dagster.project.importing.dbt_nodes import Node, Project, data_type, is_date, plain
 from vde_dagster.project.importing.draft import Group, ModelDraft, SparkText
-from vde_dagster.project.importing.functions import differing, unknown_functions
+from vde_dagster.project.importing.functions import differing
 from vde_dagster.project.importing.spark_sql import (
     NotTranslated,
     listed,
@@ -112,7 +112,7 @@ class DbtModel:
             text = self.node["compiled_code"].strip()
             query = SparkText(original=text, spark=text)
             found = Loading(kind="FULL", query=exp.select("1"))
-        self._note_functions(query)
+        self._note_functions()
         self.note_config()
         has_rows = found.kind not in WITHOUT_ROWS
         return ModelDraft(
@@ -363,10 +363,8 @@ class DbtModel:
         except NotTranslated:
             return None
 
-    def _note_functions(self, query: SparkText) -> None:
-        """Say what sqlglot is known to translate to something else, and what Spark lacks."""
-        for name in unknown_functions(query.spark):
-            self.note(Group.LOOK, f"Spark may have no function {name}")
+    def _note_functions(self) -> None:
+        """Say what sqlglot is known to translate to something else."""
         lines = self.node["raw_code"].splitlines()
         for name, what in differing(self.node["compiled_code"], self.project.dialect):
             start = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)", re.IGNORECASE)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Container
+from dataclasses import replace
 from typing import Final
 
 from sqlglot import exp, parse
 
 from vde_dagster.core.sql.errors import SQL_ERRORS
+from vde_dagster.project.importing.draft import Draft, Group, Remark
 
 _MACRO: Final = re.compile(r"@(\w+)")
 _CALLED: Final = re.compile(r"(\w+)\(")
@@ -17,7 +20,7 @@ _OF_SQL: Final = {
     *("bigint", "binary", "boolean", "date", "decimal", "double", "float", "int", "smallint"),
     *("string", "timestamp", "tinyint", "zip_with"),
 }
-"""Names before a parenthesis in SQL that are no functions of `pyspark.sql.functions`."""
+"""Names before a parenthesis in SQL that Spark's list of functions lacks."""
 _DIFFERING: Final = {
     "duckdb": {
         "dayofweek": "1 is Sunday, and not 0",
@@ -75,10 +78,29 @@ def differing(text: str, dialect: str) -> list[tuple[str, str]]:
     ]
 
 
-def unknown_functions(spark: str) -> list[str]:
-    """The functions in a query for Spark that neither Spark's Python API nor SQL itself has."""
-    from pyspark.sql import functions
+def with_unknown_functions(draft: Draft, known: Container[str]) -> Draft:
+    """A draft that says which functions of its queries Spark may lack.
 
+    Args:
+        draft: The draft.
+        known: The names of Spark's functions, in lower case.
+    """
+    remarks = [
+        Remark(
+            group=Group.LOOK,
+            path=model.path,
+            model=model.name,
+            message=f"Spark may have no function {name}",
+        )
+        for model in draft.models
+        if model.query is not None
+        for name in unknown_functions(model.query.spark, known)
+    ]
+    return replace(draft, remarks=(*draft.remarks, *remarks))
+
+
+def unknown_functions(spark: str, known: Container[str]) -> list[str]:
+    """The functions in a query for Spark that neither it nor SQL itself is known to have."""
     try:
         (tree,) = parse(without_macros(spark), dialect="spark")
     except (*SQL_ERRORS, ValueError):
@@ -88,7 +110,7 @@ def unknown_functions(spark: str) -> list[str]:
         for node in (tree.find_all(exp.Func) if tree is not None else ())
         if (found := _CALLED.match(node.sql("spark")))
     }
-    return sorted(name.upper() for name in names - _OF_SQL if not hasattr(functions, name))
+    return sorted(name.upper() for name in names - _OF_SQL if name not in known)
 
 
 def without_macros(text: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from vde_dagster.core.audits.builtins import BUILTINS, base_name
 from vde_dagster.project.importing.draft import Group, Notes, SparkText
-from vde_dagster.project.importing.functions import differing, unknown_functions
+from vde_dagster.project.importing.functions import differing
 from vde_dagster.project.importing.spark_sql import (
     NotTranslated,
     has_plain_names,
@@ -274,19 +274,17 @@ class SqlmeshModel:
         try:
             keeps = self.others.keeps_catalogs
             found = spark_text(text, self.each["dialect"], keeps_catalogs=keeps)
-            self._note_functions(text, found)
+            self._note_functions(text)
             yield found
         except NotTranslated as error:
             message = f"a {what.removesuffix('s').replace('_', '-')} could not be translated"
             self.note(Group.EDIT, message, f"Write it for Spark: {error}.")
             yield SparkText(original=with_macros(text), spark=with_macros(text))
 
-    def _note_functions(self, text: str, found: SparkText) -> None:
-        """Say which functions mean something else in Spark, or are not there."""
+    def _note_functions(self, text: str) -> None:
+        """Say which functions mean something else in Spark."""
         for name, what in differing(text, self.each["dialect"]):
             self.note(Group.LOOK, f"`{name}` may mean something else in Spark: {what}")
-        for name in unknown_functions(found.spark):
-            self.note(Group.LOOK, f"Spark may have no function {name}")
 
     def _is_left_out(self, statement: str) -> bool:
         """Whether a statement has no place here, which is said."""
