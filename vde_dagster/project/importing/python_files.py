@@ -17,7 +17,7 @@ from typing import Final
 from vde_dagster.project.importing.draft import Group, Remark
 
 _OWN: Final = {"model": "", "signal": "signal", "macro": "macro"}
-"""Decorators of SQLMesh, and what vde_dagster calls them; a model's is written anew."""
+"""Decorators of SQLMesh, and what vde_dagster calls them; that of a model is written for it."""
 _DATES: Final = {
     "to_date": "return to_datetime(value).date()",
     "to_ds": 'return to_datetime(value).strftime("%Y-%m-%d")',

@@ -20,6 +20,7 @@ from sqlmesh import Context
 from sqlmesh import __version__ as version
 from sqlmesh.core import dialect as parsing
 from sqlmesh.core.renderer import ExpressionRenderer
+from sqlmesh.utils.errors import SQLMeshError
 
 _FORMS = ("ds", "date", "dt", "dtntz", "ts", "tstz", "epoch", "millis", "hour")
 TIMES = [f"{when}_{form}" for when in ("start", "end", "execution") for form in _FORMS]
@@ -83,7 +84,7 @@ class Rendering:
         """The statements that an expression becomes; none where its macros leave nothing."""
         try:
             return [self._text(each) for each in self._rendered(expression, self.names) if each]
-        except Exception:
+        except SQLMeshError:
             self.uncertain = True  # a macro computes with the times themselves
             kept = {key: value for key, value in self.names.items() if key not in TIMES}
             return [self._text(each) for each in self._rendered(expression, kept) if each]
