@@ -58,6 +58,8 @@ class Project:
     notes: Notes = field(default_factory=Notes)
     names: dict[str, str] = field(default_factory=dict)
     relations: dict[tuple[str, ...], str] = field(default_factory=dict)
+    ephemeral: dict[str, str] = field(default_factory=dict)
+    taken: set[str] = field(default_factory=set)
 
     @classmethod
     def of(cls, target: Target) -> Project:
@@ -126,23 +128,18 @@ class Project:
             NotTranslated: sqlglot cannot read it.
         """
         tree = statement(text, self.dialect)
-        ephemeral = {
-            f"{_CTE}{node['alias']}".lower(): self.names[node["unique_id"]]
-            for node in self.nodes("model")
-            if is_ephemeral(node)
-        }
         for literal in list(tree.find_all(exp.Literal)):
             if literal.name[:1] + literal.name[-1:] == _QUESTION:
                 asked = self.tree(literal.name.strip(_QUESTION))
                 literal.replace(exp.Subquery(this=asked))
         for cte in list(tree.find_all(exp.CTE)):
-            if cte.alias.lower() in ephemeral:
+            if cte.alias.lower() in self.ephemeral:
                 cte.pop()
         for clause in list(tree.find_all(exp.With)):
             if not clause.expressions:
                 clause.pop()
         for table in list(tree.find_all(exp.Table)):
-            self._rename(table, ephemeral)
+            self._rename(table)
         return tree
 
     def expression(self, node: Node, text: str) -> str:
@@ -160,7 +157,7 @@ class Project:
         whole = tuple(part.lower() for part in relation)
         known = self.relations.get(whole)
         name = f"{re.sub('__+', '_', plain(schema))}.{plain(identifier)}"
-        if known is None and name in self.names.values():
+        if known is None and name in self.taken:
             message = f"{'.'.join(relation)} is called {name} here, as another table"
             self.note(node, Group.EDIT, message, "Give one of them another name.")
         if plain(identifier) != identifier.lower():
@@ -169,16 +166,19 @@ class Project:
             advice = "The table has to be there under this name." if is_source else ""
             self.note(node, Group.EDIT if is_source else Group.CHANGED, message, advice)
         self.names[unique_id] = known or name
-        if not is_ephemeral(node):
+        self.taken.add(known or name)
+        if is_ephemeral(node):
+            self.ephemeral[f"{_CTE}{node['alias']}".lower()] = self.names[unique_id]
+        else:
             self.relations.setdefault(whole, known or name)
             self.relations.setdefault(whole[1:], known or name)
 
-    def _rename(self, table: exp.Table, ephemeral: Mapping[str, str]) -> None:
+    def _rename(self, table: exp.Table) -> None:
         if not isinstance(table.this, exp.Identifier):
             return
         parts = tuple(part.name.lower() for part in table.parts)
         name = self.relations.get(parts) or self.relations.get(parts[-2:])
-        name = name or (ephemeral.get(parts[0]) if len(parts) == 1 else None)
+        name = name or (self.ephemeral.get(parts[0]) if len(parts) == 1 else None)
         if name is None:
             return
         schema, _, last = name.rpartition(".")
