@@ -67,7 +67,7 @@ def _shown(model: Made, parents: Sequence[Shown], landed: datetime, clock: datet
     reached = min([each.end for each in by_time] + [landed] * model.waits)
     reached = min(reached, clock) if model.form is Form.RUNNING else reached
     begin, last = bounds(model)
-    end = min(_floor(model, reached), last)
+    end = min(floor(model, reached), last)
     given = [None if each.rows is None else [row[:3] for row in each.rows] for each in parents]
     # whoever reads a table reads it as it is, whatever its cadence; nobody waits for what is behind
     # the end of a model by time
@@ -88,7 +88,7 @@ def _shown(model: Made, parents: Sequence[Shown], landed: datetime, clock: datet
 
 def bounds(model: Made) -> Times:
     """Where a model's first interval begins, and where its last one ends."""
-    last = FOREVER if model.ends is None else _floor(model, START + model.ends * HOUR)
+    last = FOREVER if model.ends is None else floor(model, START + model.ends * HOUR)
     return _ceil(model, START + model.begins * HOUR), last
 
 
@@ -106,7 +106,7 @@ def _certain(model: Made, parents: Sequence[Shown]) -> Times | None:
             return None
         if parent.certain != EVER and window is not None:
             begins = max(begins, _ceil(model, parent.certain[0]) + window[0])
-            ends = min(ends, _floor(model, parent.certain[1]) - window[1])
+            ends = min(ends, floor(model, parent.certain[1]) - window[1])
     first, last = bounds(model)
     if model.is_by_time:
         begins, ends = max(begins, first) if model.begins else begins, min(ends, last)
@@ -130,11 +130,11 @@ def _rows(  # noqa: PLR0912 - a case for each form
         case Form.AHEAD:
             yield from _joined(mine, p, timedelta(), HOUR)
         case Form.SUMS:
-            groups = _grouped((_floor(model, row[1]), row) for row in mine)
+            groups = _grouped((floor(model, row[1]), row) for row in mine)
             for at, rows in groups.items():
                 yield len(rows), at, sum(row[2] for row in rows)
         case Form.RUNNING:
-            sums, so_far = _grouped((_floor(model, row[1]), row) for row in mine), 0
+            sums, so_far = _grouped((floor(model, row[1]), row) for row in mine), 0
             while begin < end:
                 so_far += sum(row[2] for row in sums.get(begin, ()))
                 yield 1, begin, so_far
@@ -155,7 +155,7 @@ def _rows(  # noqa: PLR0912 - a case for each form
                 yield key, max(row[1] for row in rows), sum(row[2] for row in rows)
         case Form.BY_KEY:
             last: dict[int | None, Row] = {}
-            for _, rows in sorted(_grouped((_floor(model, row[1]), row) for row in mine).items()):
+            for _, rows in sorted(_grouped((floor(model, row[1]), row) for row in mine).items()):
                 for key, found in _grouped((_key(row) or None, row) for row in rows).items():
                     last[key] = key, max(row[1] for row in found), sum(row[2] for row in found)
             yield from last.values()
@@ -210,14 +210,15 @@ def _joined(
         yield id_, at, sum(found) * len(same)
 
 
-def _floor(model: Made, at: datetime) -> datetime:
+def floor(model: Made, at: datetime) -> datetime:
+    """Up to when a model's whole intervals reach that have ended by a time."""
     hour = at.replace(minute=0, second=0, microsecond=0)
     return hour.replace(hour=0) if model.daily else hour
 
 
 def _ceil(model: Made, at: datetime) -> datetime:
-    floor = _floor(model, at)
-    return floor if floor == at else floor + HOUR * (24 if model.daily else 1)
+    found = floor(model, at)
+    return found if found == at else found + HOUR * (24 if model.daily else 1)
 
 
 def _grouped(pairs: Iterable[tuple[K, Row]]) -> dict[K, list[Row]]:

@@ -11,7 +11,7 @@ from typing import Any, Final
 from tests.app.generated_models import HISTORIES, ORDERED, VERSIONED, Form, Made
 from tests.app.memory_world import MemoryWorld
 from tests.simulator.commands import Models
-from tests.simulator.reference import FOREVER, Row, Shown, expected
+from tests.simulator.reference import FOREVER, Row, Shown, expected, floor
 from tests.simulator.sources import TABLES, Sources
 from tests.worlds.engine import MemoryEngine
 from tests.worlds.tables import Table
@@ -69,7 +69,7 @@ class Comparison:
                 # each interval looks at the table as it is then, so only the next one looks again
                 is_known = made.parents[0] not in TABLES or self.seen[name].issuperset(found)
                 rows = tuple(found) if is_known else rows
-            landed = self.sources.landed if made.waits else FOREVER
+            landed = floor(made, self.sources.landed) if made.waits else FOREVER
             # an edit without the signal may share the table, and fills what signals hold back
             has = partial(_is_certain, wanted[name], landed)
             right = sorted((row for row in rows if has(row)), key=_null_last)

@@ -67,3 +67,12 @@ def test_what_is_stale_waits_for_what_it_reads() -> None:
     daily = Edit(model=0, how="cadence", chance=540427)
     steps = (*LANDED, many, PLAN, skip, daily, late, plan)
     tell(History(models=(read, reader, refused), steps=steps), is_thorough=True)
+
+
+def test_a_signal_that_is_gone_for_a_while_fills_what_it_held_back() -> None:
+    """The day that it holds back was looked for up to the hour: right rows were called wrong."""
+    sums = Made(name="sums", form=Form.SUMS, parents=(OTHERS,), daily=True, lookback=1, waits=True)
+    rollback = Act(what="rollback", environment="prod")
+    to_form = Edit(model=0, how="form", chance=21280)  # without the signal, and the same version
+    late = Land(source=EVENTS, rows=(), hours=30)
+    tell(History(models=(sums,), steps=(*LANDED, late, PLAN, to_form, PLAN, rollback)))
