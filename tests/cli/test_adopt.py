@@ -47,7 +47,7 @@ def test_rows_are_compared_and_then_copied(shop: InMemory) -> None:
     assert seen.exit_code == 0, seen.stderr
     assert seen.stdout.splitlines() == [
         "3 intervals computed and compared: the same rows as in old.daily.",
-        "Nothing was copied; --copy does.",
+        "Nothing was written; --copy or --shallow does.",
     ]
     assert shop.world.catalog.view(TableName("mart", "daily")) is None
     done = call(*asked, "--copy", "--end", "2024-01-02")
@@ -73,7 +73,7 @@ def test_other_rows_are_shown_and_nothing_is_copied(shop: InMemory) -> None:
     assert done.exit_code == 1
     assert "table" in done.stdout
     assert "2024-01-03" in done.stdout
-    assert "nothing was copied" in done.stderr
+    assert "nothing was written" in done.stderr
     assert shop.world.catalog.view(TableName("mart", "daily")) is None
     found = facts(*asked, exit_code=1)
     (difference,) = found["differences"]

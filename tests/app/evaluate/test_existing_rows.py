@@ -186,7 +186,7 @@ def test_what_cannot_be_adopted_is_refused() -> None:
         adopted(world, table=RAW)
     with pytest.raises(Refused, match=r"mart\.sales is not loaded yet"):
         adopted(world, TRIPLE_NAME)
-    with pytest.raises(Refused, match="is VIEW, and only models that are"):
+    with pytest.raises(Refused, match="is VIEW, which loads nothing"):
         adopted(world, ModelName("mart", "shown"))
     with pytest.raises(Refused, match="no whole interval"):
         adopted(world, asked=day(7, 8))

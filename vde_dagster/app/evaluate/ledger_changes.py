@@ -75,6 +75,7 @@ def _batch_changes(
             operation=batch.operation,
             interval=batch.recorded,
             rows=total(sums.values()) if number else total(sums.values()) + rebase,
+            reason=prepared.reason,
         )
         for number, (batch, sums) in enumerate(zip(prepared.batches, staged.sums, strict=True))
     )

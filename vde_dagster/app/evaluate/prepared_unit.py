@@ -17,7 +17,7 @@ from vde_dagster.core.ledger.entries import (
     Trace,
 )
 from vde_dagster.core.ledger.late.decision import Load
-from vde_dagster.core.ledger.unit_of_work import PlannedWrite
+from vde_dagster.core.ledger.unit_of_work import AsOf, PlannedWrite
 from vde_dagster.core.model.writes import (
     Write,
 )
@@ -33,7 +33,8 @@ class PreparedUnit:
     of the intervals are computed from, ``reuse`` has the other intervals, which are kept. With
     ``may_empty`` a person said that all rows may go (rule R8). The parts that ``follows`` numbers
     are written only if the one before has other rows than the table, which are those in ``held``.
-    ``touched`` are further entries of a sequential kind that are as fresh as what was read.
+    ``touched`` are further entries of a sequential kind that are as fresh as what was read. With
+    ``shallow_copy_of`` the rows are those of that table's files, which are not copied.
     """
 
     work_id: str
@@ -50,6 +51,7 @@ class PreparedUnit:
     may_empty: bool = False
     follows: frozenset[int] = frozenset()
     held: tuple[RowSum | None, ...] = ()
+    shallow_copy_of: AsOf | None = None
 
     def planned_writes(self) -> Iterator[PlannedWrite]:
         """The parts as the engine stages them, in order."""

@@ -300,6 +300,7 @@ def _prepared(
         statement_inputs=statements.inputs,
         own_name=statements.own_name,
         path=str(node.model.source.path),
+        shallow_copy_of=prepared.shallow_copy_of,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from vde_dagster.app.evaluate.existing_rows import Adopted, Difference
     from vde_dagster.core.graph.graph import Node
+    from vde_dagster.core.model.snapshot import VersionKey
 
 
 def _table(text: str) -> TableName:
@@ -55,7 +56,12 @@ def _table(text: str) -> TableName:
     "--copy",
     "copies",
     is_flag=True,
-    help="Copy the rows; without it they are only compared.",
+    help="Copy the rows. Without this and --shallow they are only compared.",
+)
+@click.option(
+    "--shallow",
+    is_flag=True,
+    help="Copy no row: the model's table refers to the files that have them.",
 )
 @options.ENVIRONMENT
 def adopt_command(
@@ -67,24 +73,29 @@ def adopt_command(
     end: datetime | None,
     samples: int,
     copies: bool,
+    shallow: bool,
     environment: str,
 ) -> None:
     """Fill MODEL with the rows of a table, where its query would return the same.
 
-    For models that are INCREMENTAL_BY_TIME_RANGE or FULL. Plan the environment with
-    --skip-backfill first. Some intervals are computed and compared with the table's rows: if they
-    differ, the rows that do are shown, and nothing is copied. Audits run on what is copied.
-    Intervals that are loaded stay, so that a call that was stopped can be given again.
+    Plan the environment with --skip-backfill first. Some intervals are computed and compared with
+    the table's rows: if they differ, the rows that do are shown, and nothing is written. Audits run
+    on all rows that are taken. Intervals that are loaded stay, so that a call that was stopped can
+    be given again. Models that build on their own rows get the whole table.
 
-    Exit codes: 0 if all rows were copied or there already, 1 if rows differ or it is refused.
+    Exit codes: 0 if all rows were taken or there already, 1 if rows differ or it is refused.
     """
+    if copies and shallow:
+        raise click.UsageError("--copy and --shallow are two ways to do it: give one of them.")
     asked = options.any_range(start, end)
     from vde_dagster.app.binding import shown_binding
-    from vde_dagster.app.evaluate.existing_rows import adopt
+    from vde_dagster.app.evaluate.existing_rows import Taking, adopt
 
     binding = shown_binding(call.services, environment)
     node = call.model(binding.graph, model, environment)
-    done = adopt(call.services, binding, node.name, table, asked, samples=samples, copies=copies)
+    taking = Taking.COPY if copies else Taking.SHALLOW if shallow else Taking.NOTHING
+    done = adopt(call.services, binding, node.name, table, asked, samples=samples, taking=taking)
+    kept = _kept(table, binding.key(node.name), done) if shallow and done.copied else ""
     facts = {
         "model": node.name,
         "environment": environment,
@@ -94,13 +105,19 @@ def adopt_command(
         "copied": done.intervals,
         "rows": done.rows,
         "left": done.left,
+        "keep": kept,
     }
-    call.answer(facts, _texts(node, table, done, copies=copies))
+    looks = taking is Taking.NOTHING and not done.differences
+    texts = _texts(node, table, done, kept=kept)
+    call.answer(facts, (*texts, _LOOKED) if looks else texts)
     if done.differences:
         raise Refused(
-            f"the query of {node.name} returns other rows than {table} has, and nothing was copied",
+            f"the query of {node.name} returns other rows than {table} has; nothing was written",
             advice="Change the query or the start. Give --check 0 if the table is right.",
         )
+
+
+_LOOKED: Final = "Nothing was written; --copy or --shallow does."
 
 
 def _facts(each: Difference) -> dict[str, object]:
@@ -108,7 +125,15 @@ def _facts(each: Difference) -> dict[str, object]:
     return {"interval": each.interval, "columns": ["side", *each.columns], "rows": rows}
 
 
-def _texts(node: Node, table: TableName, done: Adopted, *, copies: bool) -> Iterator[Printed]:
+def _kept(table: TableName, key: VersionKey, done: Adopted) -> str:
+    """The statement by which the table's owner keeps the files that the model's table refers to."""
+    return (
+        f"ALTER TABLE {table} CREATE TAG vde_{key.version[:8]} "
+        f"AS OF VERSION {done.source_snapshot_id}"
+    )
+
+
+def _texts(node: Node, table: TableName, done: Adopted, *, kept: str) -> Iterator[Printed]:
     from vde_dagster.cli.looks.query import Answer, as_table
 
     for each in done.differences:
@@ -118,11 +143,14 @@ def _texts(node: Node, table: TableName, done: Adopted, *, copies: bool) -> Iter
     if same:
         yield f"{plural(same, 'interval')} computed and compared: the same rows as in {table}."
     if done.intervals:
-        yield f"Copied {_span(done.intervals)} into {node.name}: {plural(done.rows, 'row')}."
+        copied = "Took over without a copy" if kept else "Copied"
+        rows = plural(done.rows, "row")
+        yield f"{copied} {_span(done.intervals)} into {node.name}: {rows}."
+    if kept:
+        yield f"Its files are those of {table}, whose owner keeps them by this statement:"
+        yield f"  {kept}"
     if done.left:
         yield f"Loaded before, and left: {_span(done.left)}."
-    if not copies and not done.differences:
-        yield "Nothing was copied; --copy does."
 
 
 def _span(intervals: Sequence[Interval]) -> str:

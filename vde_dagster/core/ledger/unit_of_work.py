@@ -180,7 +180,8 @@ class Staging:
     once for all parts, in a session of their own; ``statement_inputs`` are the tables that they
     read, and ``own_name`` is the name under which they read the model's own rows. ``path`` is the
     model's file, for people. ``state`` is the id of the state that records it, which a table that
-    is made now carries (rule R12).
+    is made now carries (rule R12). With ``shallow_copy_of`` the rows of the only part are not
+    written: they are rows of that table, and the new table has its data files.
     """
 
     work_id: str
@@ -203,6 +204,7 @@ class Staging:
     own_name: str = ""
     path: str = ""
     state: str = ""
+    shallow_copy_of: AsOf | None = None
 
     @property
     def closing_history(self) -> History | None:

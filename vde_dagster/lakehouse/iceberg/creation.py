@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
@@ -15,7 +15,7 @@ from pyiceberg.exceptions import (
     TableAlreadyExistsError,
     ValidationError,
 )
-from pyiceberg.manifest import write_manifest_list
+from pyiceberg.manifest import ManifestFile, write_manifest_list
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema, assign_fresh_schema_ids
 from pyiceberg.table import Table, Transaction
@@ -54,13 +54,20 @@ if TYPE_CHECKING:
 _FIRST_PARTITION: Final = 1000
 
 
-def created_table(catalog: PyIcebergCatalog, staging: Staging, schema: StructType) -> Table:
-    """The table of a version, which is created, with an empty branch, if there is none.
+Begin = Callable[[Transaction, str], UpdateTableMetadata[Any]]
+"""What a branch of this name begins with, in a transaction of its table."""
+
+
+def created_table(
+    catalog: PyIcebergCatalog, staging: Staging, schema: StructType, begin: Begin | None = None
+) -> Table:
+    """The table of a version, which is created, with a branch, if there is none.
 
     Args:
         catalog: The catalog; the table's namespace exists.
         staging: The unit of work that writes its first rows.
         schema: The schema of these rows, which Iceberg can store.
+        begin: What the branch begins with; without it no row.
 
     Raises:
         EvaluationFailed: It could not be created.
@@ -78,7 +85,7 @@ def created_table(catalog: PyIcebergCatalog, staging: Staging, schema: StructTyp
         }
         try:
             creation = catalog.create_table_transaction(**asked)
-            _EmptyBranch(creation, branch_name(staging.work_id)).commit()
+            (begin or _EmptyBranch)(creation, branch_name(staging.work_id)).commit()
             return creation.commit_transaction()
         except BadRequestError:  # a server may not create a table together with something
             return catalog.create_table(**asked)
@@ -135,28 +142,42 @@ class _EmptyBranch(UpdateTableMetadata["_EmptyBranch"]):
         self._branch = branch
 
     def _commit(self) -> tuple[tuple[TableUpdate, ...], tuple[TableRequirement, ...]]:
-        metadata = self._transaction.table_metadata
-        snapshot_id, number = metadata.new_snapshot_id(), metadata.next_sequence_number()
-        table = self._transaction._table  # noqa: SLF001 - as pyiceberg's own updates do
-        path = table.location_provider().new_metadata_location(
-            f"snap-{snapshot_id}-0-{uuid4()}.avro"
-        )
-        output = table.io.new_output(path)
-        with write_manifest_list(2, output, snapshot_id, None, number, "deflate"):
-            pass
-        begin = Snapshot.model_validate(
-            {
-                "snapshot-id": snapshot_id,
-                "sequence-number": number,
-                "manifest-list": path,
-                "summary": Summary(Operation.APPEND, **dict.fromkeys(_TOTALS, "0")),
-                "schema-id": metadata.current_schema_id,
-            }
-        )
-        at = SetSnapshotRefUpdate.model_validate(
-            {"ref-name": self._branch, "type": SnapshotRefType.BRANCH, "snapshot-id": snapshot_id}
-        )
-        return (AddSnapshotUpdate(snapshot=begin), at), ()
+        counts = dict.fromkeys(_TOTALS, "0")
+        schema_id = self._transaction.table_metadata.current_schema_id
+        number = self._transaction.table_metadata.new_snapshot_id()
+        return begin_branch(
+            self._transaction, self._branch, number, counts=counts, schema_id=schema_id
+        ), ()
+
+
+def begin_branch(
+    transaction: Transaction,
+    branch: str,
+    snapshot_id: int,
+    *,
+    manifests: Sequence[ManifestFile] = (),
+    counts: Mapping[str, str],
+    schema_id: int,
+) -> tuple[TableUpdate, ...]:
+    """A first Iceberg snapshot of these manifests, with a branch at it."""
+    table, number = transaction._table, transaction.table_metadata.next_sequence_number()  # noqa: SLF001 - as pyiceberg's own updates do
+    path = table.location_provider().new_metadata_location(f"snap-{snapshot_id}-0-{uuid4()}.avro")
+    output = table.io.new_output(path)
+    with write_manifest_list(2, output, snapshot_id, None, number, "deflate") as writer:
+        writer.add_manifests([*manifests])
+    begin = Snapshot.model_validate(
+        {
+            "snapshot-id": snapshot_id,
+            "sequence-number": number,
+            "manifest-list": path,
+            "summary": Summary(Operation.APPEND, **counts),
+            "schema-id": schema_id,
+        }
+    )
+    at = SetSnapshotRefUpdate.model_validate(
+        {"ref-name": branch, "type": SnapshotRefType.BRANCH, "snapshot-id": snapshot_id}
+    )
+    return (AddSnapshotUpdate(snapshot=begin), at)
 
 
 _TOTALS: Final = (

@@ -14,7 +14,7 @@ bounds of the first hundred columns of a table only, and of none with the table 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from itertools import takewhile
 from typing import TYPE_CHECKING, Final
@@ -221,6 +221,12 @@ def latest(table: Table, column: str) -> datetime | None:
     All manifests of the current Iceberg snapshot are read.
     """
     return max((each.end for each in _held(table, column) or ()), default=None)
+
+
+def times_of(table: Table, column: str) -> Callable[[DataFile], Interval | None]:
+    """Says from when to when the times of a file's rows are; None where it does not say."""
+    field = _time_field(table, column)
+    return lambda file: None if field is None else _bounds(file, field, table.io)
 
 
 def _held(table: Table, column: str) -> tuple[Interval, ...] | None:

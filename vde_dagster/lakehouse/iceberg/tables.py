@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 OWN_PROPERTIES: Final = "vde.physical-properties"
 """The names of the properties that the model asked for, so that later removals are found."""
+SHALLOW_COPY: Final = "vde.shallow-copy-of"
+"""The property of a table whose files are partly another table's: which, at which snapshot."""
 _PROPERTIES: Final = {
     "format-version": "2",
     # One task, and so one file, per partition; within a task rows are sorted by partition.
@@ -42,6 +44,7 @@ _PROPERTIES: Final = {
     "commit.retry.min-wait-ms": "25",
 }
 _FORMAT: Final = "write.format.default"
+_GC: Final = "gc.enabled"
 
 
 def order_statements(table: str, storage: Storage, found: Table) -> Iterator[str]:
@@ -112,6 +115,8 @@ def property_changes(
     What others set stays; what the model no longer asks for goes back to its default.
     """
     wanted = storage_properties(storage)
+    if SHALLOW_COPY in present:
+        wanted.pop(_GC, None)  # others' files would be deleted
     before = present.get(OWN_PROPERTIES, "").split(",")
     gone = [each for each in (*before, OWN_PROPERTIES) if each in present and each not in wanted]
     defaults = {each: _PROPERTIES[each] for each in gone if each in _PROPERTIES}

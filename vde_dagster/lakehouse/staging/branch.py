@@ -85,6 +85,8 @@ class Branch:
     def open(self, found: Table) -> None:
         """Begin an attempt: put the branch at the base, whatever an earlier attempt left.
 
+        That of a shallow copy has its rows already.
+
         Args:
             found: The table as it is; nobody else changes a branch of this unit of work.
 
@@ -92,6 +94,9 @@ class Branch:
             EvaluationFailed: The table is gone, or others change it all the time.
         """
         self._schemas = schemas_of(found)
+        if self.staging.shallow_copy_of is not None:
+            self._stand_at(self._head_of(found))
+            return
         if self.staging.base is not None:
             self._put(found, self.staging.base)
             return

@@ -300,9 +300,13 @@ class SparkEngine:
 
     def _create(self, staging: Staging, schema: StructType) -> Table:
         from vde_dagster.lakehouse.iceberg.creation import created_table
+        from vde_dagster.lakehouse.iceberg.shallow_copies import shallow_copy
 
         self._ensure_namespace(staging.target.table)
+        source = staging.shallow_copy_of
         with span("create table"):
+            if source is not None:
+                return shallow_copy(self._opened(), staging, schema, source)
             return created_table(self._opened(), staging, schema)
 
     def _opened(self) -> PyIcebergCatalog:

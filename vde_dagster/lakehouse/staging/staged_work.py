@@ -58,7 +58,7 @@ from vde_dagster.lakehouse.staging.table_rows import (
 )
 from vde_dagster.lakehouse.writes import completed, returned_columns, write_rows, written_columns
 from vde_dagster.lakehouse.writes.history import ends_history
-from vde_dagster.lakehouse.writes.intervals import RangeWrite, Written, rows_within
+from vde_dagster.lakehouse.writes.intervals import RangeWrite, Written, rows_within, take_over
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table
@@ -104,6 +104,8 @@ class Stage:
         with ExitStack() as bound:
             bound.enter_context(named(self._spark, self._frames(staging.statement_inputs)))
             self._run_before(returned)
+            if self._staging.shallow_copy_of is not None:
+                return self._taken_over(returned)
             if self._staging.is_in_order:
                 return self._written_in_order(returned)
             frames = [
@@ -152,6 +154,19 @@ class Stage:
             sums.append(written[-1].sums)
             moved = part.is_moved(written[-1].sums)
         return self._ended(branch, schema, written, sums)
+
+    def _taken_over(self, returned: tuple[Column, ...]) -> Staged:
+        """Stage the files of another table, of whose rows it is known that they fit."""
+        staging = self._staging
+        (part,) = staging.parts
+        with self._rows(part, returned) as frame:
+            check([frame.schema], staging, None)
+            schema = declared_schema(frame.schema, staging.columns)
+        found = self._create(staging, schema)
+        branch = Branch(self._spark, self._catalog, staging, self._load)
+        branch.open(found)
+        written = take_over(branch, part.write)
+        return self._ended(branch, spark_schema(found.schema()), [written], [written.sums])
 
     def _ended(
         self,

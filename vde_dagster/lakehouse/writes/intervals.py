@@ -25,6 +25,7 @@ from vde_dagster.core.model.writes import (
     AppendToIntervals,
     OverwriteIntervals,
     ReplaceTable,
+    Write,
 )
 from vde_dagster.core.time.intervals import Interval
 from vde_dagster.lakehouse.digest import Figures, observed, row_sums
@@ -224,6 +225,29 @@ def write_intervals(
         Written(rows=each.rows, sums={unit: found.get(unit, RowSum()) for unit in each.units})
         for each, found in zip(ranges, sums, strict=True)
     ]
+
+
+def take_over(branch: Branch, write: Write) -> Written:
+    """Keep the rows that the branch of a shallow copy begins with, but for those of other times.
+
+    Only files that have rows of other times, too, are written.
+    """
+    algorithm = branch.staging.algorithm
+    assert isinstance(write, OverwriteIntervals | ReplaceTable), "nothing was there before"
+    if isinstance(write, ReplaceTable):
+        found = whole_sum(branch.rows(), algorithm)
+        check_count([found], branch.loaded or 0)
+        return Written(rows=branch.rows, sums={write.interval: found})
+    by_unit, units = unit_sums(branch.rows(), write.axis, algorithm), _units(write)
+    if not by_unit.keys() <= {*units}:
+        wanted = inside(write.axis, write.intervals)
+        has_none = exp.column(write.axis.column, quoted=True).is_(exp.null())
+        others = exp.delete(branch.target).where(exp.or_(exp.not_(wanted), has_none))
+        branch.run(others.sql("spark", identify=True))
+        branch.committed()
+    sums = {unit: by_unit.get(unit, RowSum()) for unit in units}
+    check_count(sums.values(), branch.loaded or 0)
+    return Written(rows=branch.rows, sums=sums)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
