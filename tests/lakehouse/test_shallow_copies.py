@@ -139,6 +139,17 @@ def test_later_writes_and_columns_are_those_of_any_table(lake: Lake, original: O
     assert found == [(1, "a", None), (3, "c", None), (4, "d", None), (20, "late", "new")]
 
 
+def test_a_day_of_a_file_of_a_month_is_replaced(lake: Lake, original: Original) -> None:
+    """The table is partitioned by days, and files of older partitions by months."""
+    published(lake, staging(lake, original, replace(THREE, intervals=(days(1, 21),))))
+    day = OverwriteIntervals(intervals=(days(1, 1),), axis=AXIS)
+    again = "SELECT 10L AS id, TIMESTAMP '2024-01-01 05:00' AS at, 'again' AS v"
+    published(lake, lake.staging(again, write=day, columns=COLUMNS))
+    assert (10, "again") in rows(lake)
+    assert (1, "a") not in rows(lake)
+    assert len(rows(lake)) == 7
+
+
 def test_whole_tables_keep_all_rows(lake: Lake, original: Original) -> None:
     whole = ReplaceTable(interval=days(1, 3))
     staged = published(lake, staging(lake, original, whole, where="WHERE true"))

@@ -22,6 +22,7 @@ from tests.worlds.writes import Written, inside, requested, shown, unit_sums, wr
 from vde_dagster.core.clean_up.compaction import Compaction
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import EvaluationFailed
+from vde_dagster.core.ledger.damage import Original
 from vde_dagster.core.ledger.dsha import RowSum
 from vde_dagster.core.ledger.late.history import SourceOperation
 from vde_dagster.core.ledger.schema_changes import ColumnAdded
@@ -222,6 +223,7 @@ class MemoryEngine:
                     "vde.model": str(staging.target.model),
                     "vde.version": staging.target.version,
                     STATE: self._state,
+                    **_original(staging),
                 },
             )
         head = staging.base
@@ -388,6 +390,14 @@ def _judge(staging: Staging, *, missing: list[str], extra: list[str]) -> None:
     refused = [each.text for each in judged if each.rule is OnChange.ERROR]
     if refused:
         raise EvaluationFailed("\n".join(refused))
+
+
+def _original(staging: Staging) -> Mapping[str, str]:
+    """What says that a table is a shallow copy: in memory its rows are copied all the same."""
+    source = staging.shallow_copy_of
+    if source is None or source.iceberg_snapshot_id is None:
+        return {}
+    return Original(table=source.table, iceberg_snapshot_id=source.iceberg_snapshot_id).written
 
 
 def _partition_axis(staging: Staging) -> TimeAxisSpec | None:

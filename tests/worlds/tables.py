@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime
 from itertools import compress
 
 from vde_dagster.core.columns import Column
-from vde_dagster.core.ledger.damage import RetainedSnapshot, TableHead
+from vde_dagster.core.ledger.damage import Original, RetainedSnapshot, TableHead
 from vde_dagster.core.ledger.earlier_schemas import (
     SAME,
     EarlierSchema,
@@ -134,6 +134,7 @@ class Table:
                 )
                 for key, each in self.snapshots.items()
             },
+            original=Original.read(self.properties),
             version=self.properties.get("vde.version", ""),
         )
 

@@ -21,6 +21,7 @@ from vde_dagster.core.clean_up.references import References, Times
 from vde_dagster.core.clean_up.upkeep import Upkeep
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.ledger.damage import described
+from vde_dagster.core.listing import plural
 from vde_dagster.core.model.snapshot import VersionKey, version_of
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.unresolved import guess
@@ -93,13 +94,17 @@ class Decider:
     def compaction(self, target: Target) -> tuple[Compaction | None, str]:
         """Which files are worth rewriting, or why they stay if that would lose something."""
         name = target.stored.name
+        files = self.services.catalog.data_files(name)
         found = compaction(
-            self.services.catalog.data_files(name),
+            files,
             least=self.upkeep.small_files,
             file_size=self.upkeep.file_size,
         )
         if found is not None and self.services.catalog.branches(name):
             return None, "rows that an audit refused could not be published any more"
+        others = sum(each.is_anothers for each in files)
+        if found is not None and others:
+            return None, f"it is a shallow copy, and {plural(others, 'file')} would be copied"
         return found, ""
 
     def expiry(self, target: Target) -> DueExpiry:

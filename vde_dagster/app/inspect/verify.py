@@ -13,7 +13,13 @@ from functools import partial
 from vde_dagster.app.binding import Binding, environments_showing
 from vde_dagster.app.evaluate.parent_ledgers import with_heads
 from vde_dagster.app.plan.catalog_look import replaced_views
-from vde_dagster.app.publish.foreign_writes import damage_text, damages, head_damage, readable
+from vde_dagster.app.publish.foreign_writes import (
+    damage_text,
+    damages,
+    head_damage,
+    lost_originals,
+    readable,
+)
 from vde_dagster.app.services import Services
 from vde_dagster.app.view_names import shown_naming
 from vde_dagster.core.columns import Column
@@ -209,7 +215,9 @@ def damaged_tables(services: Services) -> Iterator[str]:
     every = [*map(services.state.environment, services.state.environments())]
     shown = [each for each in every if each is not None and not each.promoting]
     keys = {e.key for each in every if each is not None for e in each.snapshots.values()}
-    damaged = damages(services, services.state.heads(sorted(keys)))
+    heads = services.state.heads(sorted(keys))
+    damaged = damages(services, heads)
+    damaged |= lost_originals(services, {e: heads[e] for e in heads if e not in damaged})
     for key, damage in damaged.items():
         yield damage_text(services, key, damage)
     sound = services.state.holdings(keys).keys() - damaged.keys()

@@ -83,6 +83,37 @@ def damages(
     return {key: damage for key, damage in wrong.items() if key not in being_dropped}
 
 
+def lost_originals(
+    services: Services, recorded: Mapping[VersionKey, int | None]
+) -> dict[VersionKey, Damage]:
+    """The shallow copies of which files are gone, recorded as such.
+
+    Files are looked for only where the original has not kept the Iceberg snapshot with them.
+
+    Args:
+        services: The ports.
+        recorded: The Iceberg snapshots that were recorded last.
+    """
+    heads = services.catalog.table_heads([key.table for key in recorded])
+    copies = {
+        key: head.original
+        for key in recorded
+        if isinstance(head := heads.get(key.table), TableHead) and head.original is not None
+    }
+    originals = services.catalog.table_heads({each.table for each in copies.values()})
+    found: dict[VersionKey, Damage] = {}
+    for key, each in copies.items():
+        head = originals.get(each.table)
+        if isinstance(head, TableHead) and each.iceberg_snapshot_id in head.snapshots:
+            continue
+        damage = missing_rows(services, key, recorded[key])
+        if damage is not None:
+            owner = services.state.owners([key]).get(key, PRODUCTION)
+            record_lost_files(services, owner, key, damage)
+            found[key] = damage
+    return found
+
+
 def record_lost_files(
     services: Services, environment: str, key: VersionKey, damage: Damage
 ) -> None:

@@ -13,10 +13,14 @@ SMALL: Final = 0.75
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataFile:
-    """A data file of a table: the partition that it is in, as a text, and its bytes."""
+    """A data file of a table: the partition that it is in, as a text, and its bytes.
+
+    ``is_anothers`` where it is the file of another table, of which this one is a shallow copy.
+    """
 
     partition: str
     size: int
+    is_anothers: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,13 +6,14 @@ them out (`tests/app/recover/test_repairing.py`).
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, assert_never
 
 from vde_dagster.core.listing import plural, some
 from vde_dagster.core.model.snapshot import VersionKey
-from vde_dagster.core.names import env_option
+from vde_dagster.core.names import TableName, env_option
 
 MOST_FILES: Final = 3
 """How many missing files a text names."""
@@ -270,12 +271,41 @@ class RetainedSnapshot:
     fields: Fields
 
 
+SHALLOW_COPY: Final = "vde.shallow-copy-of"
+"""The property of a table that says which other table's files it refers to."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Original:
+    """The table whose data files a shallow copy refers to, and the Iceberg snapshot with them."""
+
+    table: TableName
+    iceberg_snapshot_id: int
+
+    @property
+    def written(self) -> dict[str, str]:
+        """The property of the copy that names it."""
+        schema, name = self.table.namespace, self.table.name
+        said = {"schema": schema, "name": name, "snapshot": self.iceberg_snapshot_id}
+        return {SHALLOW_COPY: json.dumps(said)}
+
+    @classmethod
+    def read(cls, properties: Mapping[str, str]) -> Original | None:
+        """The one that a table's properties name; None where it is no shallow copy."""
+        if SHALLOW_COPY not in properties:
+            return None
+        said = json.loads(properties[SHALLOW_COPY])
+        table = TableName(said["schema"], said["name"])
+        return cls(table=table, iceberg_snapshot_id=said["snapshot"])
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableHead:
     """The current state of a table: its Iceberg snapshot, None for none, and its columns.
 
     ``columns`` are the names of the columns alone, in lower case. ``version`` is the version that
-    the table says it was made for; empty where it says none.
+    the table says it was made for; empty where it says none. Of a shallow copy there is the
+    ``original``.
     """
 
     iceberg_snapshot_id: int | None
@@ -283,6 +313,7 @@ class TableHead:
     columns: frozenset[str]
     snapshots: Mapping[int, RetainedSnapshot]
     version: str = ""
+    original: Original | None = None
 
     def origin(self, iceberg_snapshot_id: int) -> int:
         """The Iceberg snapshot that a chain of compactions began at, as far as that is known."""

@@ -7,7 +7,6 @@ name them, and no column that is added later gets an id that the original has us
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -52,6 +51,7 @@ from pyiceberg.types import (
 )
 
 from vde_dagster.core.errors import EvaluationFailed
+from vde_dagster.core.ledger.damage import Original
 from vde_dagster.core.ledger.unit_of_work import AsOf, Staging
 from vde_dagster.core.listing import plural
 from vde_dagster.core.model.writes import OverwriteIntervals
@@ -60,7 +60,7 @@ from vde_dagster.lakehouse.iceberg.creation import begin_branch, created_table
 from vde_dagster.lakehouse.iceberg.iceberg_types import iceberg_type, spark_type
 from vde_dagster.lakehouse.iceberg.publish import branch_name, load, until_done
 from vde_dagster.lakehouse.iceberg.row_changes import entries_of, times_of
-from vde_dagster.lakehouse.iceberg.tables import SHALLOW_COPY, simple_name
+from vde_dagster.lakehouse.iceberg.tables import simple_name
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType as SparkStruct
@@ -181,7 +181,7 @@ def _copied(original: Table, staging: Staging, schema: SparkStruct, source: AsOf
             advice="Give --copy instead of --shallow.",
         )
     mapping = original.properties.get(_MAPPING)
-    written = {"table": str(source.table), "uuid": str(original.metadata.table_uuid)}
+    named = Original(table=source.table, iceberg_snapshot_id=snapshot.snapshot_id)
     return _Copied(
         schema=Schema(*fields),
         last_id=original.metadata.last_column_id,
@@ -189,7 +189,7 @@ def _copied(original: Table, staging: Staging, schema: SparkStruct, source: AsOf
         default_spec=default,
         files=files,
         properties={
-            SHALLOW_COPY: json.dumps({**written, "snapshot": source.iceberg_snapshot_id}),
+            **named.written,
             "gc.enabled": "false",  # Iceberg's own procedures would delete the original's files
             **({_MAPPING: mapping} if mapping is not None else {}),
         },

@@ -11,7 +11,13 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from vde_dagster.core.ledger.damage import Fields, LostMetadata, RetainedSnapshot, TableHead
+from vde_dagster.core.ledger.damage import (
+    Fields,
+    LostMetadata,
+    Original,
+    RetainedSnapshot,
+    TableHead,
+)
 from vde_dagster.core.names import TableName
 from vde_dagster.lakehouse.iceberg.view_metadata import Json
 
@@ -57,6 +63,7 @@ def table_head(metadata: Json) -> TableHead:
     schemas = _schemas(metadata)
     columns = {each["schema-id"]: each["fields"] for each in metadata["schemas"]}[current_schema]
     current = metadata.get("current-snapshot-id")
+    properties = metadata.get("properties", {})
     return TableHead(
         iceberg_snapshot_id=None if current in (None, _NO_SNAPSHOT) else int(current),
         fields=schemas[current_schema],
@@ -64,7 +71,8 @@ def table_head(metadata: Json) -> TableHead:
         snapshots={
             each["snapshot-id"]: _snapshot(each, schemas) for each in metadata.get("snapshots", ())
         },
-        version=metadata.get("properties", {}).get(_VERSION, ""),
+        version=properties.get(_VERSION, ""),
+        original=Original.read(properties),
     )
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from sqlglot import exp
 
 from vde_dagster.core.columns import Column
+from vde_dagster.core.ledger.damage import SHALLOW_COPY
 from vde_dagster.core.ledger.unit_of_work import Staging
 from vde_dagster.core.model.storage import PartitionField, Storage, Transform
 from vde_dagster.core.sql.spark.type_spelling import field_name
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
 OWN_PROPERTIES: Final = "vde.physical-properties"
 """The names of the properties that the model asked for, so that later removals are found."""
-SHALLOW_COPY: Final = "vde.shallow-copy-of"
-"""The property of a table whose files are partly another table's: which, at which snapshot."""
 _PROPERTIES: Final = {
     "format-version": "2",
     # One task, and so one file, per partition; within a task rows are sorted by partition.
@@ -77,9 +76,14 @@ def _sorted_by(found: Table) -> tuple[str, ...]:
 
 
 def partitions_of(found: Table) -> tuple[PartitionField, ...]:
-    """How a table is partitioned now, whatever its model has declared since it was created."""
+    """How all files of a table are partitioned, whatever its model has declared since.
+
+    Nothing is known of a table whose partitions were others once: its files may have either.
+    """
     schema = found.schema()
-    fields = []
+    fields: list[PartitionField] = []
+    if len(found.specs()) > 1:
+        return ()
     for each in found.spec().fields:
         name, _, argument = str(each.transform).partition("[")
         transform = _TRANSFORMS.get(name)

@@ -29,6 +29,7 @@ from vde_dagster.core.clean_up.compaction import DataFile
 from vde_dagster.core.clean_up.expiry import IcebergSnapshot, TableHistory
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.faults import repair_of
+from vde_dagster.core.ledger.damage import SHALLOW_COPY
 from vde_dagster.core.time.intervals import EPOCH
 from vde_dagster.lakehouse.iceberg.row_changes import entries_of
 
@@ -236,13 +237,17 @@ def data_files(table: Table) -> Iterator[DataFile]:
     Raises:
         Refused: A manifest is gone.
     """
-    snapshot = table.metadata.current_snapshot()
+    snapshot, own = table.metadata.current_snapshot(), f"{table.location()}/"
+    shares = SHALLOW_COPY in table.properties
     try:
         for manifest, entry in entries_of(table, snapshot) if snapshot is not None else ():
             file = entry.data_file
             if file.content is DataFileContent.DATA:
-                partition = f"{manifest.partition_spec_id} {file.partition!r}"
-                yield DataFile(partition=partition, size=file.file_size_in_bytes)
+                yield DataFile(
+                    partition=f"{manifest.partition_spec_id} {file.partition!r}",
+                    size=file.file_size_in_bytes,
+                    is_anothers=shares and not file.file_path.startswith(own),
+                )
     except FileNotFoundError as error:
         raise gone(error) from error
 
