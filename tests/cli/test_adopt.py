@@ -82,6 +82,20 @@ def test_other_rows_are_shown_and_nothing_is_copied(shop: InMemory) -> None:
     assert (found["copied"], found["rows"]) == ([], 0)
 
 
+def test_a_shallow_copy_says_how_the_owner_keeps_the_files(shop: InMemory) -> None:
+    asked = ("adopt", "mart.daily", "--from", "old.daily", "--project", shop.folder)
+    both = call(*asked, "--copy", "--shallow")
+    assert both.exit_code == 2
+    head = shop.world.catalog.tables[OLD].head
+    lines = call(*asked, "--shallow", "--check", "0").stdout.splitlines()
+    assert lines[:2] == [
+        "Took over without a copy 2024-01-01 to 2024-01-04 into mart.daily: 3 rows.",
+        "Its files are those of old.daily, whose owner keeps them by this statement:",
+    ]
+    assert lines[2].startswith("  ALTER TABLE old.daily CREATE TAG vde_")
+    assert lines[2].endswith(f" AS OF VERSION {head}")
+
+
 def test_what_does_not_exist_is_named(shop: InMemory) -> None:
     done = call("adopt", "mart.dayly", "--from", "old.daily", "--project", shop.folder)
     assert "mart.daily" in done.stderr
@@ -91,7 +105,10 @@ def test_what_does_not_exist_is_named(shop: InMemory) -> None:
 
 @pytest.mark.spark
 @pytest.mark.full
-def test_on_spark_adopted_rows_have_the_digests_of_computed_ones(tmp_path: Path) -> None:
+@pytest.mark.parametrize("way, said", [("--copy", "Copied"), ("--shallow", "Took over")])
+def test_on_spark_adopted_rows_have_the_digests_of_computed_ones(
+    tmp_path: Path, way: str, said: str
+) -> None:
     folder = write_models(tmp_path / "shop", {"daily": DAILY})
     catalog = VdeProject.load(folder).iceberg_catalog()
     _make_events(catalog)
@@ -107,12 +124,13 @@ def test_on_spark_adopted_rows_have_the_digests_of_computed_ones(tmp_path: Path)
         table.append(pa.table({**columns, "amount": [each[0] for each in days]}, schema.as_arrow()))
     planned = run_vde("plan", "prod", "--skip-backfill", "--auto-apply", "--project", folder)
     assert planned.returncode == 0, planned.stderr
-    asked = ("adopt", "mart.daily", "--copy", "--project", folder)
+    asked = ("adopt", "mart.daily", way, "--project", folder)
     wrong = run_vde(*asked, "--from", "raw.partly", "--check", "9")
     assert wrong.returncode == 1
     assert "2024-01-04" in wrong.stdout
     done = run_vde(*asked, "--from", "raw.daily", "--end", "2024-01-03")
-    assert "Copied 2024-01-01 to 2024-01-04 into mart.daily: 3 rows." in done.stdout, done.stderr
+    assert done.stdout.splitlines()[1].startswith(said), done.stderr
+    assert "2024-01-01 to 2024-01-04 into mart.daily: 3 rows." in done.stdout
     verified = run_vde("verify", "mart.daily", "--project", folder)
     assert verified.returncode == 0, verified.stdout
     computed = run_vde(

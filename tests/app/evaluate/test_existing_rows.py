@@ -19,7 +19,8 @@ from tests.app.shop_world import (
     entries,
 )
 from vde_dagster.app.evaluate.evaluation import evaluate
-from vde_dagster.app.evaluate.existing_rows import Adopted, adopt
+from vde_dagster.app.evaluate.existing_rows import Adopted, Taking, adopt
+from vde_dagster.app.inspect.verify import damaged_tables
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import AuditFailed, Refused
 from vde_dagster.core.names import ModelName, TableName
@@ -52,10 +53,11 @@ def adopted(
     asked: Interval = ALL,
     *,
     samples: int = 3,
+    taking: Taking = Taking.COPY,
     fuse: Fuse | None = None,
 ) -> Adopted:
     services = world.services(fuse)
-    return adopt(services, world.bound(), name, table, asked, samples=samples)
+    return adopt(services, world.bound(), name, table, asked, samples=samples, taking=taking)
 
 
 def test_rows_that_the_query_would_return_are_copied_and_are_those_of_the_version() -> None:
@@ -220,3 +222,156 @@ def test_the_original_is_never_written_to_and_a_power_cut_loses_nothing() -> Non
     else:
         raise AssertionError("the fuse is too short")
     assert hour_of(24) - hour_of(0) == timedelta(days=1)
+
+
+LAST = """
+MODEL (name mart.last, kind INCREMENTAL_BY_UNIQUE_KEY (unique_key half, batch_size 1), cron
+  '@daily');
+SELECT CAST(id % 2 AS BIGINT) AS half, amount AS amount FROM raw.events
+WHERE at BETWEEN @start_dt AND @end_dt
+"""
+LAST_NAME, OLD_LAST = ModelName("mart", "last"), TableName("old", "last")
+
+
+def keyed_world(*rows: tuple[int, int], model: str = LAST) -> MemoryWorld:
+    """Three days with an event each, whose keys are 1, 0 and 1 again."""
+    world = MemoryWorld.landed((1, 10), (30, 5), (50, 7), until=72)
+    done(world.services(), graph_of({"last": model}), "prod", skip_backfill=True)
+    columns = (Column(name="half", type="bigint"), Column(name="amount", type="bigint"))
+    world.catalog.create_table(OLD_LAST, columns, properties={})
+    world.catalog.append(OLD_LAST, rows)
+    return world
+
+
+def test_a_keyed_table_is_taken_whole_and_then_goes_on() -> None:
+    computed = keyed_world()
+    computed.run()
+    world = keyed_world(*computed.rows("mart.last"))
+    done_ = adopted(world, LAST_NAME, OLD_LAST)
+    assert (done_.checked, done_.differences) == ((day(3),), ())
+    (copied,) = done_.copied
+    assert (copied.interval, copied.rows) == (day(1, 3), 2)
+    assert world.run() == ()
+    for each in (world, computed):
+        each.land((80, 9), until=96)
+        each.run()
+    assert world.rows("mart.last") == computed.rows("mart.last")
+    assert mismatches(world.services(), LAST_NAME) == []
+
+
+def test_rows_that_build_on_others_are_taken_once_and_never_reused() -> None:
+    computed = keyed_world()
+    computed.run()
+    world = keyed_world(*computed.rows("mart.last"))
+    adopted(world, LAST_NAME, OLD_LAST)
+    (entry,) = entries(world, "prod", LAST_NAME)
+    assert entry.trace is None
+    assert entry.reason.startswith("adopted from old.last at ")
+    again = adopted(world, LAST_NAME, OLD_LAST)
+    assert (again.copied, again.left) == ((), (day(1, 3),))
+
+
+def test_rows_of_the_last_interval_that_a_keyed_table_lacks_are_shown() -> None:
+    world = keyed_world((1, 10), (0, 5))  # as it was a day before
+    done_ = adopted(world, LAST_NAME, OLD_LAST)
+    (found,) = done_.differences
+    assert (found.interval, found.rows) == (day(3), (("query", 1, 7),))
+    assert done_.copied == ()
+    until = adopted(world, LAST_NAME, OLD_LAST, day(1, 2))
+    assert [each.interval for each in until.copied] == [day(1, 2)]
+    world.run()
+    assert world.rows("mart.last") == [(0, 5), (1, 7)]
+
+
+def test_keys_that_several_rows_have_are_refused() -> None:
+    world = keyed_world((0, 7), (1, 5), (1, 6))
+    with pytest.raises(Refused, match=r"several rows of one key \(half\): 1"):
+        adopted(world, LAST_NAME, OLD_LAST, samples=0)
+    assert entries(world, "prod", LAST_NAME) == ()
+
+
+HISTORY = """
+MODEL (name mart.last, kind SCD_TYPE_2_BY_COLUMN (unique_key half, columns [amount],
+  valid_from_name since, valid_to_name until), cron '@daily');
+SELECT CAST(id % 2 AS BIGINT) AS half, MAX(amount) AS amount FROM raw.events GROUP BY id % 2
+"""
+
+
+def history_world(*rows: tuple[Any, ...]) -> MemoryWorld:
+    world = MemoryWorld.landed((1, 10), (30, 5), (50, 7), until=72)
+    done(world.services(), graph_of({"last": HISTORY}), "prod", skip_backfill=True)
+    columns = (
+        Column(name="until", type="timestamp"),
+        Column(name="half", type="bigint"),
+        Column(name="amount", type="bigint"),
+        Column(name="since", type="timestamp"),
+    )
+    world.catalog.create_table(OLD_LAST, columns, properties={})
+    world.catalog.append(OLD_LAST, rows)
+    return world
+
+
+def test_a_history_keeps_its_rows_and_goes_on() -> None:
+    first, later = hour_of(2), hour_of(20)
+    closed = (later, 1, 3, first)
+    world = history_world(closed, (None, 1, 10, later), (None, 0, 5, first))
+    done_ = adopted(world, LAST_NAME, OLD_LAST)
+    assert (done_.checked, done_.differences) == ((day(3),), ())
+    assert sorted(world.rows("mart.last"), key=str) == [
+        (0, 5, first, None),
+        (1, 10, later, None),
+        (1, 3, first, later),
+    ]
+    assert world.run() == ()
+    world.land((80, 90), until=96)
+    world.run()
+    now = world.rows("mart.last")
+    assert (1, 3, first, later) in now
+    (ended,) = (row for row in now if row[:3] == (0, 5, first))
+    assert ended[3] is not None
+    assert sorted(row[:2] for row in now if row[3] is None) == [(0, 90), (1, 10)]
+    assert mismatches(world.services(), LAST_NAME) == []
+
+
+def test_a_history_whose_open_rows_are_older_is_a_difference() -> None:
+    world = history_world((None, 1, 3, hour_of(2)), (None, 0, 5, hour_of(2)))
+    (found,) = adopted(world, LAST_NAME, OLD_LAST).differences
+    assert found.columns == ("half", "amount")
+    assert found.rows == (("query", 1, 10),)
+
+
+def test_two_open_rows_of_a_key_are_refused() -> None:
+    world = history_world((None, 0, 3, hour_of(2)), (None, 0, 10, hour_of(2)))
+    with pytest.raises(Refused, match=r"one key \(half\): 0"):
+        adopted(world, LAST_NAME, OLD_LAST, samples=0)
+    with pytest.raises(Refused, match="whose rows have to be in partitions of its own"):
+        adopted(world, LAST_NAME, OLD_LAST, taking=Taking.SHALLOW)
+
+
+def test_a_shallow_copy_is_one_commit_and_only_of_a_version_without_rows() -> None:
+    batched = SALES.replace("time_column day", "time_column day, batch_size 2")
+    world = world_with(*ROWS, sales=batched)
+    copied = adopted(world, taking=Taking.SHALLOW).copied
+    assert [each.interval for each in copied] == [day(1, 3)]
+    assert mismatches(world.services(), SALES_NAME) == []
+    world = world_with(*ROWS)
+    evaluate(world.services(), world.bound(), SALES_NAME, day(2))
+    with pytest.raises(Refused, match="has rows already, and only a new table"):
+        adopted(world, taking=Taking.SHALLOW)
+
+
+def test_files_that_the_owner_removed_are_found_and_then_computed_again() -> None:
+    """They are looked for where the original has not kept the Iceberg snapshot with them."""
+    world = world_with(*ROWS)
+    adopted(world, taking=Taking.SHALLOW)
+    world.run()
+    services, table = world.services(), world.bound().key(SALES_NAME).table
+    world.catalog.lose_file(table)
+    assert [*damaged_tables(services)] == []  # the owner keeps them, as far as is known
+    world.catalog.drop_table(OLD)
+    (said,) = damaged_tables(services)
+    assert "mart.sales: its table" in said
+    assert "vde plan prod --restate-model mart.sales" in said
+    done(services, graph_of(SHOP), "prod", restate=("mart.sales",))
+    assert [*damaged_tables(services)] == []
+    assert world.rows("mart.sales") == [(each[0], each[2]) for each in ROWS]
