@@ -116,6 +116,8 @@ def test_rows_have_the_values_and_sums_of_copied_ones(lake: Lake, original: Orig
     own = lake.table().location()
     foreign = [each for each in lake.files() if not each.startswith(own.removeprefix("file:"))]
     assert len(foreign) == 3, "only the file with other times was written again"
+    found = lake.catalog.data_files(lake.key.table)
+    assert sorted(each.is_anothers for each in found) == [False, True, True, True]
     copied = TableName(lake.schema, "copied")
     lake.spark.sql(
         f"CREATE TABLE {lake.iceberg.name}.{copied} USING iceberg AS SELECT id, at, v "

@@ -10,6 +10,7 @@ from tests.worlds.tables import Table
 from vde_dagster.core.clean_up.compaction import DataFile
 from vde_dagster.core.clean_up.expiry import IcebergSnapshot, TableHistory
 from vde_dagster.core.errors import Conflict
+from vde_dagster.core.ledger.damage import SHALLOW_COPY
 from vde_dagster.core.ledger.late.history import SourceOperation
 from vde_dagster.core.names import TableName
 from vde_dagster.ports.catalog import ViewDefinition
@@ -55,8 +56,9 @@ class MemoryMaintenance:
         """The files of a table: one for each append since all of it was written."""
         with self.lock:
             table, found = self.tables.get(name), list[DataFile]()
+            shares = table is not None and SHALLOW_COPY in table.properties
             for each in table.line(table.head) if table is not None else ():
-                found.append(DataFile(partition="", size=SIZE))
+                found.append(DataFile(partition="", size=SIZE, is_anothers=shares))
                 if each.operation is not SourceOperation.APPEND:
                     break
             return tuple(found)

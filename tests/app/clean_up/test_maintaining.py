@@ -50,6 +50,7 @@ from vde_dagster.app.services import Services
 from vde_dagster.core.clean_up.references import Times
 from vde_dagster.core.clean_up.upkeep import Upkeep
 from vde_dagster.core.errors import AuditFailed, Conflict, Refused
+from vde_dagster.core.ledger.damage import Original
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.ports.physical_layer import STATE
@@ -353,6 +354,17 @@ def test_rows_that_an_audit_refused_can_still_be_published_afterwards() -> None:
         assert table.branches == staged
         assert set(staged.values()) <= set(table.snapshots)
         assert of(found, TOTAL_NAME).compacted is None
+
+
+def test_the_files_of_another_table_are_never_copied_by_a_compaction() -> None:
+    world = due()
+    table = world.catalog.tables[table_of(world, SALES_NAME)]
+    assert of(maintained(world.copied(), upkeep=ALL), SALES_NAME).compacted is not None
+    named = Original(table=TableName("old", "sales"), iceberg_snapshot_id=1)
+    table.properties = {**table.properties, **named.written}
+    found = of(maintained(world, upkeep=ALL), SALES_NAME)
+    assert found.compacted is None
+    assert found.not_compacted == "it is a shallow copy, and 2 files would be copied"
 
 
 # What others read (rule R3)

@@ -233,10 +233,10 @@ WHERE at BETWEEN @start_dt AND @end_dt
 LAST_NAME, OLD_LAST = ModelName("mart", "last"), TableName("old", "last")
 
 
-def keyed_world(*rows: tuple[int, int], model: str = LAST) -> MemoryWorld:
+def keyed_world(*rows: tuple[object, ...]) -> MemoryWorld:
     """Three days with an event each, whose keys are 1, 0 and 1 again."""
     world = MemoryWorld.landed((1, 10), (30, 5), (50, 7), until=72)
-    done(world.services(), graph_of({"last": model}), "prod", skip_backfill=True)
+    done(world.services(), graph_of({"last": LAST}), "prod", skip_backfill=True)
     columns = (Column(name="half", type="bigint"), Column(name="amount", type="bigint"))
     world.catalog.create_table(OLD_LAST, columns, properties={})
     world.catalog.append(OLD_LAST, rows)

@@ -188,7 +188,7 @@ class _Copying:
         traces = traces_of(self.services, self.binding, node, write, reading) if is_checked else {}
         batches: tuple[SequentialBatch, ...] = ()
         if node.model.kind.is_sequential:
-            traces, write = {}, ReplaceTable(interval=interval)
+            write = ReplaceTable(interval=interval)
             replaces = LedgerOperation.REPLACE_ALL
             batches = (SequentialBatch(evaluated=interval, recorded=interval, operation=replaces),)
         name, source = input_name(work_id, len(reading.inputs)), self._source()
