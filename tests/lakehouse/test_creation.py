@@ -16,13 +16,17 @@ from sqlalchemy.exc import OperationalError
 
 from tests.lakehouse.test_publish_contract import InterruptedSql, in_sql, lost, sqlite
 from vde_dagster.core.errors import EvaluationFailed
-from vde_dagster.core.ledger.unit_of_work import Staging
+from vde_dagster.core.ledger.unit_of_work import AsOf, PlannedWrite, SqlRows, Staging
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.model.storage import PartitionField, Storage, Transform
-from vde_dagster.core.names import ModelName
+from vde_dagster.core.model.writes import ReplaceTable
+from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.core.time.intervals import END_OF_TIME, EPOCH, Interval
 from vde_dagster.lakehouse.iceberg.creation import created_table, put_empty_branch
 from vde_dagster.lakehouse.iceberg.publish import branch_name
+from vde_dagster.lakehouse.iceberg.shallow_copies import shallow_copy
 
+ROWS = pa.table({"id": pa.array([1, 2], pa.int64())})
 SCHEMA = StructType([StructField("id", LongType())])
 
 
@@ -127,3 +131,41 @@ def test_a_table_that_cannot_be_made_is_an_error(
         created_table(catalog, unit("one"), SCHEMA)
     created_table(catalog, unit("one"), SCHEMA)
     assert heads(catalog) == {branch_name("one"): 0}
+
+
+@pytest.mark.parametrize("how", ["whole", "refused", "lost"])
+def test_a_shallow_copy_has_the_files_whatever_the_server_does(
+    catalog: InterruptedSql, how: str
+) -> None:
+    original = catalog.create_table(
+        (unit("").target.table.namespace, "old"), pa.schema([("note", pa.string()), *ROWS.schema])
+    )
+    original.append(ROWS.add_column(0, "note", pa.array(["a", "b"])))
+    source = AsOf(
+        table=TableName(unit("").target.table.namespace, "old"),
+        iceberg_snapshot_id=original.metadata.current_snapshot_id,
+    )
+    staging = replace(
+        unit("one"),
+        parts=(
+            PlannedWrite(
+                rows=SqlRows(sql=""),
+                inputs={},
+                write=ReplaceTable(interval=Interval(EPOCH, END_OF_TIME)),
+            ),
+        ),
+    )
+
+    def refused() -> None:
+        raise BadRequestError("Stage create is not supported")
+
+    if how == "refused":
+        catalog.before.append(refused)
+    elif how == "lost":
+        catalog.after.append(lost)
+    made = shallow_copy(catalog, staging, SCHEMA, source)
+    head = made.metadata.refs[branch_name("one")].snapshot_id
+    assert made.scan(snapshot_id=head).to_arrow().to_pydict() == ROWS.to_pydict()
+    assert made.metadata.last_column_id == 2
+    own = Path(made.location().removeprefix("file:"))
+    assert not list(own.rglob("*.parquet"))
