@@ -1,4 +1,7 @@
-"""The flights example in Dagster; ``VDE_PROJECT`` names another project."""
+"""The project that `./run demo` built in Dagster, or the flights example as long as there is none.
+
+``VDE_PROJECT`` names another one. The code location's metadata says which folder it serves.
+"""
 
 import os
 from functools import cache
@@ -8,7 +11,9 @@ import dagster as dg
 
 from vde_dagster import build_definitions, personal_environment
 
-PROJECT = Path(os.environ.get("VDE_PROJECT") or Path(__file__).parent / "examples" / "nyc_flights")
+HERE = Path(__file__).parent
+BUILT, EXAMPLE = HERE / "nyc_flights", HERE / "examples" / "nyc_flights"
+PROJECT = Path(os.environ.get("VDE_PROJECT") or (BUILT if BUILT.is_dir() else EXAMPLE))
 
 
 @cache  # Dagster calls it twice

@@ -37,6 +37,20 @@ def test_both_locations_of_this_repository_load(
     assert {"mart/carrier_delays", "mart__dev/carrier_delays", "raw/departures"} <= keys
 
 
+def test_the_repository_serves_what_the_demo_has_built(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DAGSTER_HOME", _environment(tmp_path)["DAGSTER_HOME"])
+    monkeypatch.delenv("VDE_PROJECT", raising=False)
+    shutil.copy(REPOSITORY / "definitions.py", tmp_path)
+    for folder in (tmp_path / "examples/nyc_flights", tmp_path / "nyc_flights"):
+        (folder / "models").mkdir(parents=True)
+        (folder / "vde.yaml").write_text("name: tiny\ndefaults: {start: 2024-01-01}\n")
+        (folder / "models/one.sql").write_text("MODEL (name mart.one, kind FULL);\nSELECT 1 AS n")
+        served = runpy.run_path(str(tmp_path / "definitions.py"))["prod"]().metadata
+        assert served["vde/folder"].value == str(folder)
+
+
 def test_both_locations_of_the_walk_through_load(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,6 +15,7 @@ from vde_dagster.core.errors import Refused
 from vde_dagster.core.names import PRODUCTION, InvalidName, environment_name
 from vde_dagster.orchestration.assets.building import IO_MANAGER, build_assets
 from vde_dagster.orchestration.assets.io_manager import VdeIcebergIOManager
+from vde_dagster.orchestration.assets.metadata import FOLDER
 from vde_dagster.orchestration.assets.pyspark_resource import VdePySparkResource
 from vde_dagster.orchestration.assets.translator import VdeTranslator
 from vde_dagster.orchestration.failures import secrets_hidden
@@ -167,4 +168,5 @@ def _definitions(
             ),
         },
         executor=dg.in_process_executor,
+        metadata={FOLDER: dg.MetadataValue.path(project.configuration.folder)},
     )

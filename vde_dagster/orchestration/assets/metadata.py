@@ -32,6 +32,8 @@ PROVENANCE: Final = ("dagster/input_data_version/", "dagster/input_event_pointer
 PROJECT: Final = "vde/project"
 """The tag of all runs that are launched here: the name of the project."""
 ENVIRONMENT: Final = "vde/environment"
+FOLDER: Final = "vde/folder"
+"""The metadata of a code location: the project's folder."""
 PLAN: Final = "vde/plan"
 SESSION: Final = "vde/session."
 """Tags of a run that ran catch-up sessions: for each model the id of its session."""
