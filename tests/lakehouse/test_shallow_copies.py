@@ -40,31 +40,13 @@ ROWS: Final = [(1, "a"), (2, "b"), (3, "c"), (4, "d")]
 """Those of three days; the original has others before and behind them, and one without a time."""
 
 
-class Original:
-    """A table of somebody's whose columns and partitions have had a history."""
+class Plain:
+    """A table of somebody's."""
 
-    def __init__(self, lake: Lake) -> None:
+    def __init__(self, lake: Lake, columns: str, more: str = "") -> None:
         self.lake, self.name = lake, TableName(lake.schema, "old")
         self.run(f"CREATE NAMESPACE IF NOT EXISTS {lake.iceberg.name}.{lake.schema}")
-        self.run(
-            "CREATE TABLE {t} (id INT, note STRING, w STRING, at TIMESTAMP) USING iceberg "
-            "PARTITIONED BY (months(at))"
-        )
-        self.insert("(0, 'n', 'z', TIMESTAMP '2023-12-31'), (9, 'n', 'i', TIMESTAMP '2024-01-20')")
-        self.insert(
-            "(1, 'n', 'a', TIMESTAMP '2024-01-01 23:00'), (8, 'n', 'h', TIMESTAMP '2024-01-21')"
-        )
-        self.run("ALTER TABLE {t} DROP COLUMN note")
-        self.run("ALTER TABLE {t} RENAME COLUMN w TO v")
-        self.run("ALTER TABLE {t} ADD COLUMN secret STRING")
-        self.run("ALTER TABLE {t} REPLACE PARTITION FIELD months(at) WITH days(at)")
-        self.insert("(2, 'b', TIMESTAMP '2024-01-02', 's'), (3, 'c', TIMESTAMP '2024-01-03', 's')")
-        self.run("ALTER TABLE {t} ALTER COLUMN id TYPE BIGINT")
-        self.insert(
-            "(4, 'd', TIMESTAMP '2024-01-03 12:00', 's'), (5, 'e', TIMESTAMP '2024-01-04', 's')"
-        )
-        self.insert("(6, 'f', NULL, 's')")
-        self.run("ALTER TABLE {t} DROP COLUMN secret")
+        self.run(f"CREATE TABLE {{t}} ({columns}) USING iceberg {more}")
 
     def run(self, statement: str) -> None:
         self.lake.spark.sql(statement.format(t=f"{self.lake.iceberg.name}.{self.name}"))
@@ -83,7 +65,30 @@ class Original:
         return {each for each in Path(folder).rglob("*") if each.is_file()}
 
 
-def staging(lake: Lake, original: Original, write: Write = THREE, where: str = "") -> Staging:
+class Original(Plain):
+    """One whose columns and partitions have had a history."""
+
+    def __init__(self, lake: Lake) -> None:
+        columns = "id INT, note STRING, w STRING, at TIMESTAMP"
+        super().__init__(lake, columns, "PARTITIONED BY (months(at))")
+        self.insert("(0, 'n', 'z', TIMESTAMP '2023-12-31'), (9, 'n', 'i', TIMESTAMP '2024-01-20')")
+        self.insert(
+            "(1, 'n', 'a', TIMESTAMP '2024-01-01 23:00'), (8, 'n', 'h', TIMESTAMP '2024-01-21')"
+        )
+        self.run("ALTER TABLE {t} DROP COLUMN note")
+        self.run("ALTER TABLE {t} RENAME COLUMN w TO v")
+        self.run("ALTER TABLE {t} ADD COLUMN secret STRING")
+        self.run("ALTER TABLE {t} REPLACE PARTITION FIELD months(at) WITH days(at)")
+        self.insert("(2, 'b', TIMESTAMP '2024-01-02', 's'), (3, 'c', TIMESTAMP '2024-01-03', 's')")
+        self.run("ALTER TABLE {t} ALTER COLUMN id TYPE BIGINT")
+        self.insert(
+            "(4, 'd', TIMESTAMP '2024-01-03 12:00', 's'), (5, 'e', TIMESTAMP '2024-01-04', 's')"
+        )
+        self.insert("(6, 'f', NULL, 's')")
+        self.run("ALTER TABLE {t} DROP COLUMN secret")
+
+
+def staging(lake: Lake, original: Plain, write: Write = THREE, where: str = "") -> Staging:
     source = original.source()
     rows = SqlRows(sql=f"SELECT id, at, v FROM src {where or 'WHERE at IS NOT NULL'}")
     part = PlannedWrite(rows=rows, inputs={"src": source}, write=write)
@@ -218,3 +223,79 @@ def test_an_attempt_that_was_given_up_can_be_made_again(lake: Lake, original: Or
     published(lake, staging(lake, original))
     assert rows(lake) == ROWS
     assert len(lake.table().schemas()) == 3
+
+
+OWN: Final = "id BIGINT, at TIMESTAMP, v STRING"
+FIRST: Final = "(1, TIMESTAMP '2024-01-01', 'a'), (3, TIMESTAMP '2024-01-03', 'c')"
+
+
+def wider(lake: Lake, column: str) -> list[tuple[object, ...]]:
+    """All rows, once a later write has added a column."""
+    late = f"SELECT 20L AS id, TIMESTAMP '2024-01-02' AS at, 'late' AS v, 'new' AS {column}"
+    columns = (*COLUMNS, Column(name=column, type="string"))
+    day = OverwriteIntervals(intervals=(days(2, 2),), axis=AXIS)
+    returned = {each.name: each.type for each in columns}
+    published(lake, lake.staging(late, write=day, columns=columns, returned=returned))
+    return lake.rows(f"SELECT id, v, {column} FROM {{own}} ORDER BY id")
+
+
+def test_a_new_column_never_has_the_id_of_one_that_the_model_lacks(lake: Lake) -> None:
+    """The model's are the original's first ones, with the ids that a new table has anyway."""
+    original = Plain(lake, f"{OWN}, secret STRING")
+    original.insert("(1, TIMESTAMP '2024-01-01', 'a', 's'), (3, TIMESTAMP '2024-01-03', 'c', 's')")
+    published(lake, staging(lake, original))
+    assert wider(lake, "other") == [(1, "a", None), (3, "c", None), (20, "late", "new")]
+
+
+def test_nor_that_of_one_which_the_original_got_after_a_first_attempt(lake: Lake) -> None:
+    original = Plain(lake, f"junk INT, {OWN}")
+    original.insert("(0, 1, TIMESTAMP '2024-01-01', 'a')")
+    lake.engine.stage(staging(lake, original))
+    original.run("ALTER TABLE {t} ADD COLUMN secret STRING")
+    original.insert("(0, 3, TIMESTAMP '2024-01-03', 'c', 's')")
+    published(lake, staging(lake, original))
+    assert wider(lake, "other") == [(1, "a", None), (3, "c", None), (20, "late", "new")]
+
+
+@pytest.mark.parametrize("version, form", [(1, "parquet"), (1, "avro"), (3, "orc")])
+def test_files_of_other_forms_and_of_other_versions_of_the_format(
+    lake: Lake, version: int, form: str
+) -> None:
+    properties = f"'format-version' = '{version}', 'write.format.default' = '{form}'"
+    original = Plain(lake, OWN, f"PARTITIONED BY (months(at)) TBLPROPERTIES ({properties})")
+    original.insert(f"{FIRST}, (4, TIMESTAMP '2024-01-09', 'd')")
+    published(lake, staging(lake, original))
+    assert rows(lake) == [(1, "a"), (3, "c")]
+    assert wider(lake, "other")[1:] == [(3, "c", None), (20, "late", "new")]
+
+
+def test_times_that_no_calendar_of_ours_has_are_of_other_times(lake: Lake) -> None:
+    original = Plain(lake, OWN)
+    last = "TIMESTAMP '9999-12-31 23:59:59.999999'"
+    original.insert(f"{FIRST}, (4, {last}, 'd'), (5, TIMESTAMP '0001-01-01', 'e')")
+    published(lake, staging(lake, original))
+    assert rows(lake) == [(1, "a"), (3, "c")]
+
+
+def test_files_without_column_ids_are_refused(lake: Lake, tmp_path: Path) -> None:
+    """Iceberg gives a column that is added later the values of that name in such files."""
+    original = Plain(lake, OWN)
+    lake.spark.sql(f"SELECT * FROM VALUES {FIRST} AS _(id, at, v)").write.parquet(f"{tmp_path}/old")
+    original.run(
+        f"CALL {lake.iceberg.name}.system.add_files(table => '{original.name}', "
+        f"source_table => '`parquet`.`{tmp_path}/old`')"
+    )
+    with pytest.raises(EvaluationFailed, match="name no column ids"):
+        lake.engine.stage(staging(lake, original))
+
+
+def test_columns_that_were_changed_since_they_were_looked_at_are_not_mixed_up(lake: Lake) -> None:
+    original = Plain(lake, f"{OWN}, w STRING")
+    original.insert("(1, TIMESTAMP '2024-01-01', 'v', 'w')")
+    unit = staging(lake, original)
+    for change in ("v TO x", "w TO v", "x TO w"):
+        original.run(f"ALTER TABLE {{t}} RENAME COLUMN {change}")
+    with pytest.raises(EvaluationFailed, match=r"has other columns now\. Run the same again"):
+        lake.engine.stage(unit)
+    published(lake, staging(lake, original))
+    assert rows(lake) == [(1, "w")]

@@ -19,6 +19,7 @@ from pyiceberg.exceptions import ResolveError
 from pyiceberg.manifest import (
     DataFile,
     DataFileContent,
+    ManifestContent,
     ManifestEntry,
     ManifestEntryStatus,
     ManifestFile,
@@ -57,7 +58,7 @@ from vde_dagster.core.listing import plural
 from vde_dagster.core.model.writes import OverwriteIntervals
 from vde_dagster.core.names import TableName
 from vde_dagster.lakehouse.iceberg.creation import begin_branch, created_table
-from vde_dagster.lakehouse.iceberg.iceberg_types import iceberg_type, spark_type
+from vde_dagster.lakehouse.iceberg.iceberg_types import iceberg_type, schemas_of, spark_type
 from vde_dagster.lakehouse.iceberg.publish import branch_name, load, until_done
 from vde_dagster.lakehouse.iceberg.row_changes import entries_of, times_of
 from vde_dagster.lakehouse.iceberg.tables import simple_name
@@ -66,7 +67,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType as SparkStruct
 
 _MAPPING: Final = "schema.name-mapping.default"
-"""Which fields columns of files without ids are: of files that were Parquet's or Hive's."""
+"""Says that files have columns without ids: those that were Parquet's or Hive's."""
 _LAST_ID: Final = "_vde_last_column_id"
 _FILES_IN_A_MANIFEST: Final = 10_000
 
@@ -155,18 +156,27 @@ def _copied(original: Table, staging: Staging, schema: SparkStruct, source: AsOf
     snapshot = original.metadata.snapshot_by_id(source.iceberg_snapshot_id or 0)
     if snapshot is None:
         raise EvaluationFailed(f"{source.table} has no rows any more that could be taken over")
+    if schemas_of(original).columns(snapshot.snapshot_id) != source.columns:
+        raise EvaluationFailed(
+            f"{source.table} has other columns now", advice="Run the same again."
+        )
     fields, problems = _fields(original.schema(), schema, staging.descriptions)
     files: dict[int, list[DataFile]] = defaultdict(list)
     deletes = encrypted = 0
     times = _times(original, staging)
     for manifest, entry in entries_of(original, snapshot):
         file = entry.data_file
-        deletes += file.content is not DataFileContent.DATA
+        deletes += manifest.content is ManifestContent.DELETES
         encrypted += file.key_metadata is not None
         if times(file):
             files[manifest.partition_spec_id].append(file)
     if deletes:
         problems.append(f"{plural(deletes, 'file')} of it {_DELETES}")
+    if _MAPPING in original.properties:
+        problems.append(
+            "its files were Parquet's or Hive's and name no column ids, so that a column which is "
+            "added later could show their values"
+        )
     if encrypted:
         problems.append(f"{plural(encrypted, 'file')} of it are encrypted")
     default = original.metadata.default_spec_id
@@ -180,7 +190,6 @@ def _copied(original: Table, staging: Staging, schema: SparkStruct, source: AsOf
             f"the files of {source.table} cannot be shared: {'; '.join(problems)}",
             advice="Give --copy instead of --shallow.",
         )
-    mapping = original.properties.get(_MAPPING)
     named = Original(table=source.table, iceberg_snapshot_id=snapshot.snapshot_id)
     return _Copied(
         schema=Schema(*fields),
@@ -191,7 +200,6 @@ def _copied(original: Table, staging: Staging, schema: SparkStruct, source: AsOf
         properties={
             **named.written,
             "gc.enabled": "false",  # Iceberg's own procedures would delete the original's files
-            **({_MAPPING: mapping} if mapping is not None else {}),
         },
     )
 
@@ -223,7 +231,10 @@ def _fields(
     described = {name.lower(): text for name, text in descriptions.items()}
     fields, problems = [], []
     for each in wanted.fields:
-        found, needed = known[each.name.lower()], iceberg_type(simple_name(each.dataType))
+        found, needed = known.get(each.name.lower()), iceberg_type(simple_name(each.dataType))
+        if found is None:
+            problems.append(f"it has no column {each.name} any more")
+            continue
         read_as = _read_as(found.field_type, needed)
         if read_as is None:
             problems.append(
@@ -331,21 +342,20 @@ class _ShallowCopy(UpdateTableMetadata["_ShallowCopy"]):
     def _schemas(self) -> tuple[int, list[TableUpdate]]:
         """The id of the columns' schema, and what adds it unless the table has it already.
 
-        Where the original has dropped its last columns, a schema comes before it that is never the
-        current one, and whose only field has the last id.
+        Where the original has had more columns, a schema comes first that is never the current one,
+        and whose only field has the last id.
         """
         metadata, wanted = self._transaction.table_metadata, self._copied.schema
-        for each in metadata.schemas:
-            if each.fields == wanted.fields:
-                return each.schema_id, []
-        new = max(each.schema_id for each in metadata.schemas) + 1
-        added = [Schema(*wanted.fields, schema_id=new)]
-        if self._copied.last_id > wanted.highest_field_id:
+        new, added = max(each.schema_id for each in metadata.schemas) + 1, list[Schema]()
+        if self._copied.last_id > max(metadata.last_column_id, wanted.highest_field_id):
             last = NestedField(self._copied.last_id, _LAST_ID, BooleanType(), required=False)
-            added = [Schema(last, schema_id=new), Schema(*wanted.fields, schema_id=new + 1)]
-        return added[-1].schema_id, [
-            AddSchemaUpdate.model_validate({"schema": each}) for each in added
-        ]
+            added.append(Schema(last, schema_id=new))
+        same = (each.schema_id for each in metadata.schemas if each.fields == wanted.fields)
+        found = next(same, None)
+        if found is None:
+            found = new + len(added)
+            added.append(Schema(*wanted.fields, schema_id=found))
+        return found, [AddSchemaUpdate.model_validate({"schema": each}) for each in added]
 
     def _specs(self) -> tuple[list[TableUpdate], dict[int, PartitionSpec]]:
         """The original's partition specs as the table numbers them, and what adds the new ones."""
@@ -380,7 +390,6 @@ class _ShallowCopy(UpdateTableMetadata["_ShallowCopy"]):
 
 
 _KEPT: Final = (
-    "content",
     "file_path",
     "file_format",
     "partition",
@@ -398,6 +407,7 @@ _KEPT: Final = (
 
 def _again(file: DataFile, spec_id: int) -> DataFile:
     """A data file as an entry of another table, whatever the original's format version."""
-    kept = DataFile.from_args(**{each: getattr(file, each) for each in _KEPT})
+    said = {each: getattr(file, each) for each in _KEPT}
+    kept = DataFile.from_args(content=DataFileContent.DATA, **said)  # v1 does not say what it is
     kept.spec_id = spec_id
     return kept

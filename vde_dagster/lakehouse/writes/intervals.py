@@ -238,13 +238,15 @@ def take_over(branch: Branch, write: Write) -> Written:
         found = whole_sum(branch.rows(), algorithm)
         check_count([found], branch.loaded or 0)
         return Written(rows=branch.rows, sums={write.interval: found})
-    by_unit, units = unit_sums(branch.rows(), write.axis, algorithm), _units(write)
-    if not by_unit.keys() <= {*units}:
-        wanted = inside(write.axis, write.intervals)
+    wanted = inside(write.axis, write.intervals)
+    by_unit = unit_sums(branch.rows().where(spark_column(wanted)), write.axis, algorithm)
+    _check_times(by_unit, write)
+    if total(by_unit.values()).rows != branch.loaded:
         has_none = exp.column(write.axis.column, quoted=True).is_(exp.null())
         others = exp.delete(branch.target).where(exp.or_(exp.not_(wanted), has_none))
         branch.run(others.sql("spark", identify=True))
         branch.committed()
+    units = _units(write)
     sums = {unit: by_unit.get(unit, RowSum()) for unit in units}
     check_count(sums.values(), branch.loaded or 0)
     return Written(rows=branch.rows, sums=sums)
@@ -337,14 +339,18 @@ def _sums(
         sums = [each.sums(algorithm) for each in parts]
     check_count((found for each in sums for found in each.values()), added)
     for part, found in zip(parts, sums, strict=True):
-        if None in found:
-            column = part.write.axis.column
-            raise EvaluationFailed(f"{found[None].rows} rows have no {column} that is a time")
+        _check_times(found, part.write)
         strays = set(found).difference(part.units)
         if strays:
             stray = next(iter(strays))
             raise EvaluationFailed(f"rows of {stray} were written, which was not asked for")
     return [{unit: sum_ for unit, sum_ in each.items() if unit is not None} for each in sums]
+
+
+def _check_times(sums: Mapping[Interval | None, RowSum], write: RangeWrite) -> None:
+    if None in sums:
+        column = write.axis.column
+        raise EvaluationFailed(f"{sums[None].rows} rows have no {column} that is a time")
 
 
 def rows_within(rows: DataFrame, own: OwnRows | None) -> DataFrame:
