@@ -23,14 +23,16 @@ pytestmark = pytest.mark.spark
 class Source:
     """A table of its own, and what happened since the last mark."""
 
-    def __init__(self, spark: SparkSession, lake: SparkLake, partition: str) -> None:
+    def __init__(
+        self, spark: SparkSession, lake: SparkLake, partition: str, more: str = ""
+    ) -> None:
         self.spark = spark
         self.catalog = IcebergCatalog(lake.iceberg())
         self.name = ModelName(f"raw_{uuid.uuid4().hex[:8]}", "events")
         spark.sql(f"create namespace lake.{self.name.schema}")
         spark.sql(
             f"create table lake.{self.name} (id bigint, day date, at timestamp, kind string) "
-            f"using iceberg partitioned by ({partition})"
+            f"using iceberg partitioned by ({partition}) {more}"
         )
 
     def run(self, sql: str) -> None:
@@ -161,6 +163,21 @@ def test_which_times_spark_s_writers_touch_is_known_by_the_bounds_of_files(
     by_place = mode == "merge-on-read"
     found = touched(source, mark, "day")
     assert found == (None if by_place else ["2013-01-02 00:00:00", "2013-01-03 00:00:00"])
+
+
+def test_a_source_of_icebergs_first_format_is_read_like_others(
+    spark: SparkSession, spark_lake: SparkLake
+) -> None:
+    """Its manifests do not say that files have rows: nothing else was possible then."""
+    source = Source(spark, spark_lake, "days(at)", "tblproperties ('format-version' = '1')")
+    source.insert(1, 2, day="2013-01-01")
+    mark = source.mark()
+    source.insert(3, day="2013-01-02")
+    assert source.operations(mark) == [(SourceOperation.APPEND, ['{"at_day": "2013-01-02"}'])]
+    assert touched(source, mark, "at") == ["2013-01-02 05:00:00", "2013-01-02 05:00:00"]
+    table = TableName(source.name.schema, source.name.name)
+    assert str(source.catalog.earliest(table, "at")) == "2013-01-01 05:00:00+00:00"
+    assert len(source.catalog.data_files(table)) == 2
 
 
 @pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])

@@ -233,10 +233,10 @@ WHERE at BETWEEN @start_dt AND @end_dt
 LAST_NAME, OLD_LAST = ModelName("mart", "last"), TableName("old", "last")
 
 
-def keyed_world(*rows: tuple[object, ...]) -> MemoryWorld:
+def keyed_world(*rows: tuple[object, ...], model: str = LAST) -> MemoryWorld:
     """Three days with an event each, whose keys are 1, 0 and 1 again."""
     world = MemoryWorld.landed((1, 10), (30, 5), (50, 7), until=72)
-    done(world.services(), graph_of({"last": LAST}), "prod", skip_backfill=True)
+    done(world.services(), graph_of({"last": model}), "prod", skip_backfill=True)
     columns = (Column(name="half", type="bigint"), Column(name="amount", type="bigint"))
     world.catalog.create_table(OLD_LAST, columns, properties={})
     world.catalog.append(OLD_LAST, rows)
@@ -281,6 +281,17 @@ def test_rows_of_the_last_interval_that_a_keyed_table_lacks_are_shown() -> None:
     assert [each.interval for each in until.copied] == [day(1, 2)]
     world.run()
     assert world.rows("mart.last") == [(0, 5), (1, 7)]
+
+
+def test_merged_rows_are_not_compared_with_those_of_one_interval() -> None:
+    merges = LAST.replace(
+        "batch_size 1",
+        "batch_size 1, when_matched WHEN MATCHED THEN UPDATE SET target.amount = source.amount",
+    )
+    world = keyed_world((0, 1), model=merges)
+    with pytest.raises(Refused, match="merges rows by when_matched or merge_filter"):
+        adopted(world, LAST_NAME, OLD_LAST)
+    assert adopted(world, LAST_NAME, OLD_LAST, samples=0).rows == 1
 
 
 def test_keys_that_several_rows_have_are_refused() -> None:

@@ -33,7 +33,7 @@ from vde_dagster.core.model.kinds.full import Full
 from vde_dagster.core.model.kinds.incremental_by_time_range import IncrementalByTimeRange
 from vde_dagster.core.model.kinds.incremental_by_unique_key import IncrementalByUniqueKey
 from vde_dagster.core.model.kinds.incremental_unmanaged import IncrementalUnmanaged
-from vde_dagster.core.model.model import PythonFunction
+from vde_dagster.core.model.model import Model, PythonFunction
 from vde_dagster.core.model.writes import KeepHistory, MergeRows, ReplaceTable
 from vde_dagster.core.names import ModelName, TableName
 from vde_dagster.core.sql.rendering import within
@@ -345,11 +345,21 @@ def _refuse_kind(node: Node, samples: int, taking: Taking) -> None:
     elif taking is Taking.SHALLOW and not isinstance(kind, _SHARES):
         why = f"is {kind.keyword}, whose rows have to be in partitions of its own"
         advice = "Give --copy instead of --shallow."
-    elif samples and isinstance(model.body, PythonFunction):
-        why = "is a Python model, whose rows cannot be compared with those of a table"
+    elif samples and (rows := _incomparable(model)):
+        why = f"{rows}, so its rows cannot be compared with those of a table"
         advice = "Give --check 0 to take them unseen."
     if why:
         raise Refused(f"{node.name} {why}. Nothing was written", advice=advice)
+
+
+def _incomparable(model: Model) -> str:
+    """What makes the rows that an evaluation returns others than those that a table has."""
+    if isinstance(model.body, PythonFunction):
+        return "is a Python model"
+    kind = model.kind
+    if isinstance(kind, IncrementalByUniqueKey) and (kind.when_matched or kind.merge_filter):
+        return "merges rows by when_matched or merge_filter"
+    return ""
 
 
 _PLAN: Final = "Fill it with `vde plan`."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
@@ -95,7 +96,9 @@ def adopt_command(
     node = call.model(binding.graph, model, environment)
     taking = Taking.COPY if copies else Taking.SHALLOW if shallow else Taking.NOTHING
     done = adopt(call.services, binding, node.name, table, asked, samples=samples, taking=taking)
-    kept = _kept(table, binding.key(node.name), done) if shallow and done.copied else ""
+    kept = ""
+    if shallow and done.copied:
+        kept = _kept(replace(table, catalog=call.catalog), binding.key(node.name), done)
     facts = {
         "model": node.name,
         "environment": environment,

@@ -40,6 +40,16 @@ from vde_dagster.ports.catalog import RowChange
 if TYPE_CHECKING:
     from pyarrow.parquet import ParquetFile
 
+
+def has_rows(file: DataFile) -> bool:
+    """Whether a file has rows, and does not delete those of others.
+
+    pyiceberg gives the content as a number where a manifest does not say it: in the first version
+    of Iceberg's format, which has no deletes.
+    """
+    return file.content == DataFileContent.DATA
+
+
 Added = tuple[int, ManifestEntry]
 """An entry of a file, with the partition spec of its manifest."""
 
@@ -287,7 +297,7 @@ def _covered(
     bounds: list[Interval] = []
     for entry in entries:
         file = entry.data_file
-        if file.content is not DataFileContent.DATA:
+        if not has_rows(file):
             return None  # rows are removed by their places
         if file.record_count:
             found = _bounds(file, field, io)

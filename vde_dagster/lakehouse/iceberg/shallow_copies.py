@@ -19,7 +19,6 @@ from pyiceberg.exceptions import ResolveError
 from pyiceberg.manifest import (
     DataFile,
     DataFileContent,
-    ManifestContent,
     ManifestEntry,
     ManifestEntryStatus,
     ManifestFile,
@@ -60,7 +59,7 @@ from vde_dagster.core.names import TableName
 from vde_dagster.lakehouse.iceberg.creation import begin_branch, created_table
 from vde_dagster.lakehouse.iceberg.iceberg_types import iceberg_type, schemas_of, spark_type
 from vde_dagster.lakehouse.iceberg.publish import branch_name, load, until_done
-from vde_dagster.lakehouse.iceberg.row_changes import entries_of, times_of
+from vde_dagster.lakehouse.iceberg.row_changes import entries_of, has_rows, times_of
 from vde_dagster.lakehouse.iceberg.tables import simple_name
 
 if TYPE_CHECKING:
@@ -166,7 +165,7 @@ def _copied(original: Table, staging: Staging, schema: SparkStruct, source: AsOf
     times = _times(original, staging)
     for manifest, entry in entries_of(original, snapshot):
         file = entry.data_file
-        deletes += manifest.content is ManifestContent.DELETES
+        deletes += not has_rows(file)
         encrypted += file.key_metadata is not None
         if times(file):
             files[manifest.partition_spec_id].append(file)
@@ -408,6 +407,6 @@ _KEPT: Final = (
 def _again(file: DataFile, spec_id: int) -> DataFile:
     """A data file as an entry of another table, whatever the original's format version."""
     said = {each: getattr(file, each) for each in _KEPT}
-    kept = DataFile.from_args(content=DataFileContent.DATA, **said)  # v1 does not say what it is
+    kept = DataFile.from_args(content=DataFileContent.DATA, **said)
     kept.spec_id = spec_id
     return kept

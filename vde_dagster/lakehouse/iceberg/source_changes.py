@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
 
-from pyiceberg.manifest import DataFile, DataFileContent
+from pyiceberg.manifest import DataFile
 from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Operation, Snapshot
@@ -28,7 +28,7 @@ from vde_dagster.core.ledger.late.marks import HighWaterMark
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import EPOCH, parse_instant
 from vde_dagster.lakehouse.iceberg.iceberg_types import schemas_of
-from vde_dagster.lakehouse.iceberg.row_changes import Added, added_files, appended
+from vde_dagster.lakehouse.iceberg.row_changes import Added, added_files, appended, has_rows
 
 VALID_TO = "vde.valid-to"
 """The table property with which a source declares up to when it is complete (ISO-8601)."""
@@ -156,7 +156,7 @@ def _by_partition(table: Table, added: Iterable[Added]) -> Iterator[ProcessingUr
     files: dict[tuple[tuple[str, PartitionValue], ...], tuple[int, int]] = {}
     for spec_id, entry in added:
         file = entry.data_file
-        if file.content is not DataFileContent.DATA:
+        if not has_rows(file):
             continue
         partition = _partition(table, table.specs()[spec_id], file)
         count, rows = files.get(partition, (0, 0))

@@ -19,7 +19,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from pyiceberg.io import FileIO
-from pyiceberg.manifest import DataFileContent, ManifestFile
+from pyiceberg.manifest import ManifestFile
 from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRef, SnapshotRefType
@@ -31,7 +31,7 @@ from vde_dagster.core.errors import Refused
 from vde_dagster.core.faults import repair_of
 from vde_dagster.core.ledger.damage import SHALLOW_COPY
 from vde_dagster.core.time.intervals import EPOCH
-from vde_dagster.lakehouse.iceberg.row_changes import entries_of
+from vde_dagster.lakehouse.iceberg.row_changes import entries_of, has_rows
 
 if TYPE_CHECKING:
     from pyarrow import fs as arrow
@@ -242,7 +242,7 @@ def data_files(table: Table) -> Iterator[DataFile]:
     try:
         for manifest, entry in entries_of(table, snapshot) if snapshot is not None else ():
             file = entry.data_file
-            if file.content is DataFileContent.DATA:
+            if has_rows(file):
                 yield DataFile(
                     partition=f"{manifest.partition_spec_id} {file.partition!r}",
                     size=file.file_size_in_bytes,
