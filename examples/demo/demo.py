@@ -18,7 +18,7 @@ from demo_story import Chapter, tell
 
 from vde_dagster.cli import begin_process, options
 from vde_dagster.cli.commands import Reporting
-from vde_dagster.cli.printing import console, instant, note, print_json
+from vde_dagster.cli.printing import console, instant, note, print_all, print_json
 from vde_dagster.cli.projects.examples import copied_example
 from vde_dagster.cli.spelling import vde
 
@@ -228,14 +228,14 @@ def _facts(
 def _print_models(models: Sequence[Built]) -> None:
     from vde_dagster.cli.looks.built import as_table
 
-    console().print(as_table(models, title=f"What {_ENVIRONMENT} shows"))
+    print_all([as_table(models, title=f"What {_ENVIRONMENT} shows")])
 
 
 def _print_answers(shown: Sequence[Shown]) -> None:
     from vde_dagster.cli.looks.query import as_table
 
     for each in shown:
-        console().print(as_table(each.answer, title=each.title))
+        print_all([as_table(each.answer, title=each.title)])
 
 
 def _print_end(folder: Path, phases: Phases) -> None:

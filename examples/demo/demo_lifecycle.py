@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import click
 from demo_sources import module_of
 
-from vde_dagster.cli.printing import note, print_json
+from vde_dagster.cli.printing import note, print_all, print_json
 from vde_dagster.cli.projects.examples import copied_example
 from vde_dagster.cli.spelling import vde
 
@@ -131,10 +131,9 @@ def _line(told: Told) -> str:
 
 def _print_end(project: VdeProject, folder: Path) -> None:
     from vde_dagster.cli.looks.query import as_table, ask
-    from vde_dagster.cli.printing import console
 
     answer = ask(project, _STATES, environment=_ENVIRONMENT, limit=100)
-    console().print(as_table(answer, title="The accounts at the end of each hour"))
+    print_all([as_table(answer, title="The accounts at the end of each hour")])
     click.echo(f"What is pending:  {vde('late', 'status', '--project', folder)}")
     click.echo(f"Past sessions:    {vde('late', 'sessions', 'lifecycle.account_state')}")
     click.echo(f"See it in Dagster: {vde('ui', '--project', folder)}")

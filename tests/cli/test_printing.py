@@ -15,6 +15,7 @@ from vde_dagster.cli.printing import (
     console,
     named_commands,
     print_all,
+    table,
 )
 
 NEW_YORK = timezone(timedelta(hours=-5))
@@ -49,6 +50,19 @@ def test_texts_are_printed_as_they_are(capsys: pytest.CaptureFixture[str]) -> No
     text = "[/path] is [red] and [bold]:star: of ['a']"
     console().print(text)
     assert capsys.readouterr().out == f"{text}\n"
+
+
+def test_a_narrow_terminal_cuts_no_name_no_number_and_no_text(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "30")
+    row = ("core.flights_by_carrier", "1,234,567,890,123", "late on 2024-01-01", "x" * 25)
+    columns = ("model", "rows", "why", "plan")
+    print_all([table(*columns, right=("rows",), whole=("model",), rows=[row])])
+    shown = capsys.readouterr().out
+    assert [each for each in (*row[:2], "2024-01-01") if each not in shown] == []
+    assert shown.count("x") == 25
+    assert "…" not in shown
 
 
 LONG = f"vde plan dev --restate-model mart.{'x' * 200}"

@@ -24,6 +24,8 @@ CONTRACT: Final = 1
 """Version of every JSON document. Fields may be added to it; none is removed or changed."""
 
 _WIDTH: Final = 120
+_WORD: Final = 10
+"""The narrowest that a longer cell gets: a date has so many characters."""
 _COMMAND: Final = re.compile(r"`(vde [^`]+)`")
 _GLUE: Final = "\ue000"
 """Stands for a space where no line may end; no text has it."""
@@ -48,7 +50,6 @@ def table(
     title: str | None = None,
     right: Collection[str] = (),
     whole: Collection[str] = (),
-    folds: bool = False,
     rows: Iterable[Sequence[str | Text]] = (),
 ) -> Table:
     """A table for people.
@@ -56,9 +57,8 @@ def table(
     Args:
         columns: Its columns.
         title: What stands above it.
-        right: The columns whose cells stand at their right.
-        whole: The columns whose cells have one line.
-        folds: Whether long words of the other columns go on in the next line.
+        right: The columns of numbers, which are aligned right and have one line.
+        whole: The other columns whose cells have one line. In all others long words are broken.
         rows: The cells of each row.
     """
     from rich import box
@@ -69,8 +69,8 @@ def table(
         made.add_column(
             name,
             justify="right" if name in right else "left",
-            no_wrap=name in whole,
-            overflow="fold" if folds else "ellipsis",
+            no_wrap=name in whole or name in right,
+            overflow="fold",
         )
     for row in rows:
         made.add_row(*row)
@@ -97,9 +97,24 @@ def print_all(texts: Iterable[Printed]) -> None:
         elif isinstance(each, str):
             click.echo(each)
         else:
+            from rich.table import Table
             from rich.text import Text
 
-            console().print(each, soft_wrap=isinstance(each, Text))
+            out = console()
+            if isinstance(each, Table):
+                out.width = max(out.width, _narrowest(each))
+            out.print(each, soft_wrap=isinstance(each, Text))
+
+
+def _narrowest(table: Table) -> int:
+    """The width below which numbers and names would be cut; a narrower terminal breaks lines."""
+    from rich.cells import cell_len
+
+    width = 2
+    for column in table.columns:
+        widest = max(cell_len(str(each)) for each in (column.header, *column.cells))
+        width += 3 + (widest if column.no_wrap else min(widest, _WORD))
+    return width
 
 
 def commands_in(texts: Iterable[str]) -> tuple[str, ...]:

@@ -235,7 +235,7 @@ def as_table(answer: Answer, *, title: str | None = None) -> Table:
     for index, name in enumerate(answer.columns):
         cells = [row[index] for row in answer.rows if row[index] is not None]
         numbers = bool(cells) and all(_is_number(cell) for cell in cells)
-        shown.add_column(name, justify="right" if numbers else "left")
+        shown.add_column(name, justify="right" if numbers else "left", no_wrap=numbers)
     for row in answer.rows:
         shown.add_row(*(Text(as_text(value)) for value in row))
     return shown

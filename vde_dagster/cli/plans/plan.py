@@ -333,5 +333,5 @@ def print_built(
     from vde_dagster.cli.looks.built import as_table
 
     if done:
-        console().print(as_table(built(project, plan, done), title="What was built"))
+        print_all([as_table(built(project, plan, done), title="What was built")])
     click.echo(f"{plan.environment} shows {shows}.")

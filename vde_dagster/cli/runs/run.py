@@ -11,7 +11,7 @@ from vde_dagster.cli import options
 from vde_dagster.cli.call import Call
 from vde_dagster.cli.options import plan_option
 from vde_dagster.cli.plans.plan import apply, built, show
-from vde_dagster.cli.printing import console, print_json
+from vde_dagster.cli.printing import print_all, print_json
 from vde_dagster.core.names import PRODUCTION
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def print_computed(project: VdeProject, plan: Plan, done: tuple[Evaluated, ...])
     from vde_dagster.app.evaluate.savings import left_as_it_is
     from vde_dagster.cli.looks.built import as_table
 
-    console().print(as_table(built(project, plan, done), title="What was computed"))
+    print_all([as_table(built(project, plan, done), title="What was computed")])
     left = left_as_it_is(project.services, bind_plan(plan), done)
     took = "" if left.seconds is None else f", which took {left.seconds:,.0f} s"
     click.echo(f"Kept as they are: {left.intervals:,} intervals with {left.rows:,} rows{took}.")

@@ -200,6 +200,6 @@ def _work(lines: Iterable[Line], summary: str) -> Iterator[Printed]:
     if listed:
         rows = ((line.what, line.name, line.why, line.size) for line in listed)
         columns = ("", "what", "why", "size")
-        yield table(*columns, right=("size",), whole=("", "size"), folds=True, rows=rows)
+        yield table(*columns, right=("size",), whole=("", "size"), rows=rows)
         yield from named_commands(line.why for line in listed)
     yield summary

@@ -76,7 +76,7 @@ def process_text(lease: HeldLease) -> str:
 
 
 def _table(held: Sequence[HeldLease]) -> Table:
-    rows = table("what", "held by", "process", "command", "until (UTC)", folds=True)
+    rows = table("what", "held by", "process", "command", "until (UTC)")
     for each in held:
         until = "over" if each.is_over else f"{each.expires_at:%Y-%m-%d %H:%M:%S}"
         rows.add_row(each.resource, each.holder, process_text(each), each.command, until)
