@@ -65,7 +65,8 @@ def test_alone_it_lists_the_commands_and_sets_nothing_up(clone: Path, bare_path:
     done = call(clone, path=bare_path)
     assert (done.returncode, done.stderr) == (0, "")
     listed = {line.split()[1] for line in done.stdout.splitlines() if line.startswith("./run")}
-    assert listed == {"demo", "test", "vde", "dagster", "bench", "defects", "sim", "soak", "lint"}
+    for_developers = {"bench", "defects", "sim", "soak", "lint", "release"}
+    assert listed == {"demo", "test", "vde", "dagster", *for_developers}
 
 
 def test_an_unknown_command_is_wrong_usage(clone: Path) -> None:
@@ -120,6 +121,20 @@ def test_processes_of_tests_and_benchmarks_keep_what_python_compiled(
 def test_lint_runs_all_three(clone: Path) -> None:
     programs = [each for each in call(clone, "lint").stdout.split("|") if each in ("ruff", "mypy")]
     assert programs == ["ruff", "ruff", "mypy"]
+
+
+def test_a_release_is_handed_the_uv_that_installs_it(clone: Path, tmp_path: Path) -> None:
+    (clone / ".venv" / "bin" / "python").write_text(f'{STUB}echo "$UV $UV_DEFAULT_INDEX"\n')
+    uv = tmp_path / "programs" / "uv"
+    uv.parent.mkdir()
+    uv.write_text("#!/bin/sh\n")
+    uv.chmod(0o755)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("UV_DEFAULT_INDEX", raising=False)
+        patch.setenv("PIP_INDEX_URL", "file:///mirror")
+        done = call(clone, "release", "--full", path=f"{uv.parent}:{os.environ['PATH']}")
+    handed = f"python|{clone}|-m|tests.release|--full|"
+    assert (done.stdout, done.stderr) == (f"{handed}{uv} file:///mirror\n", "")
 
 
 @pytest.mark.parametrize("changed", ["requirements.lock", "pyproject.toml", ".venv/pyvenv.cfg"])
