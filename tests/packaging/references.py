@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-FOLDERS: Final = ("vde_dagster", "tests", "docs", "benchmarks", "examples")
+FOLDERS: Final = ("vde_dagster", "tests", "docs", "docs_site", "benchmarks", "examples")
 SUFFIXES: Final = (".py", ".md", ".sql", ".yaml", ".toml", ".csv", "")
 GENERATED: Final = ("__pycache__", ".vde", "sqlmesh_shop", "dbt_shop")
 ELSEWHERE: Final = (
@@ -24,8 +24,10 @@ ELSEWHERE: Final = (
     "vde_dagster/examples/orders_cdc",
     "vde_dagster.files",
     "IMPORT.md",
+    "generated/commands.md",
+    "generated/python.md",
 )
-"""What is in the wheel only, a logger's name, and a file that a command writes."""
+"""What is in the wheel only, a logger's name, a file that a command writes, pages of the site."""
 
 _RULE: Final = re.compile(r"(?:\bR|\btest_r)(\d+)(?:\b|(?=_))")
 _DECISIONS: Final = re.compile(r"\bADRs? (\d+(?:(?:,| and|,? or) \d+)*)")

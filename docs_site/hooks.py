@@ -1,0 +1,58 @@
+"""Which files are pages of the site, called by mkdocs: `hooks` in mkdocs.yml.
+
+A page keeps its path from the repository's root, so that its links are the same here and on GitHub.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from mkdocs.structure.files import File, Files
+
+import vde_dagster
+from docs_site.command_page import command_page
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mkdocs.config.defaults import MkDocsConfig
+
+PAGES_OUTSIDE_DOCS: Final = (
+    *("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "CODE_OF_CONDUCT.md", "SECURITY.md"),
+    "examples/*/README.md",
+    "tests/worlds/README.md",
+)
+SCRIPTS: Final = ("docs_site/iframe-worker.js",)
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """All files of the site: those of docs/ and of the theme, other pages, and generated ones."""
+    root = Path(config.config_file_path).parent
+
+    def in_repository(path: str) -> File:
+        return File(path, str(root), config.site_dir, config.use_directory_urls)
+
+    docs = Path(config.docs_dir)
+    found = [
+        in_repository(f"{docs.name}/{each.src_uri}") if each.src_dir == config.docs_dir else each
+        for each in files
+    ]
+    outside = {path for pattern in PAGES_OUTSIDE_DOCS for path in root.glob(pattern)}
+    found += [in_repository(path.relative_to(root).as_posix()) for path in sorted(outside)]
+    found += [in_repository(path) for path in SCRIPTS]
+    found += [File.generated(config, path, content=page()) for path, page in GENERATED.items()]
+    return Files(found)
+
+
+def python_page() -> str:
+    """The page of the public names, whose docstrings mkdocstrings puts in."""
+    names = [each for each in vde_dagster.__all__ if not each.startswith("__")]
+    about = "What `vde_dagster` exports. *Versions and extras* says how it may change."
+    return "\n\n".join(["# Python API", about, *(f"::: vde_dagster.{each}" for each in names)])
+
+
+GENERATED: Final[dict[str, Callable[[], str]]] = {
+    "generated/commands.md": command_page,
+    "generated/python.md": python_page,
+}
