@@ -65,7 +65,7 @@ def test_alone_it_lists_the_commands_and_sets_nothing_up(clone: Path, bare_path:
     done = call(clone, path=bare_path)
     assert (done.returncode, done.stderr) == (0, "")
     listed = {line.split()[1] for line in done.stdout.splitlines() if line.startswith("./run")}
-    for_developers = {"bench", "defects", "sim", "soak", "lint", "release"}
+    for_developers = {"bench", "defects", "sim", "soak", "lint", "release", "docs"}
     assert listed == {"demo", "test", "vde", "dagster", *for_developers}
 
 
@@ -86,6 +86,8 @@ def test_an_unknown_command_is_wrong_usage(clone: Path) -> None:
         (["defects", "R8"], "python", True, ["-m", "tests.defects", "R8"]),
         (["soak", "--days", "2"], "python", True, ["-m", "tests.soak", "--days", "2"]),
         (["sim", "--seed", "7"], "python", True, ["-m", "tests.simulator", "--seed", "7"]),
+        (["docs"], "python", True, ["-m", "mkdocs", "serve", "--no-strict"]),
+        (["docs", "build"], "python", True, ["-m", "mkdocs", "build"]),
         (["test"], "python", True, [*PYTEST, "-m", "not full"]),
         (["test", "-k", "a b"], "python", True, [*PYTEST, "-m", "not full", "-k", "a b"]),
         (["test", "-n", "0"], "python", True, [*PYTEST, "-m", "not full", "-n", "0"]),
