@@ -10,7 +10,7 @@ import pytest
 from tests.packaging.references import Repository
 
 ROOT = Path(__file__).parents[2]
-EXAMPLES = Path(__file__)
+EXAMPLES = (Path(__file__), Path(__file__).with_name("test_site.py"))
 """The references here are to a repository that is made for the test."""
 
 RULES = ROOT / "docs" / "rules.md"
@@ -71,7 +71,7 @@ def test_all_that_texts_of_the_repository_refer_to_is_there() -> None:
     reported = [
         f"{path.relative_to(ROOT)}:{each.line}: {each.text}"
         for path, text in repository.texts()
-        if path != EXAMPLES
+        if path not in EXAMPLES
         for each in repository.broken(path, text)
     ]
     assert reported == []

@@ -1,0 +1,99 @@
+"""The site from docs/ is built without a warning, leads to all pages, and needs no other host."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from pathlib import Path
+from typing import Any, Final
+
+from mkdocs.commands.build import build
+from mkdocs.config import load_config
+from mkdocs.exceptions import Abort
+
+import vde_dagster
+from tests.packaging.site_checks import Page, wrong
+from vde_dagster.cli.commands import COMMANDS
+
+ROOT = Path(__file__).parents[2]
+WARNED_OF: Final = {
+    "[x](gone.md)": "a link 'gone.md', but the target 'docs/gone.md' is not found",
+    "[x](../README.md#gone)": "the doc 'README.md' does not contain an anchor '#gone'",
+    "[x](#gone)": "a link '#gone', but there is no such anchor on this page",
+    "[x][gone]": "Could not find cross-reference target 'gone'",
+    "[x](/docs/page.md)": "an absolute link '/docs/page.md'",
+    "[x](../docs)": "an unrecognized relative link '../docs'",
+    "![x](gone.png)": "a link 'gone.png', but the target 'docs/gone.png' is not found",
+    "a page that the nav leaves out": "\n  - docs/unlisted.md",
+    "a nav with a page that is not there": "'docs/none.md' is included in the 'nav'",
+}
+"""Mistakes and what mkdocs says of each."""
+SHOWN: Final = {
+    '<a href="none.html">x</a>': "docs/page.html: none.html is not there",
+    '<a href="page.html#none">x</a>': "docs/page.html: page.html#none has no such anchor",
+    '<a href="/docs/page.html">x</a>': "docs/page.html: /docs/page.html is not there",
+    '<a href="../docs">x</a>': "docs/page.html: ../docs is not there",
+    '<img src="none.png">': "docs/page.html: none.png is not there",
+    "![x](https://example.org/x.png)": "docs/page.html: loads https://example.org/x.png",
+    '<script src="//example.org/x.js"></script>': "docs/page.html: loads //example.org/x.js",
+    "a font from elsewhere": "docs/page.css: loads https://example.org/font",
+    "a page that the nav leaves out": "docs/unlisted.html: is not in the navigation",
+}
+"""Mistakes that the built site shows; of all but the last one mkdocs says nothing."""
+
+
+class Messages(logging.Handler):
+    """Keeps what is logged."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.kept: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.kept.append(record.getMessage())
+
+
+def built(folder: Path, site: Path, **changed: Any) -> list[str]:
+    """Build the site of a folder; what mkdocs warns of, and last that it refuses this."""
+    log, messages = logging.getLogger("mkdocs"), Messages()
+    log.addHandler(messages)
+    try:
+        build(load_config(str(folder / "mkdocs.yml"), site_dir=str(site), **changed))
+    except Abort as refusal:
+        messages.kept.append(str(refusal))
+    finally:
+        log.removeHandler(messages)
+    return messages.kept
+
+
+def test_the_site_has_no_mistake_and_all_commands_and_public_names(tmp_path: Path) -> None:
+    assert built(ROOT, tmp_path) == []
+    assert wrong(tmp_path) == []
+    commands = Page(tmp_path / "generated" / "commands.html").anchors
+    assert {*(f"vde-{each}" for each in COMMANDS), "vde-ci-plan"} <= commands
+    exported = {f"vde_dagster.{each}" for each in vde_dagster.__all__}
+    names = Page(tmp_path / "generated" / "python.html").anchors
+    assert exported - names == {"vde_dagster.__version__"}
+
+
+def test_each_planted_mistake_is_found(tmp_path: Path) -> None:
+    folder, site = tmp_path / "small", tmp_path / "site"
+    shutil.copytree(ROOT / "docs_site", folder / "docs_site")
+    shutil.copy(ROOT / "mkdocs.yml", folder)
+    docs = folder / "docs"
+    docs.mkdir()
+    (folder / "README.md").write_text("# Home\n")
+    (docs / "unlisted.md").write_text("# Unlisted\n")
+    (docs / "page.md").write_text("\n\n".join(["# Page", *WARNED_OF, *SHOWN]))
+    (docs / "page.css").write_text("@font-face { src: url(https://example.org/font) }")
+    generated = ["generated/commands.md", "generated/python.md"]
+    *warnings, refusal = built(
+        folder,
+        site,
+        nav=["README.md", "docs/page.md", "docs/none.md", *generated],
+        plugins=["search", "offline", "autorefs"],
+        watch=[],
+    )
+    assert refusal == f"Aborted with {len(WARNED_OF)} warnings in strict mode!"
+    assert [each for each in WARNED_OF.values() if each not in "\n".join(warnings)] == []
+    assert set(SHOWN.values()) - set(wrong(site)) == set()
