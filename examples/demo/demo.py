@@ -182,7 +182,7 @@ def _build(project: VdeProject, warm: Callable[[], None], output: str) -> None:
 
     plan = make_plan(project, _ENVIRONMENT)
     if plan.is_empty:
-        note(f"Nothing to be done: {_ENVIRONMENT} is up to date.")
+        note(f"Nothing to do: {_ENVIRONMENT} is up to date.")
         return
     if output == "text":
         print_plan(plan, console())

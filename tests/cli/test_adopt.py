@@ -47,7 +47,7 @@ def test_rows_are_compared_and_then_copied(shop: InMemory) -> None:
     assert seen.exit_code == 0, seen.stderr
     assert seen.stdout.splitlines() == [
         "3 intervals computed and compared: the same rows as in old.daily.",
-        "Nothing was written; --copy or --shallow does.",
+        "Nothing was written. Add --copy or --shallow to write.",
     ]
     assert shop.world.catalog.view(TableName("mart", "daily")) is None
     done = call(*asked, "--copy", "--end", "2024-01-02")
@@ -59,7 +59,7 @@ def test_rows_are_compared_and_then_copied(shop: InMemory) -> None:
     assert rest.stdout.splitlines() == [
         "1 interval computed and compared: the same rows as in old.daily.",
         "Copied 2024-01-03 to 2024-01-04 into mart.daily: 1 row.",
-        "Loaded before, and left: 2024-01-01 to 2024-01-03.",
+        "Already loaded, and left unchanged: 2024-01-01 to 2024-01-03.",
     ]
     assert [row[1] for row in shop.rows("mart.daily")] == [10, 5, 7]
     planned = call("plan", "prod", "--no-apply", "--project", shop.folder)
@@ -89,8 +89,8 @@ def test_a_shallow_copy_says_how_the_owner_keeps_the_files(shop: InMemory) -> No
     head = shop.world.catalog.tables[OLD].head
     lines = call(*asked, "--shallow", "--check", "0").stdout.splitlines()
     assert lines[:2] == [
-        "Took over without a copy 2024-01-01 to 2024-01-04 into mart.daily: 3 rows.",
-        "Its files are those of old.daily, whose owner keeps them by this statement:",
+        "Adopted without a copy 2024-01-01 to 2024-01-04 into mart.daily: 3 rows.",
+        "Its files are those of old.daily, whose owner keeps them with this statement:",
     ]
     assert lines[2].startswith("  ALTER TABLE lake.old.daily CREATE TAG vde_")
     assert lines[2].endswith(f" AS OF VERSION {head}")
@@ -100,12 +100,12 @@ def test_what_does_not_exist_is_named(shop: InMemory) -> None:
     done = call("adopt", "mart.dayly", "--from", "old.daily", "--project", shop.folder)
     assert "mart.daily" in done.stderr
     done = call("adopt", "mart.daily", "--from", "old.dayly", "--project", shop.folder)
-    assert "there is no table old.dayly" in done.stderr
+    assert "has no table old.dayly" in done.stderr
 
 
 @pytest.mark.spark
 @pytest.mark.full
-@pytest.mark.parametrize("way, said", [("--copy", "Copied"), ("--shallow", "Took over")])
+@pytest.mark.parametrize("way, said", [("--copy", "Copied"), ("--shallow", "Adopted without")])
 def test_on_spark_adopted_rows_have_the_digests_of_computed_ones(
     tmp_path: Path, way: str, said: str
 ) -> None:

@@ -143,7 +143,7 @@ def parsed(words: list[str]) -> click.Context:
 
 
 def why_wrong(command: str) -> str:
-    """Why a command cannot be given as it is written; empty if it can.
+    """Why a command cannot be passed as it is written; empty if it can.
 
     A text may name a command without its arguments, as in "`vde repair` mends it".
     """
@@ -358,7 +358,7 @@ def test_what_was_computed_from_what_changed_before_the_views_moved_is_computed_
     said = applied_meanwhile(night, late)
     assert "m.kept was computed from a table that has changed since. No view was moved" in said
     if text == HISTORY:
-        assert "It is not computed again: a history has the states" in said
+        assert "It is not computed again: a history keeps the states" in said
         edit(night, "kept", "cron", "stamp 'again', cron")
     follow(night, said)
     amounts = [row[1 if text == KEPT else 2] for row in night.world.rows("m.kept")]
@@ -375,7 +375,7 @@ def test_the_second_of_two_environments_with_one_new_version_plans_again_as_advi
     services = night.world.services()
     made = plan(services, VdeProject.load(night.folder).files.graph, "ben")
     given(night, "plan", "ann")
-    with pytest.raises(Conflict, match=r"ann came first with .* m\.large.*computed") as told:
+    with pytest.raises(Conflict, match=r"ann was first to create .* m\.large.*computed") as told:
         apply_plan(services, made, lambda _: None)
     assert "ben" not in given(night, "environments")
     (command,) = advised(str(told.value))

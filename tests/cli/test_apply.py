@@ -77,7 +77,7 @@ def test_what_is_saved_again_replaces_a_saved_plan_and_nothing_else(sources: Pat
     mine = sources / "external_models.yaml"
     done = call("plan", "--save", mine, "--project", sources)
     assert done.exit_code == 1
-    assert "is there and is no saved plan; it stays as it is" in done.stderr
+    assert "exists and is not a saved plan; it was not changed" in done.stderr
     assert mine.read_text() == SOURCES
     (sources / "empty").touch()
     assert call("plan", "--save", sources / "empty", "--project", sources).exit_code == 0
@@ -123,7 +123,7 @@ def test_applying_a_file_again_does_nothing(sources: Path) -> None:
     again = applied(sources, path)
     assert (again["already_applied"], again["applied"], again["is_empty"]) == (True, False, True)
     said = call("apply", path, "--project", sources).stdout
-    assert said == "This plan was applied already: prod shows what it made.\n"
+    assert said == "This plan is already applied: prod shows its versions.\n"
     assert revision(sources) == 1
 
 
@@ -156,7 +156,7 @@ def test_an_environment_that_moved_is_refused(sources: Path) -> None:
 
 def test_what_is_no_text_or_no_file_is_refused(sources: Path) -> None:
     path = sources.parent / "plan.json"
-    assert f"there is no file {path}" in refused(sources, path)
+    assert f"file not found: {path}" in refused(sources, path)
     path.write_bytes(os.urandom(100) + b"\xff")
     assert "cannot be read as UTF-8" in refused(sources, path)
     assert "cannot be read" in refused(sources, sources.parent)
@@ -174,5 +174,5 @@ def test_a_plan_that_was_saved_while_the_clock_had_no_time_is_not_saved(
     (folder / "external_models.yaml").write_text(SOURCES)
     done = call("plan", "--save", tmp_path / "plan.json", "--project", folder)
     assert done.exit_code == 1
-    assert "nothing was written: the project's clock has no time yet" in done.stderr
+    assert "nothing was written: the project's clock is not set yet" in done.stderr
     assert not (tmp_path / "plan.json").exists()

@@ -82,7 +82,7 @@ def test_a_person_sees_the_rows_and_where_all_of_them_lie(project: Path, refused
 def test_a_model_without_audits_so_far_says_so(project: Path) -> None:
     done = call("audits", "mart.revenue", "--project", project)
     assert done.exit_code == 0
-    assert "No audit of mart.revenue was run yet" in done.stderr
+    assert "No audit of mart.revenue has run yet" in done.stderr
 
 
 def test_values_and_reasons_with_brackets_are_shown_as_they_are(project: Path) -> None:

@@ -48,20 +48,20 @@ def test_a_plan_says_what_begins_later(bounded: Path) -> None:
     words = ("plan", "dev", "--start", "2024-01-03", "--no-apply", "--project", bounded)
     text = " ".join(call(*words).stdout.split())
     assert "(bounded from 2024-01-03)" in text
-    said = "Begins later than its model, and is never promoted: mart.total"
+    said = "Starts later than its model, and is never promoted: mart.total"
     assert f"{said} (bounded from 2024-01-03)." in text
     changes = {each["name"]: each for each in facts(*words)["changes"]}
     total, sales = changes["mart.total"], changes["mart.sales"]
     bounded_from = total["bounded"]["since"], total["bounded"]["is_preview"]
     assert bounded_from == ("2024-01-03T00:00:00+00:00", False)
     (reason,) = total["reasons"]
-    assert reason["sentence"] == "bounded: it begins at 2024-01-03, and is never promoted"
+    assert reason["sentence"] == "bounded: it starts at 2024-01-03, and is never promoted"
     assert sales["bounded"] is None
 
 
 def test_a_promotion_says_what_it_does_not_take(bounded: Path) -> None:
     text = " ".join(call("promote", "dev", "--no-apply", "--project", bounded).stdout.split())
-    assert "what dev shows of it begins at 2024-01-02, and is never promoted" in text
+    assert "its version in dev starts at 2024-01-02 and is never promoted" in text
 
 
 def test_status_names_what_begins_later_and_the_command_that_shows_all_of_it(

@@ -152,7 +152,7 @@ def test_steps_on_two_machines_hand_over_a_folder(changing: InMemory, tmp_path: 
     ci("plan", changing, "--files", str(tmp_path / "artifact"))
     missing = call("ci", "comment", "42", "--project", changing.folder)
     assert missing.exit_code == 1
-    assert "its files have to be carried from one step of CI to the next" in missing.stderr
+    assert "pass its files from one CI step to the next" in missing.stderr
     assert advised(missing.stderr) == [["ci", "plan", "42"]]
     found = ci("comment", changing, "--files", str(tmp_path / "artifact"))
     assert found["promotion"]["taken"] == {"environment": "pr_42", "number": 1}

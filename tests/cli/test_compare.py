@@ -147,9 +147,7 @@ def test_what_a_person_sees(project: Path, changed: Path) -> None:
         assert heading in lines
     assert all(each["sentence"] in done.stdout for each in found["mart.revenue"]["reasons"])
     assert lines[-2] == "1 new, 1 changed, 2 changed upstream, 1 unchanged; 0 sources."
-    assert lines[-1] == (
-        "What a plan would make of them: 1 rebuilt, 1 built new, 1 view rebuilt, 2 kept."
-    )
+    assert lines[-1] == ("Effect of a plan: 1 rebuilt, 1 built new, 1 view rebuilt, 2 kept.")
 
 
 def test_where_nothing_differs_models_are_counted_only(project: Path) -> None:
@@ -158,7 +156,7 @@ def test_where_nothing_differs_models_are_counted_only(project: Path) -> None:
     assert done.stdout.splitlines()[1:] == [
         "",
         "3 unchanged; 0 sources.",
-        "What a plan would make of them: 0 rebuilt, 3 kept.",
+        "Effect of a plan: 0 rebuilt, 3 kept.",
     ]
 
 
@@ -227,7 +225,7 @@ def test_a_side_without_a_project_is_reported(
     monkeypatch.chdir(tmp_path)
     done = call("compare", "models", "--project", project)
     assert done.exit_code == 1
-    assert "models/vde.yaml:1: there is no vde.yaml here" in done.stderr
+    assert "models/vde.yaml:1: this folder is not a project: it has no vde.yaml" in done.stderr
     assert "git:models" in done.stderr
 
 

@@ -120,7 +120,7 @@ def test_a_second_plan_has_nothing_to_do_and_needs_no_java(
 ) -> None:
     done = without_java("plan", "prod", "--auto-apply", "--project", demo.folder)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == "Nothing to be done: prod is up to date.\n"
+    assert done.stdout == "Nothing to do: prod is up to date.\n"
 
 
 def test_catch_up_has_nothing_to_load_and_says_why(demo: Demo, without_java: WithoutJava) -> None:
@@ -209,6 +209,6 @@ def test_it_tells_the_whole_story_and_says_how_long_each_part_of_it_took(
 def test_in_the_end_the_files_are_what_prod_shows(demo: Demo, story: dict[str, Any]) -> None:
     assert story["project"] == str(demo.folder)
     done = run_vde("plan", "prod", "--auto-apply", "--project", demo.folder, **NO_JAVA)
-    assert (done.returncode, done.stdout) == (0, "Nothing to be done: prod is up to date.\n")
+    assert (done.returncode, done.stdout) == (0, "Nothing to do: prod is up to date.\n")
     assert SCHEDULED_HOUR.before in (demo.folder / SCHEDULED_HOUR.file).read_text("utf-8")
     assert EARLY_IS_NO_DELAY.after in (demo.folder / EARLY_IS_NO_DELAY.file).read_text("utf-8")

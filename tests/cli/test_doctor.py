@@ -114,7 +114,7 @@ def test_what_works_is_said_in_a_line_each_and_leaves_nothing_behind(shop: Path)
     assert said["Java"][1].startswith(f"{OPENJDK_17}, from the PATH (")
     assert said["state"][0] == said["catalog"][0] == said["views"][0] == said["clock"][0] == "ok"
     assert said["clock"][1].startswith("this machine and the state's database, the warehouse's")
-    assert said["Spark"] == ("not tried", "left out by --no-spark")
+    assert said["Spark"] == ("not tried", "skipped by --no-spark")
     assert said["Python in Spark"] == ("not tried", "needs Spark")
     assert said["code locations"] == ("ok", "code locations load: shop")
     assert said["clean-up"][0] == "ok"
@@ -146,14 +146,14 @@ def test_a_jar_with_other_bytes_of_the_same_number_is_found(shop: Path, cache: P
     shutil.rmtree(jar.parent)  # as it advises; what is missing is downloaded by `vde jars`
     absent = checked(shop, "--no-spark")["jars"]
     assert (absent["outcome"], absent["message"]) == ("warning", "1 are not downloaded yet")
-    assert absent["advice"] == "`vde jars` does it."
+    assert absent["advice"] == "`vde jars` downloads them."
 
 
 @pytest.mark.full
 def test_a_new_project_has_no_state_yet_and_an_empty_file_is_none(shop: Path) -> None:
     found = checked(shop, "--no-spark")["state"]
     assert found["outcome"] == "ok"
-    assert "the first plan makes it" in found["message"]
+    assert "the first plan creates it" in found["message"]
     with (shop / "vde.yaml").open("a") as settings:
         settings.write(f"state: {{url: 'sqlite:///{shop / 'state.db'}'}}\n")
     (shop / "state.db").touch()
@@ -205,7 +205,7 @@ def test_a_warehouse_that_is_no_folder_is_broken_and_nothing_is_left(shop: Path)
 def test_what_dagster_needs_is_looked_at_once_there_is_a_home(shop: Path) -> None:
     found = checked(shop, "--no-spark")
     assert found["Dagster instance"]["outcome"] == "warning"
-    assert "`vde ui` makes it" in found["Dagster instance"]["advice"]
+    assert "`vde ui` creates it" in found["Dagster instance"]["advice"]
     assert found["run monitoring"]["message"] == "needs Dagster instance"
     assert found["Dagster daemon"]["message"] == "needs Dagster instance"
     home = shop / ".vde" / "dagster"
@@ -247,7 +247,7 @@ def test_a_project_without_a_workspace_is_told_where_to_see_one(shop: Path, tmp_
     (shop / "workspace.yaml").unlink()
     found = checked(shop, "--no-spark")["code locations"]
     assert found["outcome"] == "broken"
-    assert found["advice"].startswith("`vde init DIR` shows one")
+    assert found["advice"].startswith("`vde init DIR` creates an example")
     assert call("init", tmp_path / "other").exit_code == 0
     assert (tmp_path / "other" / "workspace.yaml").is_file()
 

@@ -76,7 +76,7 @@ def test_what_differs_is_corrected_and_what_people_wrote_stays(undeclared: Path)
     assert done.exit_code == 0, done.stderr
     assert done.stdout.splitlines() == [
         "~ raw.events: id int -> bigint, + note string, - gone",
-        "  old.archive: read by no model; its entry stays as it is",
+        "  old.archive: read by no model; its entry is unchanged",
         "external_models.yaml is written.",
     ]
     assert file_of(undeclared).read_text() == by_hand.replace("id: int #", "id: bigint #").replace(
@@ -103,7 +103,7 @@ def test_a_source_that_is_nowhere_is_named_and_the_others_are_written(undeclared
     done = call("create-external-models", "--project", undeclared)
     assert done.exit_code == 1
     assert "models read raw.lost, which neither the catalog nor external_models.yaml" in done.stderr
-    assert "raw.declared: not in the catalog; its entry stays as it is" in done.stdout
+    assert "raw.declared: not in the catalog; its entry is unchanged" in done.stdout
     assert file_of(undeclared).read_text().endswith(DECLARED)
 
 

@@ -98,7 +98,7 @@ def test_a_home_of_dagster_that_is_no_folder_is_said(
         monkeypatch.setenv("DAGSTER_HOME", str(home))
     else:
         monkeypatch.delenv("DAGSTER_HOME", raising=False)
-    with pytest.raises(SetupError, match=f"Dagster's home {home} cannot be made") as refused:
+    with pytest.raises(SetupError, match=f"Dagster's home {home} cannot be created") as refused:
         dagster_home(configuration)
     assert "DAGSTER_HOME" in refused.value.advice
 
@@ -139,7 +139,9 @@ def test_a_catalog_that_does_not_answer_is_said_with_its_host_and_port(project: 
     settings(project, f"catalog: {{name: lake, properties: {{type: rest, uri: '{uri}'}}}}")
     done = call("plan", "--project", project)
     assert done.exit_code == 1
-    assert f"a service does not answer (127.0.0.1:{port}). What was published" in done.stderr
+    assert (
+        f"a service does not answer (127.0.0.1:{port}). Published data is unchanged" in done.stderr
+    )
     assert no_traceback(done.stderr)
 
 
@@ -264,7 +266,7 @@ def test_a_killed_jvm_is_said_and_the_same_command_works_afterwards(tmp_path: Pa
     command = ("plan", "prod", "--auto-apply", "--project", tmp_path)
     done = run_vde(*command)
     assert done.returncode == 1
-    assert "Spark's Java process ended while it was at work" in done.stderr
+    assert "Spark's Java process died while working" in done.stderr
     assert "Run the same again" in done.stderr
     assert no_traceback(done.stderr)
     killer.unlink()

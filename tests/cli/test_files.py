@@ -122,7 +122,7 @@ def test_a_table_whose_metadata_is_lost_comes_back_once_it_is_dropped_as_is_advi
     before, name = rows(folder), table_of(folder, "kept.pair")
     delete(folder, "kept.pair", files)
     said = refused(folder, *READING)
-    assert "a file of the metadata of a table or view is not in storage any more" in said
+    assert "a metadata file of a table or view is missing in storage" in said
     assert "a data file" not in said
     assert "`drop_table`" in said
     assert advised(said) == [["plan", "ENV"]]
@@ -147,7 +147,7 @@ def test_a_view_whose_metadata_is_lost_is_missed_and_made_again_by_the_next_plan
 
 
 @pytest.mark.parametrize(
-    "files, lack", [("data/*.parquet", "lacks"), ("metadata/*-m0.avro", "its metadata file")]
+    "files, lack", [("data/*.parquet", "is missing"), ("metadata/*-m0.avro", "its metadata file")]
 )
 def test_maintenance_names_the_command_that_says_what_a_table_lacks(
     folder: Path, files: str, lack: str
@@ -256,7 +256,7 @@ def test_a_folder_with_the_files_of_another_table_is_left_until_that_is_copied_a
     if command == "janitor":
         changed(folder)
         given(folder, command)
-    assert "copy backup.rows to another folder, drop it" in reasons(folder, command)
+    assert "copy backup.rows to another folder, then drop it" in reasons(folder, command)
     assert before in layer(folder)
     set_apart(folder)
     assert "backup.rows" not in reasons(folder, command)

@@ -139,8 +139,8 @@ def test_nothing_is_written_where_a_file_is_no_model(messy: Path) -> None:
 @pytest.mark.parametrize(
     "name, code, said",
     [
-        ("vde.yaml", 1, "is no SQL model of this project"),
-        ("seeds", 1, "is no SQL model of this project"),
+        ("vde.yaml", 1, "is not a SQL model of this project"),
+        ("seeds", 1, "is not a SQL model of this project"),
         ("models/none.sql", 2, "does not exist"),
     ],
 )

@@ -97,7 +97,8 @@ def test_an_environment_variable_that_names_no_environment_is_said_to(
 ) -> None:
     monkeypatch.setenv("VDE_ENVIRONMENT", "???")
     with pytest.raises(
-        InvalidName, match=r"environment variable VDE_ENVIRONMENT: '...' is no name"
+        InvalidName,
+        match=r"environment variable VDE_ENVIRONMENT: '...' is not a valid environment name",
     ):
         build_definitions(project)
 
@@ -153,7 +154,7 @@ def test_a_folder_that_is_not_empty_is_refused(tmp_path: Path) -> None:
 
 
 def test_an_environment_with_an_empty_name_is_not_production(project: Path) -> None:
-    with pytest.raises(InvalidName, match="'' is no name for an environment"):
+    with pytest.raises(InvalidName, match="'' is not a valid environment name"):
         build_definitions(project, environment="")
 
 

@@ -167,11 +167,11 @@ def test_what_waits_for_data_says_so(tmp_path: Path) -> None:
     folder = write_project(tmp_path / "empty")
     assert models(folder)["staging.events"]["complete_to"] is None
     text = call("intervals", "--project", folder).stdout
-    said = "Intervals of the files, planned for prod (the project's clock has no time yet)"
+    said = "Intervals of the files, planned for prod (the project's clock is not set yet)"
     assert said in " ".join(text.split())
     found = models(folder)
     assert found["staging.events"]["waits"] == [
-        NO_TIME | {"text": "the project's clock has no time yet: raw.events says none"}
+        NO_TIME | {"text": "the project's clock is not set yet: raw.events gives no time"}
     ]
     assert found["mart.people"]["waits"] == [
         NO_TIME
@@ -209,12 +209,12 @@ def test_what_its_sources_hold_back_says_up_to_when_they_are_complete(tmp_path: 
     "arguments, code, said",
     [
         (["mart.total"], 1, "prod has no model mart.total. Did you mean mart.totals?"),
-        (["raw.events"], 1, "raw.events is a source: others write it"),
+        (["raw.events"], 1, "raw.events is a source, written outside"),
         (["a.b.c.d"], 2, "Error:"),
-        (["--start", "soon"], 2, "'soon' is no date or time"),
-        (["--end", "9999-12-31"], 2, "is the last day of all"),
+        (["--start", "soon"], 2, "'soon' is not a valid date or time"),
+        (["--end", "9999-12-31"], 2, "is the last possible day"),
         (["--start", "2024-01-02", "--end", "2024-01-01"], 2, "--end is not after --start"),
-        (["--env", "!!"], 2, "is no name for an environment"),
+        (["--env", "!!"], 2, "is not a valid environment name"),
     ],
 )
 def test_wrong_input(landed: Path, arguments: list[str], code: int, said: str) -> None:

@@ -129,7 +129,7 @@ def lines_of(world: MemoryWorld, environment: str) -> list[str]:
 def test_what_its_owner_never_showed_is_loaded_there_by_a_plan(unshown: MemoryWorld) -> None:
     """Production has no such model, so that it was refused a session."""
     unshown.land((2, 7), until=24)
-    (load,) = [each for each in lines_of(unshown, "qa") if "there is something to load" in each]
+    (load,) = [each for each in lines_of(unshown, "qa") if "ready to load" in each]
     assert advised(load) == ["vde plan prod"]
     unshown.build(graph_of({"events": STOPS}))
     assert unshown.amounts("staging__qa.events") == [7, 10]
@@ -194,7 +194,7 @@ def test_the_next_decision_is_explained_with_its_evidence(life: Path) -> None:
     assert question["history"]["head"]["complete_to"] == "2023-09-14T06:00:00+00:00"
     done = call("late", "explain", "lifecycle.signups", "--project", life)
     assert "source raw.signups: initial; no mark" in done.stdout
-    assert "so these are loaded whole: [2023-09-14, 2023-09-14 06:00)" in done.stdout
+    assert "so these intervals are loaded as a whole: [2023-09-14, 2023-09-14 06:00)" in done.stdout
 
 
 def test_a_stateful_decision_is_explained_with_the_limit_of_each_source(life: Path) -> None:
@@ -203,7 +203,7 @@ def test_a_stateful_decision_is_explained_with_the_limit_of_each_source(life: Pa
     assert sources.keys() == {"raw.cancels", "lifecycle.cancel_requests"}
     done = call("late", "explain", "lifecycle.cancels", "--project", life)
     assert "mode stateful; on_source_rewrite overwrite; load_type changed" in done.stdout
-    assert "all sources are complete to: " in done.stdout
+    assert "all sources complete to: " in done.stdout
 
 
 def test_a_past_session_is_explained_from_the_store(life: Path) -> None:
@@ -211,4 +211,4 @@ def test_a_past_session_is_explained_from_the_store(life: Path) -> None:
     found = asked("explain", "lifecycle.signups", "--session", session, "--project", life)
     assert (found["decision"]["is"], found["work"]["intent"]["work_id"]) == ("Load", session)
     done = call("late", "explain", "lifecycle.signups", "--session", session, "--project", life)
-    assert f"session {session}, begun" in done.stdout
+    assert f"session {session}, started" in done.stdout

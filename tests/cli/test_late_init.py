@@ -72,7 +72,7 @@ def test_it_says_why(life: Path) -> None:
 @pytest.mark.parametrize(
     "name,reason",
     [
-        ("lifecycle.cancels", "lifecycle.cancels has late_data already"),
+        ("lifecycle.cancels", "lifecycle.cancels already has late_data"),
         ("lifecycle.cancel", "Did you mean lifecycle.cancels?"),
     ],
 )

@@ -57,7 +57,7 @@ def shown(made: MemoryWorld) -> list[str]:
 
 
 LOADED = "loaded: [2024-01-01, 2024-01-01 02:00)"
-TIMELESS = "its rows belong to no interval: new rows are taken, or the table is rebuilt"
+TIMELESS = "its rows belong to no interval: new rows are added, or the table is rebuilt"
 
 
 def test_new_changes_are_taken_whatever_their_time_and_no_interval_is_loaded_whole() -> None:
@@ -68,8 +68,8 @@ def test_new_changes_are_taken_whatever_their_time_and_no_interval_is_loaded_who
         "since the mark: 1 append; 1 row in 1 new file",
         LOADED,
         TIMELESS,
-        "so the rows of new files are taken",
-        "and this counts as loaded then: [2024-01-01 02:00, 2024-01-01 03:00)",
+        "so the rows of new files are added",
+        "and these intervals then count as loaded: [2024-01-01 02:00, 2024-01-01 03:00)",
     ]
     assert shown(made) == [
         "a.current: a session would load",
@@ -83,7 +83,7 @@ def test_changes_that_are_read_by_their_time_are_said_to_be() -> None:
     made.land((1.5, 30), until=3)
     assert explained(made)[-2:] == [
         "so rows are added to: [2024-01-01 01:00, 2024-01-01 02:00)",
-        "so these are loaded whole: [2024-01-01 02:00, 2024-01-01 03:00)",
+        "so these intervals are loaded as a whole: [2024-01-01 02:00, 2024-01-01 03:00)",
     ]
 
 
@@ -91,7 +91,7 @@ def test_a_table_that_is_built_again_is_said_to_be_with_the_reason() -> None:
     made = world()
     made.catalog.overwrite(RAW, [(1, made.clock.now(), 5)])
     (built,) = [each for each in explained(made) if each.startswith("so ")]
-    assert built.startswith("so the table is built from all that its source has: Iceberg snapshot")
+    assert built.startswith("so the table is rebuilt from all rows of its source: Iceberg snapshot")
     assert shown(made)[2] == "whole: 2024-01-01 to 2024-01-01 02:00"
 
 
@@ -116,7 +116,7 @@ def test_what_became_of_changes_is_counted_and_no_number_of_rows_is_negative() -
     lines = [*session_lines(NAME, done.session, replace(done, rows=3, merged=merged))]
     assert lines[:2] == [
         "a.current: loaded 3 rows in 0.0 s.",
-        "  changes: 1 inserted, 2 updated, 3 that no reader is shown, 1,000 without effect",
+        "  changes: 1 inserted, 2 updated, 3 hidden from readers, 1,000 without effect",
     ]
 
 
@@ -124,9 +124,9 @@ def test_a_table_that_somebody_has_loaded_again_is_not_said_to_be_unknown() -> N
     made = world()
     services = made.services()
     decision = detect(services, bound(services), NAME, reload=True)
-    assert (
-        "  somebody asked for all of it again, so all that is loaded is overwritten"
-    ) in session_lines(NAME, decision)
+    assert ("  a reload was requested, so all loaded intervals are overwritten") in session_lines(
+        NAME, decision
+    )
 
 
 def test_a_session_says_with_which_interval_its_rows_are_recorded(
@@ -136,7 +136,7 @@ def test_a_session_says_with_which_interval_its_rows_are_recorded(
     serve(made, monkeypatch)
     folder = write_models(tmp_path / "keyed", {})
     done = call("late", "sessions", "a.current", "--project", folder)
-    assert "  wrote rows, recorded with [2024-01-01, 2024-01-01 02:00)" in done.stdout
+    assert "  wrote rows, recorded for [2024-01-01, 2024-01-01 02:00)" in done.stdout
 
 
 def test_a_feed_that_is_gone_is_not_said_to_be_empty() -> None:
@@ -145,7 +145,7 @@ def test_a_feed_that_is_gone_is_not_said_to_be_empty() -> None:
     services = made.services()
     found = detect(services, bound(services), NAME)
     assert isinstance(found, NothingToLoad)
-    assert "a source of it is missing" in found.reason
+    assert "one of its sources is missing" in found.reason
 
 
 @pytest.mark.parametrize("where", ["", BOUNDED])
@@ -161,6 +161,6 @@ def test_a_table_of_keys_is_not_said_to_be_late_by_hours(where: str) -> None:
         folder=Path.cwd(),
     )
     assert (
-        "  a.current  new rows (since 2024-01-01) by a session: late rows of raw.events have come "
-        "since its mark"
+        "  a.current  new rows (since 2024-01-01) by a session: late rows of raw.events have "
+        "arrived since its high-water mark"
     ) in map(str, status_lines(looked))

@@ -63,7 +63,7 @@ def carried_out(changing: InMemory, text: str, wanted: list[str]) -> None:
 def test_the_documents_of_a_request_that_waits_say_so(changing: InMemory) -> None:
     planned = document(changing, "ci", "plan", "7", exit_code=1)
     assert planned == document(changing, "ci", "comment", "7")
-    assert "nobody has seen the rows" in planned["failure"]
+    assert "their rows have not been reviewed" in planned["failure"]
     assert planned["promotion"] is None
     waits = {each["model"]: each for each in planned["waits"]}
     assert waits.keys() == {"mart.daily", "mart.best"}
@@ -98,11 +98,11 @@ def test_status_advises_what_fills_the_version(changing: InMemory) -> None:
     assert vde(changing, "plan", "pr_7", "--auto-apply").exit_code == 0
     text = vde(changing, "status", "pr_7").stdout
     assert "Nothing is stale, and pr_7 can compute nothing yet." in text
-    end = group(text, "Refused by an audit").splitlines()[-1]
+    end = group(text, "Failed an audit").splitlines()[-1]
     assert "`vde run" not in end, end
     carried_out(changing, end, ["plan", "prod"])
     assert shares(changing) == [60, 120]
-    assert "Refused by an audit" not in vde(changing, "status", "pr_7").stdout
+    assert "Failed an audit" not in vde(changing, "status", "pr_7").stdout
 
 
 @pytest.mark.full

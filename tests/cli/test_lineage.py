@@ -72,7 +72,7 @@ def test_trees_for_people(project: Path) -> None:
         "└── staging.orders.customer string a seed's file",
         "used in",
         "├── mart.best_customers.customer string",
-        "└── mart.scores FULL which of its columns is not known: a Python model",
+        "└── mart.scores FULL unknown columns: a Python model",
     ]
     every = call("lineage", "--project", project).stdout
     assert "mart.best_customers" in every

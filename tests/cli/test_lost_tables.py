@@ -85,7 +85,7 @@ def test_a_run_that_lacks_a_file_computes_the_rest_until_the_file_is_put_back(sh
     assert shop.plan()[0] == 1
     shop.land((80, 5), until=96)
     ran = call("run", "--project", shop.folder)
-    assert (ran.exit_code, "lacks 1 file" in ran.stderr) == (1, True)
+    assert (ran.exit_code, "is missing 1 file" in ran.stderr) == (1, True)
     assert shop.world.rows("mart.count") == [(13,)]
     shop.world.catalog.lost_files.clear()
     assert call("run", "--project", shop.folder).exit_code == 0

@@ -34,10 +34,10 @@ def test_tables_that_do_not_say_whose_they_are_are_listed_and_left_and_views_mai
     assert {each["table"].rsplit("__", 1)[0] for each in found["left"]} >= {
         "vde__mart.mart__revenue"
     }
-    assert {each["reason"] for each in found["left"]} == {"it does not say which state made it"}
+    assert {each["reason"] for each in found["left"]} == {"it does not say which state created it"}
     done = without_java("maintain", "--project", project)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("it does not say which state made it") == len(found["left"])
+    assert done.stdout.count("it does not say which state created it") == len(found["left"])
     assert re.search(r"0 of \d+ tables and views were maintained: 0 bytes", done.stdout)
 
 

@@ -26,7 +26,7 @@ def test_a_person_is_told_the_command_that_ends_a_pause_and_it_does(
     done = call("pause", REVENUE, "--reason", "looked at", "--project", shown)
     assert done.exit_code == 0, done.stderr
     assert done.stdout.startswith("mart.revenue is paused by ann at 20")
-    command = done.stdout.strip().split("To go on: vde ")[1]
+    command = done.stdout.strip().split("To resume: vde ")[1]
     assert command == "resume mart.revenue"
     done = call(*command.split(), "--project", shown)
     assert done.stdout.startswith("mart.revenue is resumed. It was paused by ann at 20")

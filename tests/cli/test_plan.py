@@ -59,7 +59,7 @@ def up_to_date(tmp_path: Path) -> Path:
 def test_a_new_project_is_shown_and_not_applied_without_a_terminal(project: Path) -> None:
     done = call("plan", "--project", project)
     assert done.exit_code == 0
-    for text in ("Plan for prod (new)", "staging.orders", "the whole table", "make the view"):
+    for text in ("Plan for prod (new)", "staging.orders", "the whole table", "create the view"):
         assert text in done.stdout
     assert "To compute: 3 intervals in 3 models." in done.stdout
     assert done.stdout.endswith(f"To apply it: vde plan prod --auto-apply --project {project}\n")
@@ -139,7 +139,7 @@ def test_a_clock_without_time_names_its_sources_and_applies_nothing(flights: Pat
     assert facts["now"] is None
     shown = call("plan", "--project", flights)
     assert shown.exit_code == 0
-    assert "waits: what it reads has no data yet" in shown.stdout
+    assert "waits: its inputs have no data yet" in shown.stdout
     assert "To apply it" not in shown.stdout
     assert facts["missing_clock_sources"] == ["raw.departures", "raw.arrivals"]
     done = call("plan", "--auto-apply", "--project", flights)

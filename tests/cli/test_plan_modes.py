@@ -99,10 +99,10 @@ def test_a_decision_is_taken_and_followed_below(shop: Path) -> None:
     "written,reported",
     [
         ("mart.scores", "write MODEL=CATEGORY"),
-        ("mart.scores=", "no category that can be chosen"),
+        ("mart.scores=", "not a category that you can choose"),
         ("mart.scores=braking", "Did you mean breaking?"),
-        ("mart.scores=metadata", "There are breaking, non_breaking, forward_only."),
-        ("mart.scores=indirect_breaking", "no category that can be chosen"),
+        ("mart.scores=metadata", "Choose one of breaking, non_breaking, forward_only."),
+        ("mart.scores=indirect_breaking", "not a category that you can choose"),
         ("a.b.c.d=breaking", "4 parts"),
         ("=breaking", "''"),
     ],
@@ -178,14 +178,14 @@ def test_a_person_is_asked_with_what_follows_from_each_answer(shop: Path) -> Non
     said = asked(shop, "--categorize=ask", answers=answers)
     assert said.code == 0
     before = said.text.split("Plan for prod")[0]
-    assert "mart.scores (1 of 1): what this edit means is not known" in before
+    assert "mart.scores (1 of 1): the effect of this edit is unknown" in before
     reported = dict(line.split(maxsplit=1) for line in before.splitlines() if " computes " in line)
     assert reported == {
         "breaking": "computes 2 intervals of mart.scores, mart.best",
         "non_breaking": "computes 1 interval of mart.scores",
-        "forward_only": "computes nothing of it or downstream",
+        "forward_only": "computes nothing of this model or downstream",
     }
-    assert "mart.scores  changed, non-breaking (decided by a person)" in said.text
+    assert "mart.scores  changed, non-breaking (decided by a user)" in said.text
     assert "1 downstream keeps its version" in said.text
     assert "To compute: 1 interval in 1 model." in said.text
 
@@ -196,15 +196,16 @@ def test_an_answer_that_changes_the_table_in_place_says_so(shop: Path) -> None:
     edit(shop / REVENUE, "AS revenue -- Their sum", "AS revenue, -- Their sum\n  1 AS one")
     answers = (("[non_breaking]: ", "\n"), NOT_APPLIED)
     text = asked(shop, "--categorize=always", answers=answers).text
-    assert "forward_only  computes nothing of it or downstream; adds one (int) in place" in text
+    computes = "computes nothing of this model or downstream; adds one (int) in place"
+    assert f"forward_only  {computes}" in text
 
 
 def test_a_wrong_answer_is_asked_again_and_return_takes_what_is_offered(shop: Path) -> None:
     answers = (("[breaking]: ", "perhaps\n"), ("[breaking]: ", "\n"), NOT_APPLIED)
     said = asked(shop, "--categorize=ask", answers=answers)
     assert said.code == 0
-    assert "'perhaps' is none of breaking, non_breaking, forward_only" in said.text
-    assert "mart.scores  changed, breaking (decided by a person)" in said.text
+    assert "'perhaps' is not one of breaking, non_breaking, forward_only" in said.text
+    assert "mart.scores  changed, breaking (decided by a user)" in said.text
 
 
 @pytest.mark.full

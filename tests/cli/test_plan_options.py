@@ -25,14 +25,14 @@ def planned(project: Path, *arguments: str, exit_code: int = 0) -> dict[str, Any
         (["--start", "2024-01-05"], "use them with --restate-model"),
         (["--end", "2024-01-05"], "use them with --restate-model"),
         (["dev", "--skip-backfill", "--empty-backfill"], "choose one of them"),
-        (["dev", "--skip-backfill", "--restate-model", "a.b"], "leave one of them out"),
-        (["dev", "--empty-backfill", "--restate-model", "a.b"], "leave one of them out"),
-        (["dev", "--skip-backfill", "--start", "2024-01-05"], "leave one of them out"),
-        (["dev", "--empty-backfill", "--no-gaps"], "leave one of them out"),
+        (["dev", "--skip-backfill", "--restate-model", "a.b"], "omit one of them"),
+        (["dev", "--empty-backfill", "--restate-model", "a.b"], "omit one of them"),
+        (["dev", "--skip-backfill", "--start", "2024-01-05"], "omit one of them"),
+        (["dev", "--empty-backfill", "--no-gaps"], "omit one of them"),
         (["--empty-backfill"], "use it in another environment"),
         (["--no-include-unmodified"], "use it in another environment"),
-        (["--auto-apply", "--explain"], "exclude each other"),
-        (["dev", "--start", "soon"], "'soon' is no date or time"),
+        (["--auto-apply", "--explain"], "cannot be combined"),
+        (["dev", "--start", "soon"], "'soon' is not a valid date or time"),
     ],
 )
 def test_options_that_make_no_sense_are_wrong_usage_and_nothing_is_read(
@@ -62,15 +62,15 @@ def test_skipping_computes_nothing_and_says_so(project: Path) -> None:
 def test_explaining_lists_the_stages_and_does_nothing(project: Path) -> None:
     done = call("plan", "dev", "--explain", "--project", project)
     assert done.exit_code == 0, done.stderr
-    steps = done.stdout.split("Applying it does, in this order:\n")[1].splitlines()
+    steps = done.stdout.split("Applying it takes these steps, in order:\n")[1].splitlines()
     numbered = [line.split(". ", 1)[1] for line in steps if line[:1].isdigit()]
     assert [line.split(" ")[0] for line in numbered] == [
         "Reserve",
         "Store",
         "Compute",
         "Compute",
-        "Make",
-        "Let",
+        "Create",
+        "Point",
     ]
     assert "To apply it" not in done.stdout
     assert call("environments", "--project", project).stdout == ""
@@ -120,7 +120,7 @@ def test_an_applied_plan_without_work_starts_no_spark_and_hides_what_is_as_in_pr
     done = call("plan", "dev", *options, "--project", project)
     assert done.exit_code == 0, done.stderr
     again = call("plan", "dev", *options, "--project", project)
-    assert again.stdout.startswith("Nothing to be done by this plan: dev waits for ")
+    assert again.stdout.startswith("Nothing to do in this plan: dev waits for ")
     assert "Waits: mart.best_customers: mart.revenue lacks 2024-01-01" in again.stdout
     refused = call("query", "SELECT * FROM mart.revenue", "--env", "dev", "--project", project)
     assert refused.exit_code == 1

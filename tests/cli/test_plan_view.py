@@ -153,12 +153,12 @@ def test_an_edit_stands_with_its_reasons_above_all_that_it_reaches() -> None:
         "│  removes column `price`, read by mart.revenue",
         "│  00000000 -> 11111111  the whole table",
         "├─ ~ mart.revenue  indirect breaking",
-        "│     reads `price` of staging.orders, which may have other values",
+        "│     reads `price` of staging.orders, whose values may change",
         "│     00000000 -> 11111111  the whole table",
         "├─ ~ mart.report  indirect breaking",
-        "│     reads mart.revenue, whose rows may be others",
+        "│     reads mart.revenue, whose rows may change",
         "│     00000000 -> 11111111  the whole table",
-        "└─ 1 downstream keeps its version: nothing that it reads changed",
+        "└─ 1 downstream keeps its version: none of its inputs changed",
     ]
     assert "raw.orders\n" not in text
     assert "1 changed, 3 changed upstream, 1 unchanged; 0 sources." in text
@@ -188,8 +188,8 @@ def test_a_kept_version_has_the_reason_that_json_has() -> None:
     lines = " ".join(printed(plan, width=200).split())
     assert f"1 downstream keeps its version: {first['reasons'][-1]['sentence']}" in lines
     assert "forward-only: it keeps its rows" in lines
-    assert "2 downstream keep their versions; of each: nothing that it reads changed" in lines
-    assert "1 downstream keeps its version: what it reads has equal rows" in lines
+    assert "2 downstream keep their versions; of each: none of its inputs changed" in lines
+    assert "1 downstream keeps its version: its inputs have equal rows" in lines
 
 
 def test_a_model_below_two_edits_stands_once_below_the_nearer_one() -> None:
@@ -294,17 +294,17 @@ TWO_DAYS = "2 days, 2024-01-02 to 2024-01-04"
 @pytest.mark.parametrize(
     "fields, text",
     [
-        ({"decided_by": DecidedBy.PERSON}, "changed, breaking (decided by a person)"),
+        ({"decided_by": DecidedBy.PERSON}, "changed, breaking (decided by a user)"),
         ({"undecidable": True}, "changed, breaking (undecidable)"),
         ({"restated": (days(3, 1),)}, f"again: {TWO_DAYS}"),
         ({"behind": IS_BEHIND}, "behind: raw.t has changed"),
-        ({"missing": (), "behind": IS_LOST}, f"as it was: {TWO_DAYS}, since it is over"),
+        ({"missing": (), "behind": IS_LOST}, f"as it was: {TWO_DAYS}, because it is over"),
         ({"skipped": (days(2, 1),)}, "left out: 1 day, 2024-01-03 to 2024-01-04"),
         ({"missing": (days(3, 1),)}, f"00000000 -> 11111111  {TWO_DAYS}"),
         ({"missing": FOUR}, "4 intervals in 4 ranges, 2023-12-27 to 2024-01-03"),
         ({"reuse": IN_DEV}, f"reuses {TWO_DAYS} of dev"),
-        ({"may_adopt": True}, "at most, since the rows upstream may turn out to be equal"),
-        ({"missing": (), "complete_to": None}, "waits: what it reads has no data yet"),
+        ({"may_adopt": True}, "at most, because the upstream rows may turn out to be equal"),
+        ({"missing": (), "complete_to": None}, "waits: its inputs have no data yet"),
         ({"version": OLD, "schema_changes": (ADDS,)}, "in place: adds x (bigint)"),
         ({"schema_changes": (WIDENS,)}, "in place: widens x from int to bigint"),
         ({"schema_changes": (DROPS,)}, "in place: drops x (int)"),
@@ -337,10 +337,10 @@ def test_what_a_plan_leaves_undone_is_said_with_its_reason() -> None:
         gaps=(Gap(name=one, intervals=(WHOLE,)),),
     )
     text = printed(plan)
-    assert "Left as they are, since they are not selected: a.two." in text
+    assert "Unchanged, because not selected: a.two." in text
     assert "Without a view in prod, as in prod: 1." in text
     assert "Not computed again: a.two: it appends" in text
-    assert "Less than is shown now will be loaded of a.one." in text
+    assert "Fewer intervals than shown now will be loaded of a.one." in text
     facts = plan_facts(plan)
     assert (facts["left_out"], facts["hidden"]) == (["a.two"], ["a.two"])
     assert facts["not_restated"] == [{"name": "a.two", "reason": "it appends"}]
@@ -373,9 +373,9 @@ def test_what_was_found_in_the_catalog_and_the_state_is_said() -> None:
     )
     assert not plan.is_empty
     text = printed(plan)
-    assert "Missing or replaced by another program, and made now: the views of a.one." in text
-    assert "Begun by an earlier process, and finished or undone: a.two." in text
-    assert "Its table is gone, and must be restored: a.two (vde__a.a__two__1)." in text
+    assert "Views missing or replaced by another program, to be rebuilt: a.one." in text
+    assert "Started by an earlier process, to be finished or reverted: a.two." in text
+    assert "The table of a.two (vde__a.a__two__1) is missing and must be restored." in text
     facts = plan_facts(plan)
     assert (facts["dropped_views"], facts["unfinished"]) == (["a.one"], ["a.two"])
     (lost,) = json.loads(json.dumps(facts["lost_tables"]))

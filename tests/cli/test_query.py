@@ -170,7 +170,7 @@ def test_a_table_whose_columns_changed_since_its_last_rows_goes_to_spark(
         update.rename_column("id", "old").rename_column("price", "id")
     sql = "SELECT id FROM raw.plain"
     done = without_java("query", sql, "--engine", "duckdb", "--project", plain)
-    assert "raw.plain has rows or columns that Spark reads" in done.stderr
+    assert "raw.plain has deleted rows or changed columns, which only Spark reads" in done.stderr
 
 
 def test_spark_reads_the_versions_of_one_promotion_although_another_one_comes_between(

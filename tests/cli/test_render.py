@@ -113,7 +113,7 @@ WHOLE, PEOPLE = "mart.whole", "mart.people"
 ZONED, CUT = "2024-01-01T00:00:00+02:00", "2024-01-05T05:10"
 OF_DAYS = "SELECT day FROM mart.daily WHERE day BETWEEN @start_date AND @end_date"
 BY_DAY = "INCREMENTAL_BY_TIME_RANGE (time_column day)"
-WIDENED, AT_ONCE = "is not aligned", "a FULL model is made at once from its start"
+WIDENED, AT_ONCE = "is not aligned", "a FULL model is built as a whole from its start"
 # Its start is 2024-01-01, the default of the project; the end of mart.whole is 2024-01-11.
 RANGES = [
     # A range is that of whole units: hours of staging.events, days of mart.daily.
@@ -280,7 +280,7 @@ def test_a_python_model_says_its_function_what_it_reads_and_its_statements(lande
     assert done.exit_code == 0, done.stderr
     assert done.stdout == (
         "DROP TABLE m.a;\n\n"
-        "mart.scores is a Python model: `scores` in models/mart/scores.py makes its rows. "
+        "mart.scores is a Python model: `scores` in models/mart/scores.py returns its rows. "
         "It reads raw.events, staging.events.\n\n"
         "SET a = 5;\n"
     )
@@ -308,14 +308,18 @@ def test_a_seed_says_its_file(project: Path) -> None:
 @pytest.mark.parametrize(
     "arguments, code, said",
     [
-        (["raw.events"], 1, "raw.events is a source: others write it"),
-        (["mart.monthly", "--start", "9999-12-01", "--end", "9999-12-30"], 2, "after every date"),
+        (["raw.events"], 1, "raw.events is a source, written outside"),
+        (
+            ["mart.monthly", "--start", "9999-12-01", "--end", "9999-12-30"],
+            2,
+            "outside the supported dates",
+        ),
         ([], 2, "Missing argument"),
-        (["mart.daily", "--dialect", "klingon"], 2, "'klingon' is no dialect"),
+        (["mart.daily", "--dialect", "klingon"], 2, "'klingon' is not a dialect"),
         (["mart.daily", "--start", "2024-01-02", "--end", "2024-01-01"], 2, "not after --start"),
-        (["mart.daily", "--start", "9999-12-31"], 2, "before or after every date"),
-        (["mart.daily", "--end", "0001-01-01T00:00"], 2, "before or after every date"),
-        (["mart.daily", "--execution-time", "now"], 2, "'now' is no date or time"),
+        (["mart.daily", "--start", "9999-12-31"], 2, "outside the supported dates"),
+        (["mart.daily", "--end", "0001-01-01T00:00"], 2, "outside the supported dates"),
+        (["mart.daily", "--execution-time", "now"], 2, "'now' is not a valid date or time"),
     ],
 )
 def test_wrong_input(landed: Path, arguments: list[str], code: int, said: str) -> None:

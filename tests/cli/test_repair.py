@@ -72,7 +72,7 @@ def test_what_needs_a_plan_is_named_with_its_command(days: Path, world: MemoryWo
     world.catalog.drop_table(table)
     done = call("repair", "staging.days", "--format", "json", "--project", days)
     assert done.exit_code == 1
-    advice = "The next `vde plan prod` computes its rows again, or says why it cannot."
+    advice = "The next `vde plan prod` computes its rows again, or reports why it cannot."
     assert json.loads(done.stdout) == {
         "version": 1,
         "environment": "prod",
@@ -83,8 +83,8 @@ def test_what_needs_a_plan_is_named_with_its_command(days: Path, world: MemoryWo
         "finished": 0,
         "repaired": None,
         "restored_to": None,
-        "left": f"staging.days: its table {table} does not exist: somebody dropped it, and its "
-        "rows with it",
+        "left": f"staging.days: its table {table} does not exist: it was dropped outside vde, "
+        "with its rows",
         "dropped_view": None,
         "advice": advice,
     }
@@ -92,5 +92,5 @@ def test_what_needs_a_plan_is_named_with_its_command(days: Path, world: MemoryWo
     assert f"`vde plan prod --project {days}` computes its rows again" in said
     planned = call("plan", "prod", "--auto-apply", "--project", days)
     assert planned.exit_code == 0
-    assert "Dropped by somebody, and computed again: the tables of staging.days." in planned.stdout
+    assert "Tables dropped outside vde, to be computed again: staging.days." in planned.stdout
     assert call("repair", "staging.days", "--project", days).exit_code == 0

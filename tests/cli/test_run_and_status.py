@@ -110,12 +110,15 @@ def test_the_document_of_an_environment_that_is_up_to_date(loaded: Path) -> None
 def test_what_excludes_each_other_is_wrong_usage(loaded: Path) -> None:
     done = call("run", "--no-stale", "--only-stale", "--project", loaded)
     assert done.exit_code == 2
-    assert "--no-stale and --only-stale exclude each other" in done.stderr
+    assert "--no-stale and --only-stale cannot be combined" in done.stderr
     bounds = ["--start", "2024-01-01"]
     for words, said in (
-        (["--only-stale", "--restate-model", "seeds.*"], "computes nothing that is restated"),
-        (bounds, "--start and --end bound what --restate-model computes again in prod"),
-        (["dev", *bounds, "--restate-model", "seeds.*"], "Elsewhere they bound a plan"),
+        (
+            ["--only-stale", "--restate-model", "seeds.*"],
+            "--only-stale and --restate-model cannot be combined",
+        ),
+        (bounds, "--start and --end limit what --restate-model recomputes in prod"),
+        (["dev", *bounds, "--restate-model", "seeds.*"], "Elsewhere they limit a plan"),
     ):
         done = call("run", *words, "--project", loaded)
         assert (done.exit_code, said in " ".join(done.stderr.split())) == (2, True), done.stderr
@@ -128,7 +131,7 @@ def assert_one_late_hour_is_told(changing: InMemory, *, after: datetime) -> None
     assert after <= datetime.fromisoformat(since) <= datetime.now(UTC)
     assert found["staging.events"]["staleness"] == {
         "intervals": stretch(5, 6),
-        "reason": "what it reads of raw.events has changed since",
+        "reason": "its inputs from raw.events have changed since",
         "kept": [],
         "why_kept": "",
         "following": [],
@@ -145,8 +148,8 @@ def assert_one_late_hour_is_told(changing: InMemory, *, after: datetime) -> None
     text = " ".join(call("status", "--project", changing.folder).stdout.split())
     reported = datetime.fromisoformat(since).strftime("%Y-%m-%d %H:%M")
     assert (
-        f"staging.events 1 hour, 2024-01-01 05:00 to 2024-01-01 06:00 (since {reported}): "
-        "what it reads of raw.events has changed since"
+        f"staging.events 1 hour, 2024-01-01 05:00 to 2024-01-01 06:00 (since {reported}): its "
+        "inputs from raw.events have changed since"
     ) in text
     assert (
         f"(since {reported}): what it reads"

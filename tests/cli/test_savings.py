@@ -65,11 +65,11 @@ def test_what_was_computed_since_then_is_not_kept(ago: tuple[str, ...], built: P
     assert shown(built, *ago)["savings"] == []
     done = call("savings", *ago, "--project", built)
     assert (done.exit_code, done.stdout) == (0, "")
-    assert done.stderr.startswith("Nothing was kept since ")
+    assert done.stderr.startswith("Nothing has been kept since ")
 
 
 @pytest.mark.parametrize("text", ["yesterday", "ago", "2 days", "2 months ago", ""])
 def test_what_is_no_time_is_wrong_usage(text: str, built: Path) -> None:
     done = call("savings", "--since", text, "--project", built)
     assert done.exit_code == 2
-    assert "is no date or time; write it like 2013-01-04 or '2 days ago'" in done.stderr
+    assert "is not a date or time; write it like 2013-01-04 or '2 days ago'" in done.stderr

@@ -52,7 +52,9 @@ def test_a_whole_state_is_called_so_without_java(built: Path, without_java: With
     done = without_java("state", "check", "--project", built)
     assert (done.returncode, done.stderr) == (0, "")
     version = schema.VERSION
-    assert re.search(rf"lake\.db \(schema version {version}, \d+ rows\) is whole\.\n$", done.stdout)
+    assert re.search(
+        rf"lake\.db \(schema version {version}, \d+ rows\) is consistent\.\n$", done.stdout
+    )
     facts = json.loads(call("state", "check", "--project", built, "--format", "json").stdout)
     assert (facts["whole"], facts["findings"], facts["work"]) == (True, [], [])
     assert facts["rows"]["vde_promotions"] == 1
@@ -102,7 +104,7 @@ def test_a_promotion_that_was_begun_is_finished_before_a_plan_is_made(cut: Path)
     assert [each["revision"] for each in promotions(cut)] == [1]
     done = call("plan", "--no-apply", "--project", cut)
     assert done.exit_code == 0, done.stderr
-    assert "vde: a promotion of prod had begun and was not finished; it is now." in done.stderr
+    assert "vde: finished an interrupted promotion of prod." in done.stderr
     assert promotions(cut) == []
 
 

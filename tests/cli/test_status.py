@@ -126,7 +126,7 @@ def carry_out(commands: Sequence[list[str]]) -> None:
 
 def test_where_all_is_done_the_screen_says_so_and_who_promoted_last(night: Night) -> None:
     text = night.text()
-    assert text.startswith("prod is up to date: nothing due, nothing stale (looked at 3 models")
+    assert text.startswith("prod is up to date: nothing due, nothing stale (checked 3 models")
     assert text.count("\n\n") == 1
     assert "Shows revision 1, promoted at " in text
     carry_out(advised(text))
@@ -154,7 +154,7 @@ def test_what_failed_is_reported_with_interval_and_reason_until_it_is_mended(nig
 def test_rows_that_an_audit_refused_are_reported_with_work_and_audit(night: Night) -> None:
     night.land((10.5, 100), until=11)
     night.run()
-    refused = group(night.text(), "Refused by an audit")
+    refused = group(night.text(), "Failed an audit")
     (work,) = night.facts()["failed"]
     failed = [each["name"] for each in work["audits"] if not each["passed"]]
     assert (work["intent"]["key"]["model"], failed) == ("mart.small", ["accepted_range"])
@@ -174,7 +174,7 @@ def test_late_rows_that_wait_and_that_no_session_can_load_are_two_things(late: N
     services = late.world.services()
     events = ModelName("staging", "events")
     catch_up(services, bound(services), events)
-    pending = group(late.text(), "Late rows that are known and not loaded")
+    pending = group(late.text(), "Pending late rows")
     assert "staging.events" in pending
     assert "further back than catchup_threshold" in pending
     (found,) = late.facts()["pending"]
@@ -183,7 +183,7 @@ def test_late_rows_that_wait_and_that_no_session_can_load_are_two_things(late: N
     carry_out(advised(pending))
 
     late.remove(13)
-    stopped = group(late.text(), "Late rows that no session can load")
+    stopped = group(late.text(), "Late rows that cannot be loaded")
     (fact,) = late.facts()["stopped"]
     assert fact["name"] == "staging.events"
     (reload,) = advised(stopped)
@@ -212,7 +212,7 @@ def test_a_paused_model_is_not_called_up_to_date_and_the_named_command_ends_that
     assert call(*words).exit_code == 0
     text, facts = night.text(), night.facts()
     assert text.startswith("Status of prod at ")
-    paused = group(text, "Paused, so that nothing of it is computed or looked at")
+    paused = group(text, "Paused: not computed, and not checked")
     assert "mart.shares  paused" in paused
     assert ": looked at. `vde resume mart.shares" in paused
     assert facts["is_up_to_date"] is False
@@ -230,7 +230,7 @@ def test_what_was_marked_is_named_once_and_then_computed(night: Night) -> None:
     services.state.outdate({key: times}, reason="somebody asked", lease=lease)
     services.state.release_lease(lease)
     text = night.text()
-    marked = group(text, "Marked to be computed again")
+    marked = group(text, "Marked for recomputation")
     assert "mart.shares" in marked
     assert "\nDue" not in text
     (found,) = night.facts()["outdated"]
@@ -251,7 +251,7 @@ def test_what_processes_hold_is_reported_and_freed_as_advised(
         state.acquire_lease(environment_resource("prod"), holder="plan 12", ttl=HOUR)
         state.acquire_lease(version_resource(key), holder="unit 7", ttl=HOUR)
         state.acquire_lease(environment_resource("dev"), holder="plan 99", ttl=HOUR)
-    held = group(night.text(), "Held by a process")
+    held = group(night.text(), "Leases of processes")
     assert "environment:prod  " in held
     assert f"plan 12, {here}, until " in held
     assert "plan 99" not in held
@@ -263,7 +263,7 @@ def test_what_processes_hold_is_reported_and_freed_as_advised(
 
 def test_a_holder_that_runs_on_this_machine_is_not_called_gone(night: Night) -> None:
     night.world.state.acquire_lease("environment:prod", holder="plan 12", ttl=HOUR)
-    held = group(night.text(), "Held by a process")
+    held = group(night.text(), "Leases of processes")
     assert "it runs on this machine" in held
     assert "--gone" not in held
 
@@ -271,8 +271,8 @@ def test_a_holder_that_runs_on_this_machine_is_not_called_gone(night: Night) -> 
 def test_a_holder_that_is_gone_is_called_so(night: Night) -> None:
     night.world.state.acquire_lease("environment:prod", holder="plan 12", ttl=HOUR)
     night.world.clock.advance(2 * HOUR)
-    held = group(night.text(), "Held by a process")
-    assert "gone, so that whoever wants it takes it" in held
+    held = group(night.text(), "Leases of processes")
+    assert "ended or expired, so another process can take it" in held
 
 
 def test_dropped_views_and_due_intervals_have_commands_that_mend_them(night: Night) -> None:

@@ -69,5 +69,5 @@ def test_the_same_as_json(two: Path, without_java: WithoutJava) -> None:
 def test_an_environment_with_itself_is_equal(two: Path, without_java: WithoutJava) -> None:
     done = without_java("table-diff", "dev", "dev", "mart.revenue", "--project", two)
     assert done.stdout.splitlines()[-1] == (
-        "Equal rows and columns: both show one table. Nothing was read."
+        "Equal rows and columns: both show the same table. Nothing was read."
     )

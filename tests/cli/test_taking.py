@@ -105,8 +105,8 @@ def test_a_begun_promotion_is_given_up(project: Path) -> None:
     )
     services.state.release_lease(lease)
     told = call("status", "prod", "--project", project).stdout
-    assert "A promotion that was begun\n  revision 2  began at " in told
-    assert f"`vde run prod --project {project}` finishes it, or says what is in its way." in told
+    assert "Unfinished promotion\n  revision 2  began at " in told
+    assert f"`vde run prod --project {project}` finishes it, or reports what blocks it." in told
     checked = call("state", "check", "--project", project).stdout
     assert f"`vde rollback prod --give-up --project {project}` gives it up" in checked
     assert call("rollback", "prod", "--give-up", "--to", "1", "--project", project).exit_code == 2

@@ -38,7 +38,7 @@ def me() -> str:
 
 
 def test_nobody_holds_anything_in_a_new_project(project: Path) -> None:
-    assert call("unlock", "--project", project).stdout == "Nobody holds anything.\n"
+    assert call("unlock", "--project", project).stdout == "No process holds anything.\n"
 
 
 @pytest.mark.usefixtures("lease")
@@ -85,7 +85,7 @@ def test_who_runs_on_this_machine_keeps_it_until_it_has_ended(project: Path, sta
     "resource,gone,said",
     [
         (HELD, "1@elsewhere", "and not by 1@elsewhere. Nothing was changed"),
-        ("environment:dev", "1@elsewhere", "nobody holds environment:dev"),
+        ("environment:dev", "1@elsewhere", "no process holds environment:dev"),
     ],
 )
 def test_what_is_not_so_is_refused(
@@ -100,7 +100,7 @@ def test_what_is_not_so_is_refused(
 def test_nothing_is_freed_without_naming_who_is_gone(project: Path) -> None:
     done = call("unlock", HELD, "--project", project)
     assert done.exit_code == 2
-    assert "RESOURCE and --gone belong together" in done.stderr
+    assert "Give RESOURCE and --gone together" in done.stderr
 
 
 def test_a_lease_that_was_taken_again_meanwhile_is_not_freed(state: State, lease: Lease) -> None:

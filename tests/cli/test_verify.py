@@ -132,7 +132,7 @@ def test_rows_that_are_gone_are_found_and_the_advice_brings_them_back(
     tables.remove(days, 1)
     done = verify(days)
     assert done.exit_code == 1
-    assert "somebody else wrote to it" in done.stdout
+    assert "nother program wrote to it" in done.stdout
     follow(days, done)
     assert verify(days).exit_code == 0
 
@@ -172,6 +172,6 @@ def test_where_nothing_is_loaded_nothing_is_started(
     promote(project)
     done = without_java("verify", "--project", str(project))
     assert (done.returncode, done.stdout) == (0, "")
-    fills = f"`vde plan prod --project {project}` fills it."
+    fills = f"`vde plan prod --project {project}` loads them."
     assert f"No model that stores rows has any yet. {fills}" in done.stderr
     assert facts(project) == {"version": 1, "environment": "prod", "holds": True, "models": []}

@@ -150,11 +150,11 @@ def test_a_model_that_is_not_there_is_refused(shown: Path, command: str) -> None
 @pytest.mark.parametrize(
     "command,said",
     [
-        ("maintain mart.none", "there is no table or view of mart.none"),
+        ("maintain mart.none", "no table or view found for mart.none"),
         ("pause mart.none", "prod has no model mart.none"),
         ("promote prod prod", "prod cannot be promoted to itself"),
         ("publish w9 --accept x --reason y", "no unit of work w9 is recorded"),
-        ("rollback prod", "prod never showed anything else than now"),
+        ("rollback prod", "prod never showed anything else, so there is nothing to roll back to"),
         ("rollback prod --to 9", "revision 9 of prod does not exist"),
         ("table-diff prod prod mart.none", "prod has no model mart.none"),
     ],

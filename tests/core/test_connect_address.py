@@ -28,10 +28,10 @@ def test_an_address_is_shown_by_its_host_and_port(text: str, shown: str) -> None
 @pytest.mark.parametrize(
     "text,why",
     [
-        ("spark://host:7077", "does not begin with sc://"),
-        ("local[2]", "does not begin with sc://"),
-        ("sc://", "names no host"),
-        ("sc:///;use_ssl=true", "names no host"),
+        ("spark://host:7077", "does not start with sc://"),
+        ("local[2]", "does not start with sc://"),
+        ("sc://", "has no host"),
+        ("sc:///;use_ssl=true", "has no host"),
         ("sc://host:port", "host or its port"),
         ("sc://host:99999", "host or its port"),
         ("sc://[::1", "host or its port"),

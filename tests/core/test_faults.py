@@ -107,7 +107,9 @@ def test_a_circle_of_causes_ends() -> None:
 @pytest.mark.parametrize("fault", Fault)
 def test_each_fault_says_what_happened_what_is_safe_and_what_to_do(fault: Fault) -> None:
     found = FoundFault(fault=fault)
-    assert ("as it was" in found.message) != ("no run mends it by itself" in found.message)
+    assert ("Published data is unchanged" in found.message) != (
+        "no run repairs this automatically" in found.message
+    )
     assert found.advice.endswith((".", ")"))
     assert found.advice[0].isupper()
 

@@ -122,7 +122,7 @@ def test_the_projects_own_catalog_means_the_same_as_leaving_it_out(
 
 def test_a_part_is_never_split_at_a_dot_inside() -> None:
     assert ModelName.of(["Raw", "Orders"]) == ModelName("raw", "orders")
-    with pytest.raises(InvalidName, match="no plain identifier"):
+    with pytest.raises(InvalidName, match="not a plain identifier"):
         ModelName.of(["raw.orders"])
     with pytest.raises(InvalidName, match="4 parts"):
         ModelName.of(["a", "b", "c", "d"])

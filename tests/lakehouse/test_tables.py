@@ -187,9 +187,9 @@ def test_a_number_that_is_too_large_fails_and_is_never_cut(lake: Lake) -> None:
 @pytest.mark.parametrize(
     "transform, sql, message",
     [
-        (Transform.HOURS, "DATE '2024-01-01'", "hours(at), since at is of type date"),
-        (Transform.DAYS, "'2024-01-01'", "days(at), since at is of type string"),
-        (Transform.IDENTITY, "ARRAY(1)", "Iceberg cannot partition by at, since at is of type"),
+        (Transform.HOURS, "DATE '2024-01-01'", "hours(at), because at is of type date"),
+        (Transform.DAYS, "'2024-01-01'", "days(at), because at is of type string"),
+        (Transform.IDENTITY, "ARRAY(1)", "Iceberg cannot partition by at, because at is of type"),
     ],
 )
 def test_a_partition_that_iceberg_has_not_is_reported_before_anything_is_made(

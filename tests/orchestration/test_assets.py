@@ -148,7 +148,7 @@ def test_a_paused_model_says_so_with_how_to_go_on(applied: "Sample") -> None:
     assert specs["mart/daily"].tags["vde/paused"] == "true"
     said = specs["mart/daily"].metadata["vde/paused"]
     assert said.startswith("paused by ann@etl at ")
-    assert said.endswith(": its source is being repaired. To go on: vde resume mart.daily")
+    assert said.endswith(": its source is being repaired. To resume: vde resume mart.daily")
     assert "vde/paused" not in {**specs["staging/events"].tags, **specs["staging/events"].metadata}
     resume_models(services, "prod", [DAILY])
     specs = specs_of(applied)

@@ -81,9 +81,9 @@ def test_while_a_run_waits_or_works_no_other_one_is_asked_for(automated: Launchp
     request = automated.request()
     job = automated.definitions().resolve_job_def("vde_automation")
     run = automated.instance.create_run_for_job(job, tags={**job.tags, **request.tags})
-    assert automated.skipped() == f"run {run.run_id[:8]} brings prod up to date"
+    assert automated.skipped() == f"run {run.run_id[:8]} is bringing prod up to date"
     automated.world.land((8.5, 5), until=48)
-    assert automated.skipped() == f"run {run.run_id[:8]} brings prod up to date"
+    assert automated.skipped() == f"run {run.run_id[:8]} is bringing prod up to date"
     automated.instance.delete_run(run.run_id)
     assert isinstance(automated.request(), dg.RunRequest)
 
@@ -100,11 +100,11 @@ def test_a_run_whose_process_was_killed_is_not_waited_for_and_its_key_is_not_use
     run = automated.instance.create_run_for_job(job, tags={**job.tags, **request.tags})
     started = DagsterEvent(DagsterEventType.RUN_START.value, job_name=run.job_name)
     automated.instance.report_dagster_event(started, run.run_id)
-    assert "brings prod up to date" in automated.skipped()
+    assert "is bringing prod up to date" in automated.skipped()
     monkeypatch.setattr("vde_dagster.orchestration.launchers.attempts.STARTING", timedelta(0))
     resource = environment_resource("prod")
     lease = automated.world.state.acquire_lease(resource, holder="x", ttl=timedelta(hours=1))
-    assert "brings prod up to date" in automated.skipped()
+    assert "is bringing prod up to date" in automated.skipped()
     automated.world.state.release_lease(lease)
     again = automated.request()
     assert again.run_key == f"{(request.run_key or '').removesuffix('1')}2"
@@ -116,7 +116,7 @@ def test_who_is_at_work_on_the_environment_is_waited_for(automated: Launchpad) -
     resource, minute = environment_resource("prod"), timedelta(minutes=1)
     lease = automated.world.state.acquire_lease(resource, holder="plan 12ab", ttl=minute)
     said = automated.skipped()
-    assert re.fullmatch(r"plan 12ab \(.*, process \d+ on .*\) is at work on prod", said)
+    assert re.fullmatch(r"plan 12ab \(.*, process \d+ on .*\) is working on prod", said)
     automated.world.state.release_lease(lease)
     assert isinstance(automated.request(), dg.RunRequest)
 
@@ -137,7 +137,7 @@ def test_a_model_that_fails_waits_for_longer_each_time_and_all_others_go_on(
     second = automated.launch(automated.request(), fails=True)
     assert partitions(second) == {}
     reported = automated.skipped()
-    assert "mart.picky: 2 runs did not compute it; it is tried again after 20" in reported
+    assert "mart.picky: 2 runs did not compute it; it is retried after 20" in reported
     assert "mart.below" in reported
     # Another model has something to do: it is done, and what waits goes on waiting.
     automated.world.land((49.5, 3), until=49)

@@ -20,7 +20,7 @@ NAME = ModelName("a", "current")
 KEYED = "INCREMENTAL_BY_UNIQUE_KEY (unique_key thing, sequence_by (at, id), delete_when amount = 0)"
 HISTORY = "SCD_TYPE_2_BY_TIME (unique_key thing, sequence_by (at, id), delete_when amount = 0)"
 BOUNDED = "WHERE at BETWEEN @start_dt AND @end_dt"
-FRESH = "Nothing that it was computed from has changed since."
+FRESH = "No input has changed since it was computed."
 
 by_kind = pytest.mark.parametrize("kind", [KEYED, HISTORY, "INCREMENTAL_UNMANAGED"])
 by_query = pytest.mark.parametrize("where", ["", BOUNDED], ids=["all", "bounded"])
@@ -52,7 +52,10 @@ def test_a_file_that_no_session_has_loaded_fails_until_one_has(kind: str, where:
     world.land((1.1, 70), until=2)
     assert found(world, StatusCheck.STALE) == (
         False,
-        "late rows of raw.events have come since its mark; `vde run prod` computes it",
+        (
+            "late rows of raw.events have arrived since its high-water mark; `vde run prod` "
+            "computes them"
+        ),
     )
     world.catch_up(NAME)
     assert found(world, StatusCheck.STALE) == (True, FRESH)
@@ -65,7 +68,7 @@ def test_a_file_of_what_became_due_is_missing_until_it_is_loaded(kind: str, wher
     world = loaded(kind, where)
     world.land((2.5, 70), until=3)
     passed, text = found(world, StatusCheck.MISSING)
-    assert (passed, text.partition(":")[0]) == (False, "What is due from 2024-01-01 02")
+    assert (passed, text.partition(":")[0]) == (False, "Intervals due from 2024-01-01 02")
     world.catch_up(NAME)
     for check in (StatusCheck.MISSING, StatusCheck.STALE):
         assert found(world, check)[0], check

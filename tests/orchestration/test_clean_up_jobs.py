@@ -80,7 +80,7 @@ def test_an_expired_environment_goes_by_the_schedule_alone_and_then_its_tables(
     assert shown(removed)["vde/environments_removed"] == 1
     assert shop.world.state.environments() == ("prod",)
     assert not [n for n in shop.world.catalog._views if n.namespace.endswith("__dev")]
-    assert "removed environment dev: its time was over" in said(removed, shop.instance)
+    assert "removed environment dev: its time to live was over" in said(removed, shop.instance)
     shop.world.clock.advance(7.1 * DAY)
     marked = shown(by_its_schedule(shop, "vde_janitor_schedule"))
     assert (marked["vde/versions_marked"], marked["vde/versions_dropped"]) == (3, 0)
@@ -110,7 +110,7 @@ def test_maintenance_by_its_schedule_removes_what_nothing_names_and_says_how_muc
     assert found["vde/tables_changed"] >= 1
     assert found["vde/snapshots_expired"] >= 1
     assert found["vde/bytes_removed"] == found["vde/files_removed"] * 1000 > 0
-    assert "that nothing names | " in found["vde/cleaned"]
+    assert "that nothing refers to | " in found["vde/cleaned"]
     assert "tables and views were maintained" in said(result, shop.instance)
     assert shop.world.rows("mart.totals") == [(2, 22)]
     again = shown(by_its_schedule(shop, "vde_maintain_schedule"))
@@ -120,8 +120,8 @@ def test_maintenance_by_its_schedule_removes_what_nothing_names_and_says_how_muc
 def test_a_dry_run_lists_the_same_and_changes_nothing(shop: Launchpad) -> None:
     shop.world.clock.advance(8 * DAY)
     looked = shown(shop.start("vde_janitor", {"dry_run": True}))["vde/cleaned"]
-    assert "| remove | `environment dev` | its time is over | " in looked
-    assert "Nothing was changed. 0 bytes would be free now." in looked
+    assert "| remove | `environment dev` | its time to live is over | " in looked
+    assert "Nothing was changed. 0 bytes would be freed." in looked
     assert shop.world.state.environments() == ("dev", "prod")
     maintained = shown(shop.start("vde_maintain", {"dry_run": True}))["vde/cleaned"]
     assert "Nothing was changed." in maintained
@@ -139,7 +139,7 @@ def test_a_second_one_says_that_another_is_at_work_and_ends_well(
     with leased(shop.world.state, resource, holder="the first one"):
         result = shop.start(job)
     reason = shown(result)["vde/reason"]
-    assert reason.startswith("nothing was done, since another process is at it: ")
+    assert reason.startswith("nothing was done, since another process is working on it: ")
     assert f"{resource} is held by the first one" in reason
     assert reason in said(result, shop.instance)
     assert shop.world.state.environments() == ("dev", "prod")

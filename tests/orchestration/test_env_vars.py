@@ -102,7 +102,7 @@ def test_folder_and_environment_may_be_named_by_them(shop: Path) -> None:
 
 
 def test_one_that_is_not_set_is_told_by_its_name(shop: Path) -> None:
-    with pytest.raises(Refused, match="SHOP_MISSING, which build_definitions is given, is not set"):
+    with pytest.raises(Refused, match="SHOP_MISSING, passed to build_definitions, is not set"):
         build_definitions(shop, environment=dg.EnvVar("SHOP_MISSING"))
     with pytest.raises(ProjectInvalid, match=r"settings.state.url:1: \$\{SHOP_MISSING\} is not"):
         build_definitions(shop, settings={"state": {"url": dg.EnvVar("SHOP_MISSING")}})

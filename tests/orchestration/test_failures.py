@@ -25,15 +25,15 @@ def test_a_known_fault_is_said_with_its_advice_and_without_secrets(place: str) -
     with pytest.raises(dg.Failure) as told, failures():
         full_disk(place)
     said = told.value.description or ""
-    assert said.startswith("A disk is full. What was published before is as it was")
-    assert "Make room on the disks of the warehouse" in said
+    assert said.startswith("A disk is full. Published data is unchanged")
+    assert "Free space on the disks of the warehouse" in said
     assert told.value.allow_retries
     assert SECRET not in "".join(traceback.format_exception(told.value))
 
 
 def test_where_a_sensor_meets_a_fault_its_text_is_the_sentence() -> None:
     remember([SECRET])
-    said = r"^A disk is full\. .* Make room"
+    said = r"^A disk is full\. .* Free space"
     with pytest.raises(HiddenError, match=said) as told, secrets_hidden():
         full_disk(SECRET)
     assert SECRET not in "".join(traceback.format_exception(told.value))

@@ -190,7 +190,7 @@ def test_other_annotations_are_refused_with_those_that_work(
 ) -> None:
     report, given = reader(annotation)
     assert run(served, report) == (
-        f"the rows of mart/daily cannot be given as {shown}, which the argument 'rows' is "
+        f"the rows of mart/daily cannot be passed as {shown}, which the argument 'rows' is "
         "annotated with. Annotate it with one of pyspark.sql.DataFrame, pandas.DataFrame, "
         "pyarrow.Table, pyiceberg.table.Table, polars.DataFrame."
     )
@@ -301,5 +301,5 @@ def test_a_table_of_pyiceberg_is_refused_where_it_would_show_deletes(
     keyed = {"daily": text + "SELECT id, at, amount FROM raw.events"}
     served = in_production(tmp_path, instance, keyed)
     report, given = reader(Table)
-    assert "has rows that nobody is shown" in run(served, report)
+    assert "has hidden rows" in run(served, report)
     assert given == []

@@ -39,7 +39,7 @@ def test_a_run_is_explained_and_limited_as_on_the_command_line(make: Make) -> No
     run = run_of(shop.instance, due.run_id)
     assert run.tags["vde/plan"]
     both = shop.start("vde_automation", {"only_stale": True, "no_stale": True}, fails=True)
-    assert failure(both) == "no_stale and only_stale exclude each other."
+    assert failure(both) == "no_stale and only_stale cannot be combined."
 
 
 @pytest.mark.full

@@ -122,7 +122,7 @@ def test_what_an_asset_returns_is_its_table_and_its_dsha_the_data_version(
     assert served.world.rows(table) == served.world.rows("mart.report")
     frame = pd.DataFrame({"day": [FIRST, FIRST], "n": [2, 1]})
     again = event(served, asset(frame))
-    assert version(again) == version(first), "the same rows in another order"
+    assert version(again) == version(first), "the same rows, but not in the order"
     other = event(served, asset(rows(3)))
     assert version(other) != version(first)
     assert served.world.rows("mart.report") == [(FIRST, 3)]
@@ -158,7 +158,7 @@ def test_a_failed_audit_leaves_readers_and_data_version_as_they_were(
     event(served, asset(rows(1), audits=audits))
     said = run(served, asset(rows(-1), audits=audits))
     assert isinstance(said, str)
-    assert said.startswith("mart.report: nothing was published, since its audits found bad rows.")
+    assert said.startswith("mart.report: nothing was published, because its audits found bad rows.")
     assert served.world.rows("mart.report") == [(FIRST, 1)]
     found = served.instance.fetch_materializations(dg.AssetKey(["mart", "report"]), limit=9)
     assert len(found.records) == 1
@@ -241,14 +241,14 @@ AT_SIX = dg.DailyPartitionsDefinition("2024-01-01-06:00", hour_offset=6)
 @pytest.mark.parametrize(
     "own, said",
     [
-        (asset(rows(1), columns={}), "does not say which columns it returns. Add `metadata={"),
-        (asset(rows(1), None), "has no code version, which its table has in its name. Add `code_"),
-        (asset(rows(1), key=("report",)), "it has to have two parts, schema and name. Give it"),
+        (asset(rows(1), columns={}), "does not declare its columns. Add `metadata={"),
+        (asset(rows(1), None), "has no code version, which is part of its table's name. Add"),
+        (asset(rows(1), key=("report",)), "it needs two parts, schema and name. Give it"),
         (asset(rows(1), key=("raw", "other"), kind="VIEW"), "cannot be of kind VIEW"),
         (asset(rows(1), kind=BY_DAY), "it is loaded by time range, and has no partitions"),
-        (asset(rows(1), partitions=DAYS, kind="FULL"), "does not say which column has the time"),
-        (asset(rows(1), partitions=IN_BERLIN), "its partitions are no windows of time in UTC"),
-        (asset(rows(1), key=("team_a", "mart", "report")), "it has to have two parts"),
+        (asset(rows(1), partitions=DAYS, kind="FULL"), "does not name its time column"),
+        (asset(rows(1), partitions=IN_BERLIN), "its partitions are not time windows in UTC"),
+        (asset(rows(1), key=("team_a", "mart", "report")), "it needs two parts"),
         (asset(rows(1), partitions=AT_SIX), "(0 6 * * *) do not begin where one day ends"),
         (asset(rows(1), audits=["not_nul"]), "not_nul"),
         (asset(rows(1), depends_on=["a.b"]), "depends_on cannot be given for an asset"),

@@ -77,7 +77,7 @@ def test_an_applied_plan_shows_what_it_wrote_and_then_there_is_nothing_to_do(
     assert (check.asset_key.to_user_string(), check.passed) == ("mart/totals", True)
     again = shown(shop.start("vde_plan", {"apply": True}))
     assert again["vde/applied"] is False
-    assert "Nothing to be done: prod is up to date." in again["vde/plan"]
+    assert "Nothing to do: prod is up to date." in again["vde/plan"]
 
 
 UNIT_TEST = """\
@@ -110,7 +110,7 @@ def test_where_a_unit_test_fails_nothing_is_applied_or_saved(
     said = failure(result)
     assert said.startswith("1 unit test: 1 failed (1 on DuckDB). Nothing was written.")
     assert "FAILED  tests/totals.yaml::amounts_are_added_up  (mart.totals)" in said
-    assert said.endswith("Correct the models or the tests; --skip-tests plans all the same.")
+    assert said.endswith("Correct the models or the tests; --skip-tests plans anyway.")
     assert "- 1 changed, 3 unchanged; 1 source." in shown(result)["vde/plan"]
     assert shown(result)["vde/unit_tests"] == "1 unit test: 1 failed (1 on DuckDB)."
     assert tested.world.rows("mart.totals") == [(2, 11)]
@@ -147,20 +147,24 @@ def test_wrong_values_are_refused_all_at_once_and_nothing_is_written(shop: Launc
         "decide": {"mart.daily": "braking", "a.b.c.d": "breaking"},
     }
     lines = failure(shop.start("vde_plan", config, fails=True)).splitlines()
-    assert lines[0] == "start: 'soon' is no date or time; write it like 2013-01-04"
-    assert lines[1] == "end: '2024-02-30' is no date or time; write it like 2013-01-04"
-    assert lines[2].startswith("decide mart.daily: 'braking' is no category that can be chosen.")
+    assert lines[0] == "start: 'soon' is not a valid date or time; write it like 2013-01-04"
+    assert lines[1] == "end: '2024-02-30' is not a valid date or time; write it like 2013-01-04"
+    assert lines[2].startswith(
+        "decide mart.daily: 'braking' is not a category that you can choose."
+    )
     assert "Did you mean breaking?" in lines[2]
     assert lines[3].startswith("decide: ")
     assert lines[4:6] == [
-        "apply and save exclude each other.",
-        "categorize: 'sometimes' is none of automatic, ask, always.",
+        "apply and save cannot be combined.",
+        "categorize: 'sometimes' is not one of automatic, ask, always.",
     ]
     assert lines[6].startswith(
         "--skip-backfill leaves missing intervals missing and --empty-backfill"
     )
-    assert lines[7].startswith("--empty-backfill records intervals that have no rows")
-    assert lines[8].startswith("--no-include-unmodified leaves out what is as in prod")
+    assert lines[7].startswith("--empty-backfill records intervals without rows")
+    assert lines[8].startswith(
+        "--no-include-unmodified excludes models that are the same as in prod"
+    )
     assert len(lines) == 9
     assert not (shop.folder / "plan.json").exists()
     assert shop.world.rows("mart.totals") == [(2, 11)]
@@ -173,7 +177,7 @@ def test_the_options_of_the_launchpad_take_effect(shop: Launchpad) -> None:
     unedited = {"select_model": ["staging.events"]}
     found = shown(shop.start("vde_plan", {**restated, **unedited}))["vde/plan"]
     assert "again: 24 hours, 2024-01-02 to 2024-01-03" in found
-    assert "Left as they are, since they are not selected: mart.daily" in found
+    assert "Unchanged, because not selected: mart.daily" in found
     decided = shop.start("vde_plan", {"decide": {"mart.daily": "non_breaking"}})
     assert "| changed, non-breaking, decided by a person |" in shown(decided)["vde/plan"]
 
@@ -191,9 +195,9 @@ def test_a_saved_plan_is_applied_as_it_was_reviewed(shop: Launchpad) -> None:
     assert shop.world.rows("mart.totals") == [(2, 22)]
     assert shown(done)["vde/plan"].startswith("## Plan for prod")
     again = shown(shop.start("vde_apply", {"file": "reviewed.json"}))
-    assert again["vde/reason"] == "this plan was applied already: prod shows what it made"
+    assert again["vde/reason"] == "this plan is already applied: prod shows its versions"
     missing = failure(shop.start("vde_apply", {"file": "none.json"}, fails=True))
-    assert "there is no file" in missing
+    assert "file not found" in missing
 
 
 def test_a_new_model_is_reported_before_the_code_location_is_loaded_again(shop: Launchpad) -> None:
@@ -222,7 +226,7 @@ def test_a_plan_without_a_time_of_the_clock_is_shown_and_not_applied(shop: Launc
     shop.world.catalog.drop_table(RAW)
     only_shown = shop.start("vde_plan")
     logged = [each.user_message for each in shop.instance.all_logs(only_shown.run_id)]
-    waits = "the project's clock has no time yet: raw.events"
+    waits = "the project's clock is not set yet: raw.events"
     assert any(line.startswith(waits) for line in logged)
     for config in ({"apply": True}, {"save": "plan.json"}):
         refused = failure(shop.start("vde_plan", config, fails=True))
@@ -242,7 +246,7 @@ def test_a_promotion_that_was_begun_is_finished_before_a_plan_is_made(shop: Laun
     state.release_lease(lease)
     result = shop.start("vde_plan")
     logged = [each.user_message for each in shop.instance.all_logs(result.run_id)]
-    assert "a promotion of prod had begun and was not finished; it is now." in logged
+    assert "finished an interrupted promotion of prod." in logged
     ended = state.environment("prod")
     assert ended is not None
     assert (ended.revision, ended.promoting) == (found.revision + 1, False)

@@ -128,8 +128,8 @@ def test_what_does_not_wait_for_a_failure_is_done_and_all_are_reported(
     lines = str(caught.value).splitlines()
     assert [line.partition("@")[0] for line in lines[:2]] == FAILED
     assert lines[2:] == [
-        "Not filled, since they wait for what failed: mart.below, mart.last.",
-        "No view of prod was moved. What was filled stays.",
+        "Not filled, because they wait for failed models: mart.below, mart.last.",
+        "No view of prod was moved. Filled intervals stay.",
     ]
     assert names(reported) == ["good"]
     assert world.state.environment("prod") is None
@@ -154,7 +154,7 @@ def test_what_is_raised_while_a_result_is_shown_ends_the_plan_as_it_is(
         run_plan(project, plan(world.services(), models(a=full("a"))), report)
     assert world.state.environment("prod") is None
     assert not world.state.lease_holder("environment:prod")
-    assert plan(world.services(), models(a=full("a"))).backfills == (), "what was filled stays"
+    assert plan(world.services(), models(a=full("a"))).backfills == (), "filled intervals stay"
 
 
 @pytest.mark.full
@@ -180,7 +180,9 @@ def test_a_step_that_is_not_begun_after_a_failure_says_so(
 ) -> None:
     alone = full("bad", amount=FAILS).replace("kind FULL", "kind FULL, concurrency 1")
     graph = graph_of({"bad": alone, "good": full("good")})
-    with pytest.raises(EvaluationFailed, match=r"Not begun, since .* after a failure: mart\.good"):
+    with pytest.raises(
+        EvaluationFailed, match=r"Not started, because .* after a failure: mart\.good"
+    ):
         run_plan(
             project,
             plan(world.services(), graph),

@@ -105,7 +105,7 @@ def test_a_reused_step_starts_no_spark_and_reports_what_it_saved(
     project, reported = step(sample, instance, "mart/daily", "2024-01-01")
     assert project.engine.started
     assert reported.metadata["vde/reused"].value is False
-    assert reported.metadata["vde/reason"].value == "what it reads of staging.events has changed"
+    assert reported.metadata["vde/reason"].value == "its inputs from staging.events have changed"
     (day,) = loaded(sample, DAILY)
     assert day.digest == before[DAILY][0].digest
     project, reported = step(sample, instance, "mart/total")
@@ -148,7 +148,7 @@ def test_r4_a_compacted_table_is_written_on_and_a_foreign_write_is_reported(
         evaluate_range(project.services, binding, DAILY, day)
     definitions = sample.definitions()
     failed = materialize(definitions, instance, "mart/daily", "2024-01-01", fails=True)
-    assert "somebody else wrote to it" in failure(failed)
+    assert "nother program wrote to it" in failure(failed)
     recorded = made.iceberg_snapshot_id
     repaired = repair(project.services, binding, DAILY)
     assert repaired.repaired is not None

@@ -39,7 +39,9 @@ def test_a_step_says_which_of_its_inputs_are_behind_at_the_times_that_it_reads(
 
     assert reported("mart/daily", "2024-01-02") == [None]
     applied.land((100, 3.25, 1), until=48)
-    late = "1 hour of staging.events: late rows of raw.events have come since its mark"
+    late = (
+        "1 hour of staging.events: late rows of raw.events have arrived since its high-water mark"
+    )
     assert reported("mart/daily", "2024-01-02") == [None], "what is late is of another day"
     assert reported("mart/daily", "2024-01-01") == [late]
     assert reported("mart/daily", "2024-01-01", "2024-01-02") == [late, late]
@@ -48,7 +50,7 @@ def test_a_step_says_which_of_its_inputs_are_behind_at_the_times_that_it_reads(
     services = applied.project().services
     binding = bound(services)
     catch_up(services, binding, ModelName("staging", "events"))
-    changed = "1 day of mart.daily: what it reads of staging.events has changed since"
+    changed = "1 day of mart.daily: its inputs from staging.events have changed since"
     assert reported("mart/total") == [changed]
     assert reported("mart/daily", "2024-01-01") == [None]
     assert reported("mart/total") == [None]

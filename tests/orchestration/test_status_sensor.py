@@ -177,7 +177,7 @@ def test_only_the_day_that_changed_is_reported_again_after_a_minute_for_the_run_
 def test_an_environment_at_work_is_not_looked_at(made: AutomatedWorld) -> None:
     resource = environment_resource("prod")
     made.world.state.acquire_lease(resource, holder="a plan", ttl=timedelta(minutes=2))
-    assert re.fullmatch(r"a plan \(.*, process \d+ on .*\) is at work on prod", look(made))
+    assert re.fullmatch(r"a plan \(.*, process \d+ on .*\) is working on prod", look(made))
     assert told(made, "mart/daily") == []
 
 
@@ -204,7 +204,7 @@ def test_late_rows_fail_a_check_from_the_second_look_on_until_they_are_loaded(
     look(made)
     passed, text = results(made, "vde_not_stale")["staging/events"]
     assert not passed
-    assert "`vde run prod` computes it" in text
+    assert "`vde run prod` computes them" in text
     made.apply()
     settled_and_looked_at(made)
     assert results(made, "vde_not_stale")["staging/events"][0] is True
@@ -217,7 +217,7 @@ def test_missing_intervals_fail_a_check_with_their_range(made: AutomatedWorld) -
     look(made)
     assert results(made, "vde_no_missing_intervals")["mart/daily"] == (
         False,
-        "What is due from 2024-01-03 on is missing: `vde run prod` computes it.",
+        "Intervals due from 2024-01-03 on are missing: `vde run prod` computes them.",
     )
 
 
@@ -254,14 +254,14 @@ def test_a_dropped_table_fails_each_check_that_would_call_it_whole(made: Automat
     look(made)
     for check in ("vde_no_missing_intervals", "vde_no_foreign_write", "vde_schema"):
         assert not results(made, check)["mart/daily"][0], check
-    assert results(made, "vde_schema")["mart/daily"][1] == f"{table}: there is no such table"
+    assert results(made, "vde_schema")["mart/daily"][1] == f"{table}: the table is missing"
 
 
 def test_a_dropped_source_fails_the_check_of_its_schema(made: AutomatedWorld) -> None:
     made.world.catalog.drop_table(RAW)
     done = click(made, ("raw/events", "vde_schema"))
     (found,) = done.get_asset_check_evaluations()
-    assert (found.passed, found.description) == (False, "raw.events: there is no such table")
+    assert (found.passed, found.description) == (False, "raw.events: the table is missing")
 
 
 def test_a_table_that_cannot_be_read_is_unknown_and_hides_no_other(
@@ -284,7 +284,7 @@ def test_a_table_that_cannot_be_read_is_unknown_and_hides_no_other(
     )
     assert found["mart/daily"] == (
         False,
-        "it could not be looked at: FileNotFoundError: metadata/00001.json",
+        "it could not be checked: FileNotFoundError: metadata/00001.json",
     )
     assert found["mart/totals"][0]
     assert found["staging/events"][0]

@@ -49,7 +49,7 @@ def test_an_asset_run_says_what_it_reads_before_and_what_it_wrote_after(shop: La
     assert after.startswith(f"{head}read staging.events 2024-01-01 to 2024-01-02 at Iceberg snap")
     assert "; wrote 1 row as Iceberg snapshot " in after
     again = said(shop, materialize(definitions, shop.instance, "mart/daily", "2024-01-02"))
-    assert "; reused, and nothing was computed: " in again[-1]
+    assert "; reused, nothing was computed: " in again[-1]
 
 
 def test_plans_sessions_and_automation_say_it_of_each_unit_of_work(
@@ -66,7 +66,7 @@ def test_plans_sessions_and_automation_say_it_of_each_unit_of_work(
     planned = said(shop, shop.start("vde_plan", {"apply": True}))
     assert planned[0].startswith("## Plan for prod")
     assert "; wrote 2 rows as Iceberg snapshot " in one(planned, "mart.daily, 2024-01-01 to ")
-    assert one(planned, "mart.people: ").startswith("mart.people: read all of mart.daily; made")
+    assert one(planned, "mart.people: ").startswith("mart.people: read all of mart.daily; created")
     assert planned[-1].startswith("prod shows this plan. Reload this code location")
     assert one(automatic, "mart.live: read").startswith(
         "mart.live: read raw.events at Iceberg snapshot "

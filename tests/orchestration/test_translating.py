@@ -169,11 +169,11 @@ def test_late_rows_are_reported_to_translated_assets_and_checks(sample: Sample, 
 @pytest.mark.parametrize(
     "path,file,words",
     [
-        ("translator.Gone", "x = 1", "Gone is no subclass of VdeTranslator in translator"),
-        ("translator.x", "x = 1", "x is no subclass of VdeTranslator in translator"),
-        ("OurTranslator", None, "dagster.translator names no class: OurTranslator"),
+        ("translator.Gone", "x = 1", "Gone is not a subclass of VdeTranslator in translator"),
+        ("translator.x", "x = 1", "x is not a subclass of VdeTranslator in translator"),
+        ("OurTranslator", None, "dagster.translator does not name a class: OurTranslator"),
         ("translator.Ours", None, "translator is neither the project's file translator.py nor"),
-        ("dagster.Definitions", None, "Definitions is no subclass of VdeTranslator in dagster"),
+        ("dagster.Definitions", None, "Definitions is not a subclass of VdeTranslator in dagster"),
     ],
 )
 def test_a_translator_that_is_not_there_is_refused(
@@ -199,7 +199,7 @@ CLASS = "from vde_dagster import VdeTranslator\n\nclass Ours(VdeTranslator):\n"
     "text,words",
     [
         ("a = 1\nb = a / 0\n", "translator.py:2: "),
-        ("a = 'ä'".encode("latin-1"), "translator.py:1: this is no text in UTF-8"),
+        ("a = 'ä'".encode("latin-1"), "translator.py:1: this is not UTF-8 text"),
         (f"{CLASS}    def __init__(self, more):\n        pass\n", "without arguments: TypeError"),
         (
             f"{CLASS}    def get_asset_spec(self, data):\n        return 1 / 0\n",

@@ -134,18 +134,18 @@ WRONG = [
     ("abov (column := id)", "the audit abov is neither", "Did you mean above?"),
     ("not_null", "the audit not_null needs the argument 'columns'", "not_null (columns := ...)"),
     ("not_null (column := id)", "the audit not_null has no argument 'column'", "Did you mean columns?"),
-    ("accepted_values (column := id, is_in := (1, NULL))", "NULL is in it, which no value equals", "is_in := ..."),
+    ("accepted_values (column := id, is_in := (1, NULL))", "it contains NULL, which no value equals", "is_in := ..."),
     ("accepted_range (column := id)", "needs a bound, min_v or max_v", "min_v := ..."),
     ("number_of_rows (threshold := 'x')", "a whole number, 0 or more; 'x' is not", "threshold := ..."),
     ("number_of_rows (threshold := -1)", "-1 is not", "threshold"),
     ("not_null_proportion (column := id, threshold := 1.5)", "a number from 0 to 1; 1.5 is not", "threshold"),
-    ("not_empty_string (column := 'shop')", "'shop' names no column", "one row"),
-    ("not_null (columns := (id), condition := max(id) > 1)", "MAX(id) needs other rows", "audit of your own"),
-    ("not_null (columns := (id), condition := id IN (SELECT 1))", "needs other rows", "audit of your own"),
-    ("accepted_range (column := id, min_v := @begin_ds)", "@begin_ds is no time macro", "min_v"),
+    ("not_empty_string (column := 'shop')", "'shop' does not name a column", "one row"),
+    ("not_null (columns := (id), condition := max(id) > 1)", "MAX(id) needs other rows", "your own audit"),
+    ("not_null (columns := (id), condition := id IN (SELECT 1))", "needs other rows", "your own audit"),
+    ("accepted_range (column := id, min_v := @begin_ds)", "@begin_ds is not a time macro", "min_v"),
     ("match_like_pattern_list (column := shop, patterns := (1))", "1 is not", "patterns"),
     ("not_null (columns := (id), blocking := 1)", "true or false; 1 is not", "blocking"),
-    ("not_null_non_blocking (columns := (id), blocking := true)", "only warns by its name", "Write not_null"),
+    ("not_null_non_blocking (columns := (id), blocking := true)", "is non-blocking by its name", "Write not_null"),
     ("not_null (columns := (idd))", "names the column idd, which m.x lacks", "Did you mean id?"),
     ("not_null (columns := (id), condition := shopp = 'a')", "names the column shopp", "Did you mean shop?"),
     ("source_to_target_count (source := raw.row)", "counts raw.row, which m.x does not read", "Did you mean raw.rows?"),
@@ -446,7 +446,7 @@ def test_an_order_of_changes_is_compared_with_no_source(
         f"audits ({audit}))\n);\nSELECT * FROM raw.rows"
     )
     (problem,) = problems_of(lambda: load_project(written(tmp_path, {"models/m/x.sql": text})))
-    assert "raw.rows, and m.x does not show all its changes" in problem.message
+    assert "raw.rows, but m.x does not show all its changes" in problem.message
     assert (problem.place.line, "`vde_not_stale`" in problem.advice) == (2, True)
 
 

@@ -230,7 +230,7 @@ FOUND: list[tuple[Files, str, str, str]] = [
     (python("tags", "{frozenset([10**5000])}"), "models/m/x.py:12", "a set is no text", "texts, numbers"),
     (python("owner", r"'\ud800'"), "models/m/x.py:12", "surrogates not allowed", "texts, numbers"),
     (python("owner", r"{'\ud800': None}"), "models/m/x.py:12", "surrogates not allowed", "texts, numbers"),
-    (sql("SELECT id FROM raw.`a b`"), SQL, "'a b' in the name 'raw.a b' is no plain identifier", "Use letters"),
+    (sql("SELECT id FROM raw.`a b`"), SQL, "'a b' in the name 'raw.a b' is not a plain identifier", "Use letters"),
     (sql("SELECT id FROM raw.orders AS o GROUP BY @EACH([1, 2], x -> x) + 1"), SQL, "one expression is needed here", "Let it give one"),
     (sql("SELECT id FROM @EACH([a, b], x -> x)"), SQL, "one table is needed here, and the macro gives 2", "one model or source"),
     (sql("SELECT id FROM @given([id], 1)"), SQL, "a table is needed here", "one model or source"),
@@ -242,8 +242,8 @@ FOUND: list[tuple[Files, str, str, str]] = [
     (sql("SELECT " + "STRUCT(" * 40 + "1" + ")" * 40 + " AS a"), SQL, "nested too deeply", "Split it"),
     (sql("SELECT * FROM " + "(SELECT * FROM " * 20_000 + "raw.orders" + ")" * 20_000), SQL, "nested too deeply", "Split it"),
     ({SQL: b"MODEL (name m.x, audits (positive(x := " + b"(SELECT * FROM " * 20_000 + b"raw.orders" + b")" * 20_000 + b")));\nSELECT 1 AS x"}, SQL, "nested too deeply", "Split it"),
-    ({"vde.yaml": b"name: x\ndefaults: {cron: often}\n"}, "vde.yaml:2", "the cron 'often' is not understood", "Use one of"),
-    ({"vde.yaml": b"name: x\nenvironments: {'//': {}}\n"}, "vde.yaml:2", "no name for an environment", "Use 1 to"),
+    ({"vde.yaml": b"name: x\ndefaults: {cron: often}\n"}, "vde.yaml:2", "the cron 'often' is not valid", "Use one of"),
+    ({"vde.yaml": b"name: x\nenvironments: {'//': {}}\n"}, "vde.yaml:2", "is not a valid environment name", "Use 1 to"),
     ({"vde.yaml": b"name: x\nclock: {valid_to: a.b.c.d}\n"}, "vde.yaml:2", "has 4 parts", "Write name, schema.name"),
 ]  # fmt: skip
 

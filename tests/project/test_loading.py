@@ -59,10 +59,10 @@ def test_every_bad_input_is_reported_once_with_file_line_and_advice_and_nothing_
     assert all(each.advice for each in caught.value.problems)
     found = [(str(each.place), each.message) for each in caught.value.problems]
     expected = [
-        ("models/m/below.sql:1", "there is no column 'nope'"),
+        ("models/m/below.sql:1", "the inputs have no column 'nope'"),
         ("models/m/broken.sql:4", "does not parse"),
         ("models/m/kind.sql:3", "unknown kind FULLL"),
-        ("models/m/one.sql:1", "circle"),
+        ("models/m/one.sql:1", "cycle"),
         ("models/m/orphan.sql:3", "reads raw.nowhere"),
         ("models/m/property.sql:3", "unknown property 'ownr'"),
         ("models/m/second.sql:1", "m.same is taken by models/m/first.sql"),
@@ -72,7 +72,7 @@ def test_every_bad_input_is_reported_once_with_file_line_and_advice_and_nothing_
     assert len(found) == len(expected), found
     for (place, message), (where, words) in zip(found, expected, strict=True):
         assert words in message
-        assert place == where or "circle" in message
+        assert place == where or "cycle" in message
     assert "Did you mean 'defaults'?" in str(caught.value)
     assert "Did you mean owner?" in str(caught.value)
     assert "Did you mean FULL?" in str(caught.value)
@@ -90,7 +90,7 @@ def test_every_bad_input_is_reported_once_with_file_line_and_advice_and_nothing_
         ("name: x\ndefaults: {start: soon}\n", 2, "start"),
         ("name: x\ndefaults: {dialect: klingon}\n", 2, "klingon"),
         ("name: x\ndefaults:\n  cron: often\n", 3, "often"),
-        ("name: x\ndefaults:\n  freshness: often\n", 3, "'often' is no length of time"),
+        ("name: x\ndefaults:\n  freshness: often\n", 3, "'often' is not a valid duration"),
         ("name: x\ndefaults:\n  freshness: 10 seconds\n", 3, "shorter than a minute"),
         ("name: x\ndefaults:\n  updates_on: some\n", 3, "updates_on is any or all"),
         (f"name: x\ndefaults:\n  retries: {'1' * 5000}\n", 3, "retries is a whole number"),

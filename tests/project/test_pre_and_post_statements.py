@@ -128,7 +128,7 @@ def test_properties_that_are_ours_are_not_set_by_models(properties: str, message
 @pytest.mark.parametrize(
     "lag, message",
     [
-        ("'downstream'", "target_lag 'downstream' is no length of time"),
+        ("'downstream'", "target_lag 'downstream' is not a valid duration"),
     ],
 )
 def test_a_target_lag_is_a_length_of_time(lag: str, message: str) -> None:
@@ -148,5 +148,5 @@ def test_a_partition_that_iceberg_has_not_is_reported_when_a_project_is_read() -
         "MODEL (name m.x, kind FULL, partitioned_by hours(day), columns (day date));\n"
         "SELECT CAST('2024-01-01' AS DATE) AS day"
     )
-    with pytest.raises(ProjectInvalid, match="hours\\(day\\), since day is of type date"):
+    with pytest.raises(ProjectInvalid, match="hours\\(day\\), because day is of type date"):
         build_graph([model])

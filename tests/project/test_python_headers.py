@@ -80,7 +80,7 @@ HOSTILE: list[tuple[str, int, str]] = [
     ("from vde_dagster import model\n@model(\n  columns={'a': 'int'})\ndef x(c): ...", 2, "the model has no name"),
     ("from vde_dagster import model\n@model('m.x')\ndef x(c): ...", 2, "a Python model needs its columns"),
     ("from vde_dagster import model\n@model('m.x', 'FULL', columns={})\ndef x(c): ...", 2, "positional argument"),
-    ("from vde_dagster import model\n@model('m x', columns={'a': 'int'})\ndef x(c): ...", 2, "'m x' in the name 'm x' is no plain identifier"),
+    ("from vde_dagster import model\n@model('m x', columns={'a': 'int'})\ndef x(c): ...", 2, "'m x' in the name 'm x' is not a plain identifier"),
     ("from vde_dagster import model\n@model('a__b.x', columns={'a': 'int'})\ndef x(c): ...", 2, "double underscore"),
     ("from vde_dagster import model\n@model('m.x', columns=['a'])\ndef x(c): ...", 2, "the column 'a' has no type"),
     ("from vde_dagster import model\n@model('m.x', columns={1: 'int'})\ndef x(c): ...", 2, "1 is no name of an option"),

@@ -76,7 +76,10 @@ def test_an_embedded_model_has_no_view_and_any_name(project: Callable[..., list[
             "environment_suffix_target: catalog\ncatalog: {properties: {uri: 'https://a'}}",
             "only in a SQL catalog",
         ),
-        ("environment_suffix_target: catalog\ncatalog: {name: 'a`; drop'}", "no plain identifier"),
+        (
+            "environment_suffix_target: catalog\ncatalog: {name: 'a`; drop'}",
+            "not a plain identifier",
+        ),
         ("environment_sufix_target: table", "Did you mean 'environment_suffix_target'"),
     ],
 )

@@ -94,7 +94,7 @@ def shows_any(services: Services, environment: str, keys: Collection[VersionKey]
 def planned_in_vain(what: str, outcome: BaseException | None) -> Iterator[str]:
     """What a plan or run had planned and then refused to compute, with nobody in its way."""
     is_asked = what in ("evaluate", "catch up")
-    if not is_asked and "not complete up to there yet" in str(outcome):
+    if not is_asked and "not complete up to that time yet" in str(outcome):
         yield f"a {what} plans what it refuses then: {outcome}"
 
 

@@ -220,7 +220,7 @@ class Looks:
 ACCEPTED: Final = "accepted what was refused"
 _UNTIL_RESTORED: Final = "is as recorded"
 """What is said of readers of a table that another program dropped."""
-_OWNER: Final = re.compile(r"`vde run (\w+)` computes it")
+_OWNER: Final = re.compile(r"`vde run (\w+)` computes ")
 
 
 def right(wrong: Iterable[str]) -> None:

@@ -66,9 +66,9 @@ class Binding:
         """
         if self.graph[name].model.kind.is_embedded:
             raise Refused(
-                f"{name} is EMBEDDED: it has no table or view, its query stands in the queries "
-                "that read it",
-                advice="Read one of those, or make it a VIEW.",
+                f"{name} is EMBEDDED: it has no table or view, its query is inlined in "
+                "downstream queries",
+                advice="Read a downstream model, or make it a VIEW.",
             )
         if self.graph[name].model.kind.is_source:
             return TableName(name.schema, name.name)
@@ -111,7 +111,7 @@ def existing(services: Services, name: str) -> Environment:
     if shown is None:
         raise Refused(
             f"there is no environment {name}",
-            advice=f"`vde environments` lists them, and `vde plan {name}` makes it.",
+            advice=f"`vde environments` lists them, and `vde plan {name}` creates it.",
         )
     return shown
 

@@ -96,7 +96,7 @@ class Call:
         try:
             return ModelName.parse(text).within(self.catalog)
         except InvalidName as error:
-            message = f"{text!r} is no name of a model"
+            message = f"{text!r} is not a valid model name"
             raise Refused(message, advice="write `schema.model`.") from error
 
     def vde(self, *words: str | Path) -> str:

@@ -114,7 +114,7 @@ CONCURRENCY: Final = click.option(
     "models",
     type=click.IntRange(1, MOST_MODELS),
     metavar="N",
-    help="Evaluate up to N models at once; as vde.yaml says by default, and one if it does not.",
+    help="Evaluate up to N models concurrently; by default as vde.yaml says, else one.",
 )
 FAIL_FAST: Final = click.option(
     "--fail-fast",
@@ -126,14 +126,14 @@ WITH_DEBUG: Final = click.option(
     is_flag=True,
     expose_value=False,
     callback=_remember_debug,
-    help="Show the traceback of an unexpected error, and what Spark's JVM logs (also VDE_DEBUG=1).",
+    help="Show the traceback of an unexpected error, and Spark's JVM logs (also VDE_DEBUG=1).",
 )
 ENGINE: Final = click.option(
     "--engine",
     type=click.Choice(["auto", "duckdb", "spark"]),
     default="auto",
     show_default=True,
-    help="Who reads rows, as for `vde query`.",
+    help="The engine that reads rows, as for `vde query`.",
 )
 SHOWN_BY: Final = click.option(
     "--env",
@@ -142,7 +142,7 @@ SHOWN_BY: Final = click.option(
     type=environment,
     default=None,
     metavar="ENV",
-    help="The models that ENV shows; by default those of the files, as a plan for prod has them.",
+    help="Use the models of ENV; by default those of the files, as a plan for prod has them.",
 )
 
 
@@ -190,7 +190,7 @@ def past_moment(text: str) -> datetime | timedelta:
         length = text.strip().removesuffix("ago")
         return parse_instant(text) if length == text.strip() else parse_duration(length)
     except ValueError as error:
-        message = f"{text!r} is no date or time; write it like 2013-01-04 or '2 days ago'"
+        message = f"{text!r} is not a date or time; write it like 2013-01-04 or '2 days ago'"
         raise click.BadParameter(message) from error
 
 
@@ -215,7 +215,7 @@ SINCE: Final = click.option(
     default="1 day ago",
     show_default=True,
     metavar="WHEN",
-    help="Since when: an instant in UTC such as 2013-01-04, or how long ago.",
+    help="The start: an instant in UTC such as 2013-01-04, or a time before now.",
 )
 
 
@@ -233,7 +233,7 @@ def one_range(start: datetime | None, end: datetime | None) -> Interval:
             start = EPOCH if end is None else day.floor(end - timedelta(microseconds=1))
         return _interval(start, end if end is not None else day.floor(start) + _DAY)
     except OverflowError as error:
-        raise click.UsageError("the range lies before or after every date.") from error
+        raise click.UsageError("the range is outside the supported dates.") from error
 
 
 def asked_range(model: Model, start: datetime | None, end: datetime | None) -> Interval | None:
@@ -293,7 +293,7 @@ _APPLYING = (
     click.option(
         "--explain",
         is_flag=True,
-        help="Show what applying would do, step by step, and apply nothing.",
+        help="Show the steps of applying the plan, and apply nothing.",
     ),
     click.option(
         "--save",

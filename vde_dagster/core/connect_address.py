@@ -36,7 +36,7 @@ class ConnectAddress:
             ValueError: It is none; the text says why.
         """
         if not text.startswith(_SCHEME):
-            raise ValueError(f"it does not begin with {_SCHEME}")
+            raise ValueError(f"it does not start with {_SCHEME}")
         try:
             parts = urlparse(f"http://{text.removeprefix(_SCHEME)}")
             host, port = parts.hostname, parts.port
@@ -45,7 +45,7 @@ class ConnectAddress:
         if parts.username is not None:
             raise ValueError("a user is a parameter, as in sc://host:port/;user_id=name")
         if not host:
-            raise ValueError("it names no host")
+            raise ValueError("it has no host")
         if _HOST.fullmatch(host) is None:  # such as one with parameters that no / divides from it
             raise ValueError("its host or its port cannot be read")
         if parts.path not in ("", "/") or parts.query or parts.fragment:

@@ -17,10 +17,8 @@ from typing import Final
 
 from vde_dagster.core.names import TableName, model_of
 
-_SAFE: Final = (
-    "What was published before is as it was, and the next run finishes or undoes the rest"
-)
-_OTHERS_SAFE: Final = "All other files are as they were, and no run mends it by itself"
+_SAFE: Final = "Published data is unchanged, and the next run finishes or reverts the rest"
+_OTHERS_SAFE: Final = "All other files are unchanged, and no run repairs this automatically"
 _DEPTH: Final = 20
 """How many causes of an error are looked at."""
 
@@ -30,61 +28,64 @@ class Fault(Enum):
 
     JVM_GONE = (
         (
-            "Spark's Java process ended while it was at work; most often the operating system "
-            "ended it for lack of memory"
+            "Spark's Java process died while working; most often the operating system killed it "
+            "for lack of memory"
         ),
         (
-            "Run the same again. If it ends again, give the machine more memory, or write smaller "
-            "batches (`batch_size`)."
+            "Run the same command again. If it dies again, give the machine more memory, or "
+            "write smaller batches (`batch_size`)."
         ),
     )
     JVM_MEMORY = (
         "Spark's Java process has no memory left",
         (
-            "Raise `spark.driver.memory` under `spark.conf` in vde.yaml, or write smaller batches "
-            "(`batch_size`), and run the same again."
+            "Raise `spark.driver.memory` under `spark.conf` in vde.yaml, or write smaller "
+            "batches (`batch_size`), then run the same command again."
         ),
     )
     SPARK_ENDED = (
-        "Spark ended this application: its master does not answer, or took it away",
-        "See that what `spark.master` names is up, and run the same again; --debug shows its log.",
+        "Spark ended this application: its master does not answer, or killed it",
+        (
+            "Check that the server in `spark.master` is up, then run the same command "
+            "again; --debug shows its log."
+        ),
     )
     DISK_FULL = (
         "a disk is full",
         (
-            "Make room on the disks of the warehouse, of the state, of Dagster's home, and of "
-            "Spark's scratch folder (`spark.local.dir`), and run the same again."
+            "Free space on the disks of the warehouse, the state, Dagster's home and Spark's "
+            "scratch folder (`spark.local.dir`), then run the same command again."
         ),
     )
     DISK_ERROR = (
         "the disk of the catalog's, the state's or Dagster's database is full, or does not work",
-        "Make room on it, or see what is wrong with it, and run the same again.",
+        "Free space on it, or fix it, then run the same command again.",
     )
     NO_ANSWER = (
         "a service does not answer",
         (
-            "See that the catalog, the state, the storage and the Spark Connect server that "
-            "vde.yaml names are up and can be reached from here, with the right host and port, and "
-            "run the same again."
+            "Check that the catalog, the state, the storage and the Spark Connect server in "
+            "vde.yaml are up and reachable from here, with the right host and port. Then run "
+            "the same command again."
         ),
     )
     NOT_ALLOWED = (
         "a service refused the credentials",
         (
-            "See that the credentials of the catalog and of the storage are set and may do this, "
-            "and run the same again."
+            "Check that the credentials of the catalog and of the storage are set and permit "
+            "this, then run the same command again."
         ),
     )
     NO_PERMISSION = (
-        "a file or folder may not be read or written by this user",
+        "this user has no permission to read or write a file or folder",
         (
-            "Let this user read and write the project's folder, the state and the warehouse, and "
-            "run the same again."
+            "Allow this user to read and write the project's folder, the state and the "
+            "warehouse, then run the same command again."
         ),
     )
     LOCKED = (
         "another process kept the database of the catalog or of the state locked",
-        "Run the same again once it is done.",
+        "Run the same command again once it has finished.",
     )
     NOT_INSTALLED = (
         "a package that this catalog needs is not installed",
@@ -94,17 +95,17 @@ class Fault(Enum):
         ),
     )
     METADATA_GONE = (
-        "a file of the metadata of a table or view is not in storage any more",
+        "a metadata file of a table or view is missing in storage",
         (
-            "Put it back, for example from a backup. If it is lost, drop a table from its catalog "
-            "(pyiceberg's `drop_table` needs no file of it): `vde plan ENV` makes it again, or "
-            "says why it cannot. A view it makes again by itself; in object storage the next "
-            "promotion does."
+            "Restore it, for example from a backup. If it is lost, drop a table from its "
+            "catalog (pyiceberg's `drop_table` does not need its files): `vde plan ENV` "
+            "rebuilds it, or reports why it cannot. It recreates a view automatically; in "
+            "object storage the next promotion does."
         ),
     )
     FILE_GONE = (
-        "a data file is not in storage any more",
-        "Put it back, or compute its rows again: `vde repair MODEL` names the restatement.",
+        "a data file is missing in storage",
+        "Restore it, or compute its rows again: `vde repair MODEL` prints the restatement command.",
     )
 
     def __init__(self, what: str, advice: str) -> None:

@@ -88,7 +88,7 @@ class ModelName:
             if not (part.isascii() and _PART.fullmatch(part.lower())):
                 shown = repr(part) if part or len(parts) == 1 else "the empty part"
                 raise InvalidName(
-                    f"{shown} in the name {written!r} is no plain identifier",
+                    f"{shown} in the name {written!r} is not a plain identifier",
                     advice="use letters, digits and underscores, not starting with a digit, at "
                     f"most {MAX_LENGTH} characters",
                 )
@@ -120,13 +120,13 @@ def _check_schema(schema: str) -> None:
         )
     if schema.endswith("_"):
         raise InvalidName(
-            f"the schema {schema!r} ends with an underscore, so that its views in an environment "
-            "could be taken for another schema's",
+            f"the schema {schema!r} ends with an underscore, so its views in an environment "
+            "could be confused with another schema's",
             advice="use another name",
         )
     if schema == _RESERVED:
         raise InvalidName(
-            f"the schema {schema!r} is where the physical tables live", advice="use another name"
+            f"the schema {schema!r} is reserved for physical tables", advice="use another name"
         )
 
 
@@ -141,7 +141,7 @@ def environment_name(text: str) -> str:
     name = re.sub(r"[^a-z0-9_]", "_", text.strip().lower())
     if not name.strip("_") or len(name) > MAX_ENVIRONMENT_LENGTH:
         raise InvalidName(
-            f"{text!r} is no name for an environment",
+            f"{text!r} is not a valid environment name",
             advice=f"use 1 to {MAX_ENVIRONMENT_LENGTH} letters, digits or underscores",
         )
     return name
@@ -226,7 +226,7 @@ def why_ambiguous(model: ModelName, naming: ViewNaming) -> str | None:
 def why_no_suffix(catalog: str) -> str | None:
     """Why environments cannot have catalogs that are named after this one, or None."""
     if not _CATALOG.fullmatch(catalog) or len(catalog) > MAX_LENGTH:
-        return "is no plain identifier"
+        return "is not a plain identifier"
     if "__" in catalog or catalog.endswith("_"):
         return "has a double underscore or ends with one, which separates it from an environment"
     return None

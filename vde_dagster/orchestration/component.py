@@ -124,8 +124,7 @@ class VdeProjectComponent(dg.Component, dg.Resolvable):
             _environment,
             model_field_type=str | None,
             inject_before_resolve=False,
-            description="The environment to show: by default the one that VDE_ENVIRONMENT names, "
-            "else prod.",
+            description="The environment to show; by default that of VDE_ENVIRONMENT, else prod.",
             examples=["prod", "dev"],
         ),
     ] = None
@@ -140,8 +139,8 @@ class VdeProjectComponent(dg.Component, dg.Resolvable):
         dg.Resolver(
             _settings,
             model_field_type=dict[str, Any],
-            description="Where things are, and with which credentials: what wins over vde.yaml in "
-            "its form. Environment variables are kept by their names.",
+            description="Locations and credentials that override vde.yaml, in its form. "
+            "Environment variables are kept by name.",
             examples=[{"state": {"url": "{{ env.STATE_URL }}"}}],
         ),
     ] = field(default_factory=dict)

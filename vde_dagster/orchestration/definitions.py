@@ -95,8 +95,8 @@ def _value(variable: dg.EnvVar) -> str:
     found = variable.get_value()
     if not found:
         raise Refused(
-            f"the environment variable {variable.env_var_name}, which build_definitions is given, "
-            "is not set",
+            f"the environment variable {variable.env_var_name}, passed to build_definitions, is "
+            "not set",
             advice="Export it where the code location runs.",
         )
     return found

@@ -29,7 +29,7 @@ def failures(metadata: Mapping[str, Any] | None = None) -> Iterator[None]:
         with secrets_hidden():
             yield
     except LeaseLost as error:
-        text = "another process has taken over this work; run it again to see its result"
+        text = "another process has taken over this work; run it again to see the result"
         raise dg.Failure(text, metadata, allow_retries=True) from error
     except VdeError as error:
         again = not isinstance(error, Refused | AuditFailed)

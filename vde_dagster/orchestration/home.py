@@ -56,7 +56,7 @@ def dagster_home(configuration: Configuration) -> Path:
         home.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise SetupError(
-            f"Dagster's home {home} cannot be made: {error.strerror}",
+            f"Dagster's home {home} cannot be created: {error.strerror}",
             advice="Name a folder that this user may write in DAGSTER_HOME.",
         ) from error
     if os.environ.get("DAGSTER_HOME"):
@@ -79,7 +79,7 @@ def warn_without_home(command: str, own_home: Path) -> None:
     """Say once that a command without ``DAGSTER_HOME`` does not use the project's history."""
     _LOG.warning(
         "DAGSTER_HOME is not set, so this `%s` shows no runs of `vde`, and Dagster forgets its own "
-        "at its end. Stop it and start it with:\n  export DAGSTER_HOME=%s",
+        "when it ends. Stop it, then start it with:\n  export DAGSTER_HOME=%s",
         command,
         own_home,
     )

@@ -70,7 +70,7 @@ def _manager_of(project: dg.Definitions) -> VdeIcebergIOManager:
     manager = (project.resources or {}).get(IO_MANAGER)
     if not isinstance(manager, VdeIcebergIOManager):
         raise Refused(
-            "the first of the merged definitions is not that of a project",
+            "the first of the merged definitions does not belong to a project",
             advice="Write `merge_definitions(build_definitions(...), ...)`.",
         )
     return manager
@@ -86,7 +86,7 @@ def _giving_way(
     for name, spec in location.specs.items():
         if spec.key in assets and not graph[name].model.kind.is_source:
             raise Refused(
-                f"{spec.key.to_user_string()} is the key of the model {name}, and of an asset of "
+                f"{spec.key.to_user_string()} is the key of the model {name} and of an asset of "
                 "your own",
                 advice="Give your asset another key.",
             )

@@ -148,8 +148,8 @@ def test_one_error_names_all_models_that_failed_and_all_that_waited_for_them(
         "models/worse.sql:2: mart.worse",
     ]
     assert lines[2:] == [
-        "Not filled, since they wait for what failed: mart.below, mart.last.",
-        "No view of prod was moved. What was filled stays.",
+        "Not filled, because they wait for failed models: mart.below, mart.last.",
+        "No view of prod was moved. Filled intervals stay.",
     ]
     left = world.plan(graph_of({**PROJECT, **new}))
     assert "good" not in {change.name.name for change in left.backfills}

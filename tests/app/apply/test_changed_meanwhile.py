@@ -92,7 +92,7 @@ def test_r15_a_restatement_while_a_plan_waits_is_not_taken_away(models: Models) 
     world.land((1.5, 100), until=48)
     again = ("mart.base",) if "base" in models else ("mart.read",)
     world.build(graph_of(twice(models, "read")), restate=again)
-    with pytest.raises(Conflict, match=r"was given rows of mart\.read .* plan prod again"):
+    with pytest.raises(Conflict, match=r"got new rows of mart\.read .* plan prod again"):
         world.apply(plan)
     assert world.amounts("mart.read") == [10, 20, 200]
     world.build(graph_of(models))
@@ -105,7 +105,7 @@ def test_r15_late_rows_that_are_loaded_while_a_plan_waits_are_not_taken_away() -
     plan = world.plan(graph_of(LOADED))
     world.land((1.5, 100), until=48)
     world.catch_up(EVENTS_NAME)
-    with pytest.raises(Conflict, match=r"was given rows of staging\.events"):
+    with pytest.raises(Conflict, match=r"got new rows of staging\.events"):
         world.apply(plan)
     world.build(graph_of(LOADED))
     assert world.amounts("staging.events") == [5, 10, 100]

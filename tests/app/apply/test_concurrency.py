@@ -94,9 +94,9 @@ def test_to_fail_fast_is_to_begin_nothing_after_the_first_failure(models: int) -
     with pytest.raises(EvaluationFailed) as caught:
         at_once(world.services(), graph, Concurrency(models=models, fail_fast=True))
     assert str(caught.value).splitlines()[1:] == [
-        "Not filled, since they wait for what failed: mart.b.",
-        "Not begun, since nothing is to begin after a failure: mart.c, mart.d.",
-        "No view of prod was moved. What was filled stays.",
+        "Not filled, because they wait for failed models: mart.b.",
+        "Not started, because nothing starts after a failure: mart.c, mart.d.",
+        "No view of prod was moved. Filled intervals stay.",
     ]
     assert len(world.plan(graph).backfills) == 4
 

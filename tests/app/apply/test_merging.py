@@ -120,7 +120,7 @@ def test_only_the_hours_with_rows_that_were_added_upstream_are_merged() -> None:
     world = loaded()
     world.land((1.7, 70), (0.1, 80), until=4)
     assert told(world.plan_run(), CURRENT)[-1] == (
-        "merged by key if a.events then only gained rows, else rebuilt whole"
+        "merged by key if a.events only gained rows, otherwise rebuilt whole"
     )
     caught_up(world)
     plan = world.plan_run()
@@ -178,7 +178,9 @@ def test_a_history_that_was_to_be_merged_and_cannot_be_stays_as_it_is() -> None:
     world = loaded(late="")
     taken_away(world)
     before = world.rows("a.history")
-    assert told(world.plan_run(), HISTORY)[-1].endswith("only gained rows, else left as it is")
+    assert told(world.plan_run(), HISTORY)[-1].endswith(
+        "only gained rows, otherwise left unchanged"
+    )
     done = world.run()
     assert len(of(done, CURRENT)) == 1
     assert not of(done, HISTORY)
@@ -188,7 +190,7 @@ def test_a_history_that_was_to_be_merged_and_cannot_be_stays_as_it_is() -> None:
 @pytest.mark.parametrize(
     "query,why",
     [
-        (READ.replace("a.events", "a.seen"), "it reads a view, whose query may be any"),
+        (READ.replace("a.events", "a.seen"), "it reads a view, whose query is not analysed"),
         (
             f"SELECT DISTINCT thing, id, at, amount FROM a.events {BOUNDED}",
             "its query has DISTINCT",
@@ -223,8 +225,7 @@ def test_without_an_order_a_plan_says_what_declaring_one_would_do() -> None:
     world.land((1.7, 70), until=4)
     caught_up(world)
     assert told(world.plan_run(), CURRENT)[-1] == (
-        "rebuilt whole, 5 rows: with `sequence_by`, rows that are only added upstream are merged "
-        "instead"
+        "rebuilt whole, 5 rows: with `sequence_by`, rows only added upstream are merged instead"
     )
 
 
@@ -250,7 +251,7 @@ def test_what_expired_unseen_may_have_been_anything_and_all_is_rebuilt() -> None
     world.catalog.expire(table_of(world))
     how = told(world.plan_run(), CURRENT)[-1]
     assert how.startswith("rebuilt whole, 2 rows: ")
-    assert "is not known" in how
+    assert "are unknown" in how
     world.run()
     assert [(row[0], row[3]) for row in world.rows("a.current")]
 
@@ -261,7 +262,7 @@ def test_a_look_that_finds_something_stale_says_nothing_of_when_nothing_was() ->
     caught_up(world)
     remember_looks(world.services(), world.bound())
     world.catalog.expire(table_of(world))
-    assert "is not known" in told(world.plan_run(), CURRENT)[-1]
+    assert "are unknown" in told(world.plan_run(), CURRENT)[-1]
 
 
 def test_what_was_recorded_after_a_look_was_not_fresh_at_that() -> None:
@@ -271,7 +272,7 @@ def test_what_was_recorded_after_a_look_was_not_fresh_at_that() -> None:
     world.catalog.expire(table_of(world))
     key, events = world.bound().key(CURRENT), world.bound().key(EVENTS)
     heads = {EVENTS: world.state.heads([events])[events]}
-    for number, how in ((0, "is not known"), (1, "merged by key")):
+    for number, how in ((0, "are unknown"), (1, "merged by key")):
         look = replace(
             world.state.last_looks([key])[key], fresh=FreshAt(number=number, heads=heads)
         )

@@ -63,13 +63,13 @@ def test_a_plan_says_who_paused_what_and_which_models_wait() -> None:
     (said,) = remarks(found)
     assert said == (
         "Not computed: mart.daily is paused by ann@etl at 2024-01-01 00:00 UTC: its source is "
-        "being repaired. mart.totals waits for it. To go on: `vde resume mart.daily`"
+        "being repaired. mart.totals waits for it. To resume: `vde resume mart.daily`"
     )
     run(world)
     assert world.plan(GRAPH).is_empty
     assert not world.plan(GRAPH).is_up_to_date
     waits = {each.node.name: each.waits for each in report_intervals(world.services(), found)}
-    assert [str(each) for each in waits[DAILY]] == ["mart.daily is paused since 2024-01-01"]
+    assert [str(each) for each in waits[DAILY]] == ["mart.daily has been paused since 2024-01-01"]
 
 
 def test_nobody_evaluates_it_by_hand_and_the_command_that_resumes_it_is_named() -> None:
@@ -114,7 +114,7 @@ def test_what_cannot_be_paused_or_is_not_paused_is_named_and_nothing_is_changed(
     with pytest.raises(Refused) as caught:
         pause(world, DAILY, SOURCE, ModelName("mart", "people"), ModelName("mart", "none"))
     assert str(caught.value).splitlines() == [
-        "raw.events is a source: others write it",
+        "raw.events is a source, written by other programs",
         "mart.people is of kind VIEW and stores no rows: pause the models that it reads",
         "prod has no model mart.none",
         "Nothing was paused.",

@@ -200,7 +200,7 @@ def test_a_table_that_goes_while_a_run_is_planned_stops_it_before_anything_is_do
     plan = world.plan_run()
     shown = there(world.services().state.environment("prod"))
     world.catalog.drop_table(shown.snapshots[STAGED].key.table)
-    with pytest.raises(Refused, match=r"staging\.events is gone"):
+    with pytest.raises(Refused, match=r"staging\.events is missing"):
         world.apply(plan)
 
 

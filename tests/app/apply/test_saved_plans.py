@@ -147,7 +147,7 @@ def test_a_plan_for_a_new_environment_is_refused_where_it_would_get_other_versio
     shown = there(world.state.environment("prod"))
     assert read(text).snapshots[TOTAL].version == shown.snapshots[TOTAL].version
     world.state = memory_state(world.clock)  # what dev would share is not known any more
-    refused_without_a_write(world, text, "another version than the one that was reviewed")
+    refused_without_a_write(world, text, "another version than the reviewed one")
 
 
 def test_another_version_that_was_stored_meanwhile_is_refused(world: MemoryWorld) -> None:
@@ -156,7 +156,7 @@ def test_another_version_that_was_stored_meanwhile_is_refused(world: MemoryWorld
     options = PlanOptions(decisions={name: Category.FORWARD_ONLY})
     other = plan_environment(world.services(), EDITED, "dev", options)
     world.services().state.store_snapshots(tuple(other.snapshots.values()), environment="dev")
-    refused_without_a_write(world, text, "mart.daily.*another version than the one")
+    refused_without_a_write(world, text, "mart.daily.*another version than the reviewed")
 
 
 def test_views_that_would_move_are_refused_where_the_review_saw_none(world: MemoryWorld) -> None:
@@ -172,7 +172,7 @@ def test_views_that_would_move_are_refused_where_the_review_saw_none(world: Memo
 
 # Files
 def test_a_plan_of_another_project_is_refused(world: MemoryWorld) -> None:
-    with pytest.raises(PlanFileInvalid, match=r"project shop, and this is farm\..*--project"):
+    with pytest.raises(PlanFileInvalid, match=r"project shop, but this is farm\..*--project"):
         read(save(world), replace(SHOP, name="farm"))
 
 
@@ -245,7 +245,10 @@ def test_settings_of_spark_from_the_environment_of_the_process_are_not_written()
     "settings,reported",
     [
         ({FIRST: "east"}, rf"one.sql was planned with {LAST}, which is not among"),
-        ({**HERE, LAST: "cellar"}, "mart.one.*a setting of Spark in vde.yaml that takes its value"),
+        (
+            {**HERE, LAST: "cellar"},
+            "mart.one.*the outside value of a variable or a Spark setting in vde.yaml",
+        ),
     ],
 )
 def test_a_setting_of_spark_that_is_gone_or_another_one_is_refused(
@@ -268,7 +271,7 @@ def test_where_a_setting_of_spark_comes_from_makes_no_other_version() -> None:
             without({"least": 7}),
             "masked.sql was planned with salt, which is not among the variables",
         ),
-        (without({"salt": "other", "least": 7}), "mart.masked.*takes its value from outside"),
+        (without({"salt": "other", "least": 7}), "mart.masked.*outside value"),
     ],
 )
 def test_a_secret_that_is_gone_or_another_one_is_refused(

@@ -187,7 +187,7 @@ def test_an_error_of_ours_ends_its_model_and_leaves_out_what_waits_for_it() -> N
     with pytest.raises(EvaluationFailed) as caught:
         found.units_of("a")
     assert caught.value is error
-    with pytest.raises(NotBegun, match=r"m\.b was not begun"):
+    with pytest.raises(NotBegun, match=r"m\.b was not started"):
         found.units_of("b")
 
 

@@ -145,7 +145,7 @@ def test_an_hour_behind_one_that_is_held_back_waits_for_it(
         assert isinstance(found, Load)
         assert found.fill == hours(6)
         services = life.services()
-        with pytest.raises(Refused, match="own rows of the interval before, which is not loaded"):
+        with pytest.raises(Refused, match="own rows of the previous interval, which is not loaded"):
             evaluate_range(services, bound(services), STATE, span(8, 8))
     life.catch_up(STATE)
     assert life.rows(STATE) == from_scratch(life, 9)

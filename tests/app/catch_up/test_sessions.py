@@ -174,7 +174,7 @@ def test_r8_a_delete_that_would_empty_an_hour_is_refused_until_a_person_says_so(
     before = marked(world)
     removing(world, 20)
     services = world.services()
-    said = r"no rows any more for \[2024-01-01 01:00, .*`vde run prod --allow-empty`"
+    said = r"no rows left for \[2024-01-01 01:00, .*`vde run prod --allow-empty`"
     with pytest.raises(Refused, match=said):
         world.catch_up(NAME)
     assert (world.amounts("a.p"), marked(world)) == ([10, 20], before)

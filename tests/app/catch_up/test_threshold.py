@@ -125,7 +125,7 @@ def test_what_is_pending_stays_so_while_the_clock_of_the_sources_has_no_time() -
     world.catalog.tables[RAW].properties.pop(VALID_TO)
     world.catalog.delete(RAW, ())
     assert world.services().project_now() is None
-    assert "has no time yet" in str(caught_up(world))
+    assert "is not set yet" in str(caught_up(world))
     assert pending(world) == left(2)
 
 

@@ -175,13 +175,13 @@ def test_going_back_to_what_may_be_dropped_is_refused_and_the_history_says_so() 
     world = promoted_and_removed()
     assert passed(world, 7.1).swept.forgotten == (Revision("dev", 1), Revision("prod", 1))
     for number in (None, 1):
-        with pytest.raises(Refused, match="revision 1 of prod is not kept any more"):
+        with pytest.raises(Refused, match="revision 1 of prod is no longer kept"):
             plan_rollback(world.services(), "prod", number)
     newest, oldest = history(world.services(), "prod", limit=9)
     assert (newest.shown.is_forgotten, oldest.shown.is_forgotten) == (False, True)
     assert oldest.added == ()
     passed(world, 1.1)
-    with pytest.raises(Refused, match="not kept any more"):
+    with pytest.raises(Refused, match="no longer kept"):
         plan_rollback(world.services(), "prod", 1)
     assert world.rows("mart.shown") == TENFOLD
 
@@ -301,7 +301,7 @@ def test_a_version_that_a_process_writes_is_left_for_the_next_pass() -> None:
     with leased(world.state, version_resource(key), holder="a run"):
         cleaned = clean_up(world.services(), TIMES)
     assert key not in {each.key for each in cleaned.dropped}
-    assert cleaned.swept.kept[key] == "a process holds it"
+    assert cleaned.swept.kept[key] == "in use by a process"
     assert key in clean_up(world.services(), TIMES).swept.marked
     assert key in {each.key for each in passed(world, 1.1).dropped}
 
@@ -391,9 +391,9 @@ def test_tables_of_others_and_what_the_state_does_not_know_are_listed_and_left()
     passed(world, 7.1)
     cleaned = passed(world, 1.1)
     assert {each.table: each.reason for each in cleaned.left} == {
-        table: "another state made it",
-        foreign: "this state knows nothing of it",
-        unknown: "this state knows nothing of it",
+        table: "another state created it",
+        foreign: "it is not recorded in this state",
+        unknown: "it is not recorded in this state",
     }
     assert physical(world) == shown(world, "prod") | {table, foreign, unknown}
 
@@ -408,7 +408,7 @@ def test_a_table_whose_folder_has_the_files_of_another_one_is_listed_and_left() 
     assert cleaned.dropped == ()
     reasons = {each.reason for each in cleaned.left}
     (reason,) = reasons
-    assert reason.startswith("its folder has the files of backup.sales, too; copy backup.sales to")
+    assert reason.startswith("its folder also has the files of backup.sales; copy backup.sales to")
 
 
 def test_a_table_of_another_state_stays_though_a_process_held_its_version_during_the_look() -> None:
@@ -426,7 +426,7 @@ def test_a_table_of_another_state_stays_though_a_process_held_its_version_during
     assert key not in {each.key for each in clean_up(between.services(), TIMES).dropped}
     assert key.table in world.catalog.tables
     cleaned = clean_up(world.services(), TIMES)
-    assert [each.reason for each in cleaned.left] == ["another state made it"]
+    assert [each.reason for each in cleaned.left] == ["another state created it"]
     assert key.table in world.catalog.tables
 
 
@@ -437,7 +437,7 @@ def test_a_table_that_does_not_say_which_state_made_it_stays() -> None:
     before = set(world.catalog.tables)
     passed(world, 7.1)
     cleaned = passed(world, 1.1)
-    assert {each.reason for each in cleaned.left} == {"it does not say which state made it"}
+    assert {each.reason for each in cleaned.left} == {"it does not say which state created it"}
     assert set(world.catalog.tables) == before
 
 

@@ -241,7 +241,7 @@ def test_a_look_says_what_would_be_done_and_why_the_rest_stays_and_changes_nothi
     found = of(seen, TOTAL_NAME)
     assert (set(found.expired), found.expired_files.count) == (gone, len(gone))
     assert found.strays.count == 1
-    assert found.kept == {max(snapshots(world, TOTAL_NAME)): "readers see it"}
+    assert found.kept == {max(snapshots(world, TOTAL_NAME)): "it is visible to readers"}
     did = maintained(world)
     for name in (TOTAL_NAME, SALES_NAME):
         assert of(did, name) == of(seen, name)
@@ -252,7 +252,7 @@ def test_some_models_can_be_chosen_by_name() -> None:
     world.clock.advance(10 * DAY)
     found = maintain(world.services(), TIMES, WEEK, models=["mart.t*"])
     assert {each.target.model for each in found.done} == {TOTAL_NAME, TRIPLE_NAME}
-    with pytest.raises(Refused, match=r"no table or view of mart\.totl") as refused:
+    with pytest.raises(Refused, match=r"no table or view found for mart\.totl") as refused:
         maintain(world.services(), TIMES, WEEK, models=["mart.sales", "mart.totl"])
     assert "mart.total" in refused.value.advice
 
@@ -274,7 +274,7 @@ def test_a_table_that_is_refused_stops_no_other() -> None:
     before, gone = snapshots(world, SALES_NAME), past(world, TOTAL_NAME)
     found = maintained(world)
     reasons = {each.table: each.reason for each in found.left}
-    assert reasons[theirs] == "another state made it"
+    assert reasons[theirs] == "another state created it"
     assert "`vde repair mart.sales`" in reasons[moved]
     assert snapshots(world, SALES_NAME) == before
     assert set(of(found, TOTAL_NAME).expired) == gone
@@ -364,7 +364,7 @@ def test_the_files_of_another_table_are_never_copied_by_a_compaction() -> None:
     table.properties = {**table.properties, **named.written}
     found = of(maintained(world, upkeep=ALL), SALES_NAME)
     assert found.compacted is None
-    assert found.not_compacted == "it is a shallow copy, and 2 files would be copied"
+    assert found.not_compacted == "it is a shallow copy, and compaction would copy 2 files"
 
 
 # What others read (rule R3)
@@ -440,7 +440,7 @@ def test_r3_a_process_that_slept_before_it_recorded_what_it_reads_is_refused() -
         assert set(of(found, TRIPLE_NAME).expired) == old
 
     between = Between(world, "record_intent", after=False, then=meanwhile)
-    with pytest.raises(Conflict, match="which it reads, has expired meanwhile"):
+    with pytest.raises(Conflict, match="which it reads, has expired in the meantime"):
         computed_again(world, TOTAL_NAME, between.services())
     assert world.rows("mart.total") == [(66,)]
     key = key_of(world, TOTAL_NAME)

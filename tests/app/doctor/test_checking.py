@@ -57,8 +57,8 @@ def test_a_warning_lets_others_be_tried_unless_there_is_nothing_to_use() -> None
     [
         (Refused("it is shut", advice="open it"), "it is shut", "Open it."),
         (Refused("it is shut"), "it is shut", "look"),
-        (OSError(28, "No space left on device"), "a disk is full", "Make room on the disks"),
-        (ConnectionRefusedError("refused"), "a service does not answer", "See that the catalog"),
+        (OSError(28, "No space left on device"), "a disk is full", "Free space on the disks"),
+        (ConnectionRefusedError("refused"), "a service does not answer", "Check that the catalog"),
         (KeyError("name"), "KeyError: 'name'", "look"),
         (ValueError("one\ntwo"), "ValueError: one", "look"),
         (ValueError(), "ValueError: no message", "look"),

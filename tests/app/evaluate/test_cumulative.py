@@ -116,13 +116,13 @@ def test_what_is_written_for_an_interval(
 @pytest.mark.parametrize(
     "kind,there,asked_for,reported",
     [
-        (UNIQUE_KEY, [entry(day(1, 2))], day(2), "has loaded .2024-01-02.* already"),
-        (UNIQUE_KEY, [entry(day(1, 2))], day(2, 3), "has loaded .2024-01-02.* already"),
+        (UNIQUE_KEY, [entry(day(1, 2))], day(2), "has already loaded .2024-01-02"),
+        (UNIQUE_KEY, [entry(day(1, 2))], day(2, 3), "has already loaded .2024-01-02"),
         (UNIQUE_KEY, [entry(day(2, 3))], day(1), "is not its next interval"),
         (UNIQUE_KEY, [entry(day(2, 3))], day(1, 4), "is not its next interval"),
-        (LOOKING_BACK, [entry(day(1, 4))], day(2, 5), "has loaded .2024-01-02.* already"),
-        (LOOKING_BACK, [entry(day(1, 4))], day(1, 2), "has loaded .2024-01-01.* already"),
-        ("INCREMENTAL_UNMANAGED", [entry(day(1, 2))], day(2), "has loaded .2024-01-02.* already"),
+        (LOOKING_BACK, [entry(day(1, 4))], day(2, 5), "has already loaded .2024-01-02"),
+        (LOOKING_BACK, [entry(day(1, 4))], day(1, 2), "has already loaded .2024-01-01"),
+        ("INCREMENTAL_UNMANAGED", [entry(day(1, 2))], day(2), "has already loaded .2024-01-02"),
         ("INCREMENTAL_UNMANAGED", [entry(day(2))], day(1, 3), "is not its next interval"),
     ],
 )
@@ -152,7 +152,7 @@ def test_what_is_evaluated_where_nobody_names_an_interval(
 
 def test_where_nothing_is_missing_the_restatement_is_named() -> None:
     with pytest.raises(
-        Refused, match=r"has loaded .2024-01-01.* already.*--restate-model mart\.kept"
+        Refused, match=r"has already loaded .2024-01-01.*--restate-model mart\.kept"
     ):
         sequential_ranges(model(UNIQUE_KEY), holding_of([entry(day(1, 3))]), [], environment="prod")
 

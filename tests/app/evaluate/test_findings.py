@@ -185,7 +185,7 @@ def test_a_branch_that_cannot_be_removed_fails_no_step_that_is_recorded(
     table.branches[did.work_id] = table.head  # a process wrote on that had lost its lease
     evaluate_range(stubborn, binding, DAILY_NAME, first, force=True)
     assert world.catalog.branches(did.key.table) == (did.work_id,)
-    assert "left for the next run" in caplog.text
+    assert "the next run removes it" in caplog.text
     evaluate_range(world.services(), binding, DAILY_NAME, first, force=True)
     assert world.catalog.branches(did.key.table) == ()
 

@@ -123,7 +123,7 @@ def test_what_an_audit_reads_besides_the_rows_counts_as_its_input() -> None:
     world.land((1.7, 100), until=2)
     with pytest.raises(AuditFailed):
         evaluate(world.services(), world.bound(), NAME, Interval(hour_of(1), hour_of(2)))
-    assert refused(world).startswith("below_the_limit refused its rows")
+    assert refused(world).startswith("its rows failed below_the_limit")
     for table in (LIMITS, RAW):
         world.catalog.compact(table)
     assert refused(world) != ""

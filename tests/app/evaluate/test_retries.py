@@ -79,8 +79,8 @@ def test_what_fails_twice_is_published_once_after_pauses_of_10_and_30_seconds(
     assert {amount for _, amount in world.rows("mart.daily")} == {1, 10}
     first, second = caplog.messages
     assert first == (
-        "mart.daily failed, and it is tried again in 10 seconds (retry 1 of 2): "
-        "models/daily.sql:3: try 1: an executor was lost"
+        "mart.daily failed, and it is retried in 10 seconds (retry 1 of 2): models/daily.sql:3: "
+        "try 1: an executor was lost"
     )
     assert "30 seconds (retry 2 of 2): models/daily.sql:3: try 2" in second
     works = [services.state.work(each) for each in engine.tried]

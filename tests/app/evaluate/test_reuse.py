@@ -196,7 +196,7 @@ def test_of_what_is_restated_downstream_only_what_reads_other_rows_is_computed(
     did = world.build(graph_of(SHOP), restate=("mart.sales",))
     triple = next(each for each in did if each.key.model == TRIPLE_NAME)
     assert (triple.reused, triple.rows) == (False, 1)
-    assert triple.reason == "what it reads of mart.sales has changed"
+    assert triple.reason == "its inputs from mart.sales have changed"
     assert triple.saved is not None
     assert triple.saved.intervals == 2
     after = entries(world, "prod", TRIPLE_NAME)
@@ -284,7 +284,7 @@ def test_a_source_is_the_same_after_a_compaction_and_another_one_after_a_write(
     assert evaluated(world, SALES_NAME, day(1, 3))[0].reused
     world.catalog.append(RAW, [])
     did, _ = evaluated(world, SALES_NAME, day(1, 3))
-    assert (did.reused, did.reason) == (False, "what it reads of raw.events has changed")
+    assert (did.reused, did.reason) == (False, "its inputs from raw.events have changed")
 
 
 def test_a_source_that_was_made_again_is_another_one(world: MemoryWorld) -> None:
@@ -309,7 +309,7 @@ def test_what_may_say_something_else_next_time_is_always_computed(world: MemoryW
     assert "UUID()" in did.reason
     assert entries(world, "prod", ModelName("mart", "at_once"))[0].trace is None
     again, _ = evaluated(world, ModelName("mart", "below"), day(1, 3))
-    assert again.reason == "what it reads of mart.at_once has changed"
+    assert again.reason == "its inputs from mart.at_once have changed"
     assert evaluated(world, ModelName("mart", "below"), day(1, 3))[0].reused
 
 
@@ -495,7 +495,7 @@ def test_what_is_new_is_said_so_and_what_may_differ_by_its_clause() -> None:
     world.land((74, 1), until=96)
     world.clock.advance(timedelta(days=4))
     new = [each for each in world.build(project) if each.key.model == RUNNING_NAME]
-    assert [each.reason for each in new] == ["it was not computed yet"]
+    assert [each.reason for each in new] == ["it has not been computed yet"]
     did, _ = evaluated(world, RUNNING_NAME, day(4))
     assert "`SUM(s.amount) OVER (ORDER BY s.day)` looks at rows of several days" in did.reason
 

@@ -65,7 +65,7 @@ def run(world: MemoryWorld, concurrency: Concurrency = ONE_AT_A_TIME) -> None:
 
 
 def refused(world: MemoryWorld, concurrency: Concurrency = ONE_AT_A_TIME) -> Refused:
-    with pytest.raises(Refused, match="no rows any more") as caught:
+    with pytest.raises(Refused, match="no rows left") as caught:
         run(world, concurrency)
     return caught.value
 
@@ -135,7 +135,7 @@ def test_r8_the_commands_of_a_refusal_empty_only_what_waits() -> None:
         "2024-01-01T02:00:00+00:00",
         "2024-01-01T04:00:00+00:00",
     ]
-    corrected(world, 30)  # the hour between them has no rows any more either, and nobody was asked
+    corrected(world, 30)  # the hour between them has no rows left either, and nobody was asked
     for command, there in zip(commands(said), [[10, 30, 40, 50], [10, 30, 50]], strict=True):
         with pytest.raises(RowsWouldGo, match=r"\[2024-01-01 02:00, "):
             allow(world, graph_of({}), only(command))
@@ -262,7 +262,7 @@ def test_r8_a_history_is_not_ended_by_a_source_without_rows(text: str) -> None:
     world.catalog.overwrite(RAW, [])
     world.land(until=4)
     said = refused(world)
-    assert "all open rows of its history would end" in str(said)
+    assert "all open rows of its history would be closed" in str(said)
     assert "`vde run prod --allow-empty`" in str(said)  # restating it would begin it from nothing
     assert world.rows("m.history") == before
     assert str(refused(world)) == str(said)
@@ -375,12 +375,12 @@ def test_r8_a_merge_that_would_delete_every_row_waits() -> None:
 
 
 def restated_whole(world: MemoryWorld, graph: Graph) -> Refused:
-    """All hours are restated, of which the second has no rows any more."""
+    """All hours are restated, of which the second has no rows left."""
     rows = world.rows("raw.events")
     other = {10: 11, 20: -20, 30: 31}
     world.catalog.overwrite(RAW, [(row[0], row[1], other[int(str(row[2]))]) for row in rows])
     options = PlanOptions(restate=("m.hours",), start=hour_of(0), end=hour_of(3))
-    with pytest.raises(RowsWouldGo, match="no rows any more") as caught:
+    with pytest.raises(RowsWouldGo, match="no rows left") as caught:
         world.apply(plan_environment(world.services(), graph, "prod", options))
     return caught.value
 

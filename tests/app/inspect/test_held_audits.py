@@ -113,5 +113,5 @@ def test_what_is_not_loaded_has_no_rows_to_audit() -> None:
 
 
 def test_rows_that_belong_to_no_time_are_not_restricted() -> None:
-    with pytest.raises(Refused, match="belong to no time"):
+    with pytest.raises(Refused, match="do not belong to intervals"):
         audited(held(TEXT.format(kind="FULL", more="")), FIRST)

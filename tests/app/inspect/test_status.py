@@ -47,7 +47,7 @@ def test_what_is_stale_and_what_follows_from_it_are_distinguished() -> None:
     assert sales is not None
     assert (sales.intervals, sales.following) == ((day(2),), ())
     assert sales.since == world.clock.now()
-    assert sales.reason == "what it reads of raw.events has changed since"
+    assert sales.reason == "its inputs from raw.events have changed since"
     assert triple is not None
     assert (triple.intervals, triple.following, triple.since) == ((day(2),), (day(2),), None)
     assert found.is_behind
@@ -89,7 +89,9 @@ def test_what_another_environment_computes_is_reported_there_too() -> None:
     assert sales.owner == "prod"
     assert sales.staleness is not None
     assert (sales.staleness.intervals, sales.staleness.kept) == ((), (day(2),))
-    assert sales.staleness.why_kept == "`vde run prod` computes it, which owns this version"
+    assert sales.staleness.why_kept == (
+        "`vde run prod` computes this version, which that environment owns"
+    )
     assert sales.staleness.since == world.clock.now()
 
 

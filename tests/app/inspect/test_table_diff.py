@@ -92,7 +92,7 @@ def test_tables_of_equal_d_shas_are_equal_and_not_read() -> None:
     found, asking = compared(with_dev(same))
     assert (found.is_equal, found.why, asking.asked) == (
         True,
-        "every interval has one D-SHA in both",
+        "every interval has the same D-SHA in both",
         [],
     )
 
@@ -217,13 +217,14 @@ def test_an_unknown_model_environment_or_column_is_refused() -> None:
     world = with_dev(EDITED)
     with pytest.raises(Refused, match="has no model mart\\.nothing"):
         compared(world, "nothing")
-    with pytest.raises(Refused, match="has no column nowhere"):
+    with pytest.raises(Refused, match="does not have the column nowhere"):
         compared(world, on=["nowhere"])
 
 
 @pytest.mark.full
 @pytest.mark.parametrize(
-    "what, said", [("written", "written to meanwhile"), ("promoted", "was promoted meanwhile")]
+    "what, said",
+    [("written", "written to in the meantime"), ("promoted", "was promoted in the meantime")],
 )
 def test_what_changes_meanwhile_is_a_conflict(what: str, said: str) -> None:
     world = with_dev(EDITED)

@@ -32,11 +32,11 @@ def test_a_plan_says_of_each_model_what_it_read_and_wrote(world: MemoryWorld) ->
     done = world.build(graph_of(PROJECT))
     both = "2024-01-01 to 2024-01-03"
     assert "\n".join(said(world, each) for each in done) == (
-        f"staging.events, {both}: read raw.events to Iceberg snapshot N; loaded whole: raw.events "
-        f"{both}; wrote 2 rows as Iceberg snapshot N: first build; took T s\n"
+        f"staging.events, {both}: read raw.events to Iceberg snapshot N; loaded completely: "
+        f"raw.events {both}; wrote 2 rows as Iceberg snapshot N: first build; took T s\n"
         f"mart.daily, {both}: read staging.events {both} at Iceberg snapshot N; wrote 2 rows as "
         "Iceberg snapshot N: first build; took T s\n"
-        "mart.people: read all of mart.daily; made the view: first build; took T s\n"
+        "mart.people: read all of mart.daily; created the view: first build; took T s\n"
         f"mart.totals, {both}: read all of mart.daily at Iceberg snapshot N; wrote 1 row as "
         "Iceberg snapshot N: first build; took T s"
     )
@@ -50,7 +50,7 @@ def test_a_session_says_what_its_source_got(world: MemoryWorld) -> None:
     assert isinstance(done, Evaluated)
     text = said(world, done)
     assert "read raw.events from Iceberg snapshot N to Iceberg snapshot N: 1 row in 1 part" in text
-    assert "loaded whole: raw.events 2024-01-03 to 2024-01-04" in text
+    assert "loaded completely: raw.events 2024-01-03 to 2024-01-04" in text
 
 
 def test_before_it_begins_it_is_said_what_will_be_read(world: MemoryWorld) -> None:

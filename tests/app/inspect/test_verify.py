@@ -133,7 +133,7 @@ def test_what_others_write_is_reported_where_the_recorded_rows_have_expired(
     reported = verified(world)
     assert [str(name) for name, each in reported.items() if not each.holds] == ["mart.totals"]
     assert (reported[TOTALS].rows, reported[TOTALS].mismatches) == (0, ())
-    assert "which it does not have any more" in reported[TOTALS].foreign_write
+    assert "it no longer has the recorded snapshot" in reported[TOTALS].foreign_write
 
 
 @pytest.mark.parametrize("change", ["rename", "drop", "drop, and the recorded rows expire"])

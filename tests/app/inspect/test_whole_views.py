@@ -81,7 +81,7 @@ def test_a_view_that_shows_a_table_otherwise_is_read_itself(
 )
 def test_a_view_that_is_another_revisions_by_now_is_not_read(shown: list[ViewDefinition]) -> None:
     world = world_of("id int, n int, x int", *shown)
-    with pytest.raises(Conflict, match="Run the same again"):
+    with pytest.raises(Conflict, match="Run the same command again"):
         read_as(world.services(), view("id int, n int"))
 
 

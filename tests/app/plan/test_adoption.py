@@ -95,7 +95,7 @@ def test_who_only_shares_an_adopted_table_is_not_called_forward_only(world: Memo
     world.build(graph_of(SAME))
     shared = (
         Category.INDIRECT_NON_BREAKING,
-        "its table is the same, since its rows were found to be equal",
+        "it keeps its table, because the rows turned out to be equal",
     )
     there = world.plan(graph_of(SAME), "dev")
     assert why_kept(there, TRIPLE_NAME) == shared

@@ -47,7 +47,7 @@ def test_a_full_model_below_a_bounded_parent_is_computed_from_what_is_there(
         (day(2, 3),),
         Bounded(since=SINCE, instead_of=plan.graph[TOTAL_NAME].fingerprint.data_version),
     )
-    assert sentences(found.reasons)[0] == "bounded: it begins at 2024-01-02, and is never promoted"
+    assert sentences(found.reasons)[0] == "bounded: it starts at 2024-01-02, and is never promoted"
     assert not found.may_adopt
     world.apply(plan)
     assert total(world) == [(360,)]
@@ -124,7 +124,7 @@ def test_every_kind_begins_at_the_start_and_never_gets_to_production(
     # production
     taken = plan_promotion(world.services(), "dev", "prod")
     assert all(each.bounded is None for each in taken.changes)
-    why = "what dev shows of it begins at 2024-01-02, and is never promoted: this one has it all"
+    why = "its version in dev starts at 2024-01-02 and is never promoted; this version is complete"
     assert why in sentences(change(taken, "a.c").reasons)
     world.apply(taken)
     assert {row[2] for row in world.rows("a.c")} == AMOUNTS
@@ -211,7 +211,7 @@ def test_a_later_start_begins_later_and_no_start_ends_it(world: MemoryWorld) -> 
     later = there(shown(world, TOTAL_NAME).bounded)
     assert (later.since, total(world)) == (day(3).start, [(360,)])  # of all that is there
     plan = asked(services, graph)
-    why = "not bounded any more: it began at 2024-01-03"
+    why = "no longer bounded: it started at 2024-01-03"
     assert sentences(change(plan, "mart.total").reasons) == (why,)
     apply_plan(services, plan, lambda _: None)
     assert shown(world, TOTAL_NAME).bounded is None

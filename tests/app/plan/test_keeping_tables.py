@@ -106,7 +106,7 @@ def test_a_column_is_not_taken_out_of_a_kept_table_unless_its_model_allows_it() 
     said = str(refused.value)
     assert "models/sales.sql:2: mart.sales keeps its table and drops n (bigint)" in said
     assert "Write `on_destructive_change allow` (or warn) in the model" in said
-    assert "or plan with --decide mart.sales=breaking, which makes a new table." in said
+    assert "or plan with --decide mart.sales=breaking, which creates a new table." in said
     assert said.endswith("Nothing was changed.")
     assert any(line.startswith("Cannot be applied: models/sales.sql:2") for line in totals(plan))
     assert len(world.rows("mart.sales")[0]) == 3
@@ -139,7 +139,7 @@ def test_a_column_is_added_to_a_kept_table_unless_its_model_does_not_allow_it(ho
         world.apply(plan)
         assert world.rows("mart.sales") == [(*row, None) for row in AMOUNTS]
         return
-    with pytest.raises(Refused, match=r"adds n \(bigint\), which its on_additive_change does not"):
+    with pytest.raises(Refused, match=r"adds n \(bigint\), but its on_additive_change does not"):
         world.apply(plan)
     assert world.rows("mart.sales") == AMOUNTS
 

@@ -99,7 +99,7 @@ def test_a_table_that_is_kept_stays_sound_or_the_plan_is_refused(edit: Edit) -> 
     if found.kept in (Kept.REFUSED, Kept.NOT_BEFORE):
         with pytest.raises(Refused, match=r"models/h\.sql:1: mart\.h keeps its table, and") as no:
             world.apply(plan)
-        assert "which makes a new table" in str(no.value)
+        assert "which creates a new table" in str(no.value)
         assert any(line.startswith("Cannot be applied: models/h.sql:1") for line in totals(plan))
         assert world.plan(before.graph).is_up_to_date
         return
@@ -215,7 +215,7 @@ def test_units_that_come_between_plan_and_apply_are_seen() -> None:
     plan = world.plan(after.graph, forward_only=True)
     landed(world, {73: 9}, 75)
     world.build(before.graph)
-    with pytest.raises(Refused, match="is not made of whole units"):
+    with pytest.raises(Refused, match="does not consist of whole units"):
         world.apply(plan)
 
 
@@ -225,15 +225,15 @@ def test_a_late_row_before_the_instant_is_computed_as_the_plan_says() -> None:
     world = loaded(first)
     services = world.services()
     plan = world.plan(edited.graph, effective_from=hour_of(48))
-    (said,) = (each for each in sentences(plan.changes[-1].reasons) if "it counts from" in each)
-    assert said.endswith("only when a late row or a restatement has it computed")
+    (said,) = (each for each in sentences(plan.changes[-1].reasons) if "it applies from" in each)
+    assert said.endswith("only for a late row or a restatement")
     world.apply(plan)
     assert [row[3] for row in world.rows("mart.h")] == [10, 4, 5, 70]
     landed(world, {31: 6}, MIDNIGHT + 1)
     stale = there(world.plan(edited.graph).changes[-1].staleness)
     assert stale.reason.endswith(
-        "has changed since, and a forward-only change kept its rows: they become those of the "
-        "model as it is"
+        "have changed since, and its rows were kept by a forward-only change: they are now "
+        "computed with the current model"
     )
     (status,) = look_at_environment(services, "prod").models
     assert status.staleness == stale

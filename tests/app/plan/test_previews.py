@@ -83,7 +83,7 @@ def test_a_forward_only_change_is_shown_in_a_table_of_its_own(world: MemoryWorld
     found = change(plan, "mart.sales")
     assert found.category is Category.FORWARD_ONLY
     assert found.bounded == Bounded(since=SINCE, instead_of=kept.version, is_preview=True)
-    why = "preview from 2024-01-02 on, in a table of its own that is never promoted"
+    why = "preview from 2024-01-02 on, in a separate table that is never promoted"
     assert why in sentences(found.reasons)
     assert work(plan) == {"sales": [day(2, 3)], "shown": [ALWAYS]}
     assert plan.not_restated == ()
@@ -134,7 +134,7 @@ def test_a_change_that_is_not_forward_only_ends_the_preview(world: MemoryWorld) 
 def test_going_back_to_what_production_has_ends_the_preview(world: MemoryWorld) -> None:
     previewed(world)
     plan = world.plan(graph_of(FIRST), "dev")
-    assert "no preview any more" in sentences(change(plan, "mart.sales").reasons)[0]
+    assert "no longer a preview" in sentences(change(plan, "mart.sales").reasons)[0]
     world.apply(plan)
     assert shown(world, SALES_NAME).key == shown(world, SALES_NAME, "prod").key
     assert world.rows("mart__dev.sales") == AMOUNTS
@@ -162,7 +162,7 @@ def test_a_kind_that_builds_on_its_rows_begins_without_any() -> None:
     assert [row[1] for row in world.rows("mart__dev.keyed")] == [50]
     plan = plan_promotion(world.services(), "dev", "prod")
     (left,) = plan.not_restated
-    why = "builds each interval on the ones before it, so that its change counts from now on"
+    why = "builds each interval on the ones before it, so its change applies from now on"
     assert (str(left.name), left.reason) == ("mart.keyed", f"INCREMENTAL_BY_UNIQUE_KEY {why}")
     world.apply(plan)
     assert [row[1] for row in world.rows("mart.keyed")] == [10, 5]
@@ -201,8 +201,8 @@ def test_a_promotion_keeps_the_table_and_computes_it_again_from_the_instant_on(
     found = change(plan, "mart.sales")
     assert (found.version, found.bounded, found.restated) == (kept.version, None, (day(2, 3),))
     said = (
-        "it counts from 2024-01-02 on: what is loaded since then is computed again, and what is "
-        "before only when a late row or a restatement has it computed"
+        "it applies from 2024-01-02 on: intervals loaded since then are computed again, earlier "
+        "ones only for a late row or a restatement"
     )
     assert said in (sentences(found.reasons))
     assert dict(plan.effective_from) == {SALES_NAME: SINCE}
@@ -236,13 +236,13 @@ def test_another_environment_takes_the_change_as_a_preview(world: MemoryWorld) -
 @pytest.mark.parametrize(
     "texts, options, why",
     [
-        (TENFOLD, {"effective_from": day(9).start}, "lies in the future"),
+        (TENFOLD, {"effective_from": day(9).start}, "is in the future"),
         (
             {**FIRST, "total": TOTAL.replace("SUM", "MAX")},
             {"effective_from": SINCE},
-            r"there is none: mart\.total is non_breaking\. .*--decide mart\.total=forward_only",
+            r"there are none: mart\.total is non_breaking\. .*--decide mart\.total=forward_only",
         ),
-        (TENFOLD, {"effective_from": SINCE, "skip_backfill": True}, "leave one of them out"),
+        (TENFOLD, {"effective_from": SINCE, "skip_backfill": True}, "omit one of them"),
     ],
 )
 @pytest.mark.parametrize("environment", ["dev", "prod"])
@@ -270,7 +270,7 @@ def test_a_table_that_production_shows_no_more_stays_while_a_preview_stands_for_
     world.land((80, 4), until=192)
     plan = world.plan_run("dev")  # nobody owns these tables by now
     assert (plan.promotes, list(work(plan))) == (False, ["sales"])
-    with pytest.raises(Refused, match="`vde plan dev` gives it a table of its own"):
+    with pytest.raises(Refused, match="`vde plan dev` gives it a separate table"):
         evaluate(world.services(), world.bound("dev"), TRIPLE_NAME, day(4))
     world.build(graph_of(TENFOLD), "dev")
     assert shown(world, TRIPLE_NAME).bounded is not None

@@ -117,10 +117,10 @@ def test_r9_what_production_owns_is_not_restated_elsewhere_and_named(world: Memo
 def test_what_holds_nothing_is_named(world: MemoryWorld) -> None:
     plan = world.plan(graph_of(SHOP), restate=("mart.sales",), start=day(7).start)
     assert plan.is_empty
-    assert [each.reason for each in plan.not_restated] == ["it holds nothing of that time"]
+    assert [each.reason for each in plan.not_restated] == ["it has no rows of that time"]
     new = {**SHOP, "new": SALES.replace("mart.sales", "mart.new")}
     plan = world.plan(graph_of(new), restate=("mart.new",))
-    assert [each.reason for each in plan.not_restated] == ["it holds nothing yet"]
+    assert [each.reason for each in plan.not_restated] == ["it has no rows yet"]
     assert work(plan) == {"new": [day(1, 3)]}
 
 

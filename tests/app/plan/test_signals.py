@@ -259,7 +259,7 @@ SELECT id AS id, amount AS amount FROM raw.events
 """
     world.build(graph_with(history.format(unit="hourly", hours=12)))
     for held in (24, 48):
-        with pytest.raises(Refused, match="is not made of whole units"):
+        with pytest.raises(Refused, match="does not consist of whole units"):
             world.build(graph_with(history.format(unit="daily", hours=held)))
     world.build(graph_with(history.format(unit="hourly", hours=24)))
     days = graph_with(history.format(unit="daily", hours=48))

@@ -23,7 +23,7 @@ from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.planning.plan_text import nothing_to_plan, nothing_to_run, remarks
 from vde_dagster.core.time.intervals import Interval
 
-COMPUTES: Final = "`vde run prod` computes it, which owns this version"
+COMPUTES: Final = "`vde run prod` computes this version, which that environment owns"
 IN_DEV: Final = graph_of({**SHOP, "total": EDITED["total"] + " -- same"})
 LOOKS: Final[dict[str, Callable[[Services], Plan]]] = {
     "run": lambda services: plan_run(services, "dev"),
@@ -137,7 +137,7 @@ def test_what_is_never_computed_again_is_named_before_its_owner_has_the_late_row
     world.land((5.5, 7), until=48)
     world.build(project((edited(base, breaking=False), kept)), "dev")
     first = "it reads gen.m0, which is computed again first"
-    for reason in (first, "what it reads of gen.m0 has changed since"):
+    for reason in (first, "its inputs from gen.m0 have changed since"):
         (behind,) = look_at_environment(world.services(), "dev").models
         stale = there(behind.staleness)
         assert (behind.node.name, stale.kept, stale.reason) == (kept.key, (day(1),), reason)

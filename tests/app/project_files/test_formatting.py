@@ -83,8 +83,8 @@ def test_another_layout_of_the_same_model_is_taken(folder: Path, old: str, new: 
         ("kind FULL", "kind VIEW", "kind"),
         ("owner 'me'", "owner 'me', enabled false", "enabled"),
         ("owner 'me'", "owner 'me', dialect duckdb", "dialect"),
-        ("SELECT", "SELECT FROM", "it could not be read any more"),
-        ("MODEL (", "MODEL (;", "it could not be read any more"),
+        ("SELECT", "SELECT FROM", "it could no longer be read"),
+        ("MODEL (", "MODEL (;", "it could no longer be read"),
     ],
 )
 def test_another_model_is_left_alone_and_named(

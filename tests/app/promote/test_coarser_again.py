@@ -49,7 +49,9 @@ def applied(world: MemoryWorld, plan: Plan) -> None:
 def test_a_version_of_days_comes_back_once_the_day_is_over(kind: type[KindFacts]) -> None:
     world, before = finer(kind, forward_only=False)
     services = world.services()
-    with pytest.raises(Refused, match="2024-01-04 is not due yet: plan again once it is") as no:
+    with pytest.raises(
+        Refused, match="2024-01-04 on are not due yet: plan again once they are"
+    ) as no:
         applied(world, plan_rollback(services, "prod", options=PlanOptions(allow_empty=True)))
     assert "interval_unit`" not in str(no.value)
     landed(world, {}, 96)

@@ -43,7 +43,7 @@ def with_source() -> MemoryWorld:
 def test_a_source_that_becomes_a_model_is_refused_before_anything_is_computed() -> None:
     world, fuse = with_source(), Fuse()
     changed = graph_of({**SHOP, "reader": READER, "names": MODEL})
-    with pytest.raises(Refused, match=r"raw\.names exists in the catalog already"):
+    with pytest.raises(Refused, match=r"raw\.names already exists in the catalog"):
         done(world.services(fuse), changed, "prod")
     assert not {"stage", "begin_promotion", "store_snapshots"} & set(fuse.names)
     assert not world.plan_run().promotes
@@ -53,7 +53,7 @@ def test_a_source_that_becomes_a_model_is_refused_before_anything_is_computed() 
 def test_a_name_that_is_taken_is_refused_before_anything_is_computed() -> None:
     world, fuse = shop_in_production(), Fuse()
     world.catalog.create_table(BY_HAND, (Column(name="amount", type="bigint"),))
-    with pytest.raises(Refused, match=r"mart\.least exists in the catalog already"):
+    with pytest.raises(Refused, match=r"mart\.least already exists in the catalog"):
         done(world.services(fuse), graph_of({**SHOP, "least": LEAST}), "prod")
     assert "stage" not in fuse.names
 
@@ -174,7 +174,7 @@ def test_a_first_promotion_that_is_given_up_leaves_nothing(environment: str) -> 
         world.plan_run(environment)
     assert give_up_promotion(world.services(), environment) is None
     assert world.state.environments() == ()
-    with pytest.raises(Refused, match="exists in the catalog already"):
+    with pytest.raises(Refused, match="already exists in the catalog"):
         world.build(project, environment)
     world.build(graph_of(SHOP), environment)
     assert world.plan_run(environment).is_empty
@@ -182,7 +182,7 @@ def test_a_first_promotion_that_is_given_up_leaves_nothing(environment: str) -> 
 
 def test_what_was_finished_is_not_given_up() -> None:
     world = shop_in_production()
-    with pytest.raises(Refused, match="no promotion of prod was begun"):
+    with pytest.raises(Refused, match="prod has no unfinished promotion"):
         give_up_promotion(world.services(), "prod")
     with pytest.raises(Refused, match="there is no environment nobody"):
         give_up_promotion(world.services(), "nobody")
@@ -226,7 +226,9 @@ def test_what_cannot_be_given_up_changes_nothing_and_names_the_way_out() -> None
     before = there(world.services().state.environment("prod", revision=1))
     world.catalog.drop_table(before.snapshots[TRIPLE].key.table)
     for _ in range(2):
-        with pytest.raises(Refused, match="cannot be given up: somebody dropped") as refused:
+        with pytest.raises(
+            Refused, match=r"cannot be given up: .* were dropped or changed"
+        ) as refused:
             give_up_promotion(world.services(), "prod")
         assert "`vde plan prod`" in str(refused.value)
         assert is_as_begun(world)
@@ -239,7 +241,9 @@ def test_a_name_that_was_taken_meanwhile_is_found_before_anything_is_recorded() 
     view = TableName("mart", "total")
     assert world.catalog.view(view) is None
     world.catalog.create_table(view, (Column(name="amount", type="bigint"),))
-    with pytest.raises(Refused, match=r"cannot be given up: mart\.total exists in the catalog"):
+    with pytest.raises(
+        Refused, match=r"cannot be given up: mart\.total already exists in the catalog"
+    ):
         give_up_promotion(world.services(), "prod")
     assert is_as_begun(world)
     assert finish_promotions(world.services(), "prod")

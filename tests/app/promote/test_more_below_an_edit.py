@@ -72,7 +72,7 @@ def test_times_that_only_another_environment_has_are_named_until_they_are_promot
     assert str(behind.node.name) == "gen.m1"
     assert behind.staleness is not None
     assert behind.staleness.why_kept == (
-        "dev has more of gen.m0 than prod, which computes what reads it once it has as much"
+        "dev has more of gen.m0 than prod, which computes downstream models once it has caught up"
     )
     assert is_up_to_date(world, "prod")
     world.build(edited)

@@ -101,17 +101,17 @@ class Case:
 
 CASES = {
     "appended": Case(
-        does=lambda w: w.catalog.append(sales(w), [(DAYS[0], 99)]), says="somebody else wrote"
+        does=lambda w: w.catalog.append(sales(w), [(DAYS[0], 99)]), says="nother program wrote"
     ),
     "overwritten": Case(
-        does=lambda w: w.catalog.overwrite(sales(w), [(DAYS[0], 99)]), says="somebody else wrote"
+        does=lambda w: w.catalog.overwrite(sales(w), [(DAYS[0], 99)]), says="nother program wrote"
     ),
     "deleted": Case(
-        does=lambda w: w.catalog.delete(sales(w), [(DAYS[0], 10)]), says="somebody else wrote"
+        does=lambda w: w.catalog.delete(sales(w), [(DAYS[0], 10)]), says="nother program wrote"
     ),
     "appended and compacted": Case(
         does=lambda w: (w.catalog.append(sales(w), [(DAYS[0], 9)]), w.catalog.compact(sales(w))),
-        says="somebody else wrote",
+        says="nother program wrote",
     ),
     "rolled back": Case(does=rolled_back, says="rolled it back"),
     "renamed": Case(
@@ -132,16 +132,16 @@ CASES = {
     ),
     "renamed and expired": Case(
         does=renamed_and_expired,
-        says="lacks columns that were recorded: amount",
+        says="lacks recorded columns: amount",
         repaired=False,
     ),
-    "created again": Case(does=again, says="somebody created it again", repaired=False),
+    "created again": Case(does=again, says="another program recreated it", repaired=False),
     "created again alike": Case(
-        does=lambda w: again(w, alike="yes"), says="created it again", repaired=False
+        does=lambda w: again(w, alike="yes"), says="recreated it", repaired=False
     ),
     "expired": Case(
         does=appended_and_expired,
-        says="which it does not have any more",
+        says="it no longer has the recorded snapshot",
         repaired=False,
     ),
     "metadata gone": Case(does=lost, says="its metadata file", repaired=False),
@@ -319,7 +319,7 @@ def test_the_tables_of_all_environments_are_looked_at_together(
     assert list(damaged_tables(services)) == []
     world.catalog.append(world.bound(environment).key(SALES_NAME).table, [(DAYS[0], 99)])
     (said,) = damaged_tables(services)
-    assert "somebody else wrote" in said
+    assert "nother program wrote" in said
     assert commands(said) == [f"repair mart.sales --env {environment}"]
 
 

@@ -87,7 +87,7 @@ def test_a_change_that_does_not_need_the_table_is_promoted(world: MemoryWorld, n
     with pytest.raises(Refused, match=r"mart\.sales") as told:
         plan_of(world, ALONE)
     assert case.says in str(told.value)
-    assert "What reads it waits, and nothing else does." in str(told.value)
+    assert "Downstream models wait, and nothing else does." in str(told.value)
     assert world.rows("mart.seen") == [(len(world.rows("raw.events")) + 1,)]
     assert target(world, "sales") == sales(world) == shown
     assert {each: world.rows(f"mart.{each}") for each in before} == before
@@ -139,7 +139,7 @@ def test_a_change_of_what_reads_it_waits_and_the_rest_is_selected_as_is_advised(
     CASES[name].does(world)
     other = {**ALONE, reader: FILES[reader].replace(*EDITS[reader])}
     revision = world.state.revision("prod")
-    with pytest.raises(Refused, match="leave the change out with --select-model") as told:
+    with pytest.raises(Refused, match="exclude the change with --select-model") as told:
         plan_of(world, other)
     assert f"The plan changes mart.{reader}" in str(told.value)
     assert "Nothing was changed." in str(told.value)
@@ -195,7 +195,7 @@ def test_nobody_is_told_that_its_owner_makes_again_what_is_never_computed_again(
         world.build(project(models), each)
     world.catalog.drop_table(world.bound().key(models[0].key).table)
     said = status_text(world.services(), environment)
-    assert "is not there" in said
+    assert "is missing" in said
     assert "restore it, or write another `stamp`" in said
     assert "makes it again" not in said
     with pytest.raises(Refused, match="Restore it, or write another `stamp` in the model"):

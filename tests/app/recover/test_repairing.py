@@ -109,7 +109,7 @@ def test_a_dropped_view_is_created_by_the_plan_that_is_advised(
 
 
 def test_what_has_no_table_is_refused(world: MemoryWorld) -> None:
-    with pytest.raises(Refused, match="there is nothing of it to repair"):
+    with pytest.raises(Refused, match="so there is nothing to repair"):
         repaired(world, RAW_NAME)
 
 

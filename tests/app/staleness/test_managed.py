@@ -80,7 +80,7 @@ def test_it_stays_until_its_target_lag_is_over_whatever_lands(lag: str, minutes:
     assert "raw.events changed, and it waits until" in stale(world)["live"].why_kept
     assert run(world) == {}
     world.clock.advance(timedelta(minutes=1))
-    assert stale(world)["live"].reason == "what it reads of raw.events has changed since"
+    assert stale(world)["live"].reason == "its inputs from raw.events have changed since"
     assert run(world) == {"live": 2}
 
 
@@ -118,7 +118,7 @@ def test_only_the_environment_that_owns_the_table_computes_it() -> None:
     world.build(GRAPH, "dev")
     world.land((2, 20), until=24)
     world.clock.advance(timedelta(hours=2))
-    assert "`vde run prod` computes it" in stale(world, "dev")["live"].why_kept
+    assert "`vde run prod` computes this version" in stale(world, "dev")["live"].why_kept
 
 
 def test_it_is_compared_at_once_and_not_day_by_day(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -133,7 +133,7 @@ def test_r15_what_cannot_be_computed_again_waits_if_production_saw_more(seen: bo
     assert len(world.rows("m.kept")) == (3 if seen else 2)
     if seen:
         with pytest.raises(
-            Refused, match=r"m\.kept would come back as it was, and prod would show"
+            Refused, match=r"m\.kept would return to its earlier version, and prod would show"
         ):
             world.apply(plan)
         assert len(world.rows("m.kept")) == 3

@@ -67,7 +67,7 @@ def test_rows_that_the_source_has_no_longer_are_kept_and_the_way_out_is_named() 
     world.catalog.overwrite(RAW, [(9, hour_of(24), 5), (10, hour_of(50), 7)])
     found = there(staleness(world.plan(graph), "mart.kept"))
     assert found.kept == (day(1),)
-    assert "the source does not reach back to all of them any more" in found.why_kept
+    assert "the source no longer has all rows of that time" in found.why_kept
     assert "`vde run prod --restate-model mart.kept --allow-empty`" in found.why_kept
 
 

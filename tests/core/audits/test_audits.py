@@ -56,7 +56,7 @@ TABLE = ("id", "shop", "_vde_times_0")
         ("not_null (columns := (shop))", 1, [(1, None, 2)], "(shop)) failed: 1 row fails, which is (id = 1, shop = NULL). Nothing is published"),
         ("not_null (columns := (shop))", 9, [(1, "a", 2), (2, "b", 2), (3, "c", 2), (4, "d", 2)], "9 rows fail, such as (id = 1, shop = 'a'); (id = 2, shop = 'b'); (id = 3, shop = 'c'). Nothing"),
         ("not_null (columns := (shop))", 9, [], "9 rows fail. Nothing"),
-        ("not_null_non_blocking (columns := (shop))", 1, [(1, True, 2)], "shop = true). It only warns, so it keeps no rows from being published"),
+        ("not_null_non_blocking (columns := (shop))", 1, [(1, True, 2)], "shop = true). It is non-blocking, so the rows are published"),
     ],
 )  # fmt: skip
 def test_the_message_gives_the_audit_the_rows_and_what_to_do(

@@ -104,14 +104,14 @@ def test_what_somebody_rolled_away_stays_for_its_time() -> None:
 def test_where_the_catalog_lets_none_expire_each_has_a_reason_all_the_same() -> None:
     found = expiry(replace(OLD, never_expires="not here"), at(2), now=NOW, keep=WEEK)
     assert found.expired == ()
-    assert found.kept == {1: "not here", 2: "named", 3: "not here", 4: "readers see it"}
+    assert found.kept == {1: "not here", 2: "named", 3: "not here", 4: "it is visible to readers"}
 
 
 def test_each_that_stays_has_a_reason() -> None:
     kept = expiry(OLD, since(2), now=NOW, keep=WEEK).kept
     assert kept == {
-        4: "readers see it",
-        3: "what became of the table since then has to be known",
+        4: "it is visible to readers",
+        3: "the table's later history depends on it",
         2: "read",
     }
 

@@ -62,10 +62,10 @@ def work(began: datetime, key: VersionKey = V) -> OpenWork:
         ({"planned": (planned(ago(7)),)}, None),
         ({"planned": (planned(ago(9)),), "busy": {"dev"}}, "a plan of dev is being applied"),
         ({"planned": (planned(ago(9)),), "busy": {"other"}}, None),
-        ({"written": {V}}, "a process holds it"),
+        ({"written": {V}}, "in use by a process"),
         ({"open_work": (work(ago(6.9)),)}, "a unit of work on it is not finished"),
         ({"open_work": (work(ago(7)),)}, None),
-        ({"open_work": (work(ago(9)),), "written": {V}}, "a process holds it"),
+        ({"open_work": (work(ago(9)),), "written": {V}}, "in use by a process"),
     ],
 )
 def test_what_refers_to_a_version(values: dict[str, object], why: str | None) -> None:
@@ -76,7 +76,7 @@ def test_work_that_runs_keeps_what_its_environment_showed_when_it_began() -> Non
     past = shown(V, until=ago(8))
     running = {"written": {W}}
     before = found(V, W, revisions=(past,), open_work=(work(ago(9), W),), **running)
-    assert sweep(before, (), TIMES).kept[V] == "work that dev began reads it"
+    assert sweep(before, (), TIMES).kept[V] == "work that dev started reads it"
     later = found(V, W, revisions=(past,), open_work=(work(ago(7.5), W),), **running)
     assert V not in sweep(later, (), TIMES).kept
 

@@ -56,7 +56,7 @@ def test_a_shared_folder_matters_where_the_history_is_in_files(
     "monitored,sees_ends,outcome,text",
     [
         (True, True, Outcome.OK, "VdeRunLauncher"),
-        (True, False, Outcome.WARNING, "cannot say that the process of a run has ended"),
+        (True, False, Outcome.WARNING, "cannot detect that the process of a run has died"),
         (False, True, Outcome.WARNING, "run monitoring is off"),
         (False, False, Outcome.WARNING, "run monitoring is off"),
     ],
@@ -72,14 +72,19 @@ def test_a_killed_run_ends_only_where_somebody_looks_and_can_see_it(
 @pytest.mark.parametrize(
     "daemons,switched_on,outcome,text",
     [
-        ([ALIVE], [], Outcome.OK, "alive"),
-        ([ALIVE], ["vde_status"], Outcome.OK, "alive"),
-        ([NEVER], [], Outcome.WARNING, "no daemon of Dagster has ever run here"),
+        ([ALIVE], [], Outcome.OK, "is running"),
+        ([ALIVE], ["vde_status"], Outcome.OK, "is running"),
+        ([NEVER], [], Outcome.WARNING, "no Dagster daemon has ever run here"),
         ([ALIVE, SILENT], [], Outcome.WARNING, "SCHEDULER last seen 2024-01-01 12:00"),
-        ([NEVER], ["vde_status"], Outcome.BROKEN, "switched on do nothing: vde_status"),
+        (
+            [NEVER],
+            ["vde_status"],
+            Outcome.BROKEN,
+            "do nothing although they are switched on: vde_status",
+        ),
         ([SILENT], ["vde_status"], Outcome.BROKEN, "SCHEDULER last seen"),
         ([replace(ALIVE, error="no disk")], [], Outcome.WARNING, "SENSOR: no disk"),
-        ([], [], Outcome.OK, "alive"),
+        ([], [], Outcome.OK, "is running"),
     ],
 )
 def test_a_daemon_that_does_not_run_breaks_what_needs_it(
@@ -103,12 +108,12 @@ def test_a_workspace_is_broken_by_each_code_location_that_does_not_load() -> Non
     "location,outcome,text",
     [
         (LocationFacts(name="prod", switched_on=("a",)), Outcome.OK, "switched on: a"),
-        (LocationFacts(name="prod", switched_off=("a",)), Outcome.WARNING, "runs by itself"),
+        (LocationFacts(name="prod", switched_off=("a",)), Outcome.WARNING, "runs automatically"),
         (LocationFacts(name="prod"), Outcome.OK, "there are no sensors"),
         (
             LocationFacts(name="prod", switched_on=("a",), failed=(("a", "no disk"),)),
             Outcome.WARNING,
-            "the last tick failed of a: no disk",
+            "the last tick failed for a: no disk",
         ),
     ],
 )

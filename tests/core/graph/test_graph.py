@@ -69,7 +69,7 @@ def test_a_model_that_reads_itself_is_reported_as_such() -> None:
     (found,) = reported(texts)
     assert found.message.startswith("m.a reads itself, which only a SQL model with stateful")
     assert "circle" not in found.message
-    assert "models upstream" in found.advice
+    assert "upstream models" in found.advice
 
 
 def test_two_cycles_are_both_reported() -> None:
@@ -140,33 +140,33 @@ def test_a_query_that_does_not_fit_is_refused(text: str, words: str) -> None:
 # A query, and for each problem its line, what is wrong and what there is.
 MISFITS = {
     "MODEL (name m.x);\n\nSELECT\n  zz,\n  UPPER(bb) AS q,\n  t.dai\nFROM raw.t": """
-4 | there is no column 'zz' in what is read | raw.t has a, b, c, ts, day, e.
-5 | there is no column 'bb' in what is read | Did you mean b? raw.t has a, b, c, ts, day, e.
+4 | the inputs have no column 'zz' | raw.t has a, b, c, ts, day, e.
+5 | the inputs have no column 'bb' | Did you mean b? raw.t has a, b, c, ts, day, e.
 6 | there is no column 'dai' in raw.t | Did you mean day? raw.t has a, b, c, ts, day, e.
 """,
     "SELECT\n a FROM raw.t AS x\n JOIN raw.u AS y ON x.b = y.b": """
-2 | the column 'a' is ambiguous, since each of raw.t AS x, raw.u AS y has it | Say `x.a` or `y.a`.
+2 | the column 'a' is ambiguous: each of raw.t AS x, raw.u AS y has it | Say `x.a` or `y.a`.
 """,
     "SELECT\n x.a\nFROM raw.t AS t": """
-2 | nothing that is read here is called 'x', which `x.a` names | Known here: t.
+2 | `x.a` refers to 'x', which this query does not read | Known here: t.
 """,
     "WITH r AS (\n SELECT a, zz FROM raw.t)\nSELECT zz,\n r.b FROM r": """
-2 | there is no column 'zz' in what is read | raw.t has a, b, c, ts, day, e.
+2 | the inputs have no column 'zz' | raw.t has a, b, c, ts, day, e.
 4 | there is no column 'b' in r | r has a, zz.
 """,
     "SELECT a FROM raw.t AS t WHERE EXISTS (\n SELECT 1 FROM raw.u\n WHERE u.a = zz)": """
-3 | there is no column 'zz' in what is read
+3 | the inputs have no column 'zz'
   | raw.u has a, b, c, ts, day, e; raw.t has a, b, c, ts, day, e.
 """,
     "SELECT a FROM raw.t\nUNION ALL\nSELECT zz FROM raw.t": """
-3 | there is no column 'zz' in what is read | raw.t has a, b, c, ts, day, e.
+3 | the inputs have no column 'zz' | raw.t has a, b, c, ts, day, e.
 """,
     "SELECT a FROM raw.t\nJOIN raw.u USING (a,\n zz)": """
-3 | Cannot automatically join: zz | A column of USING has to be in both tables; else write ON.
+3 | Cannot automatically join: zz | A column of USING must be in both tables; otherwise write ON.
 """,
     "SELECT b,\n a, c AS b FROM raw.t": """
 2 | the query returns several columns named b
-  | Leave all but one of them out, or give each a name of its own with AS.
+  | Keep only one of them, or give each its own name with AS.
 """,
 }
 
@@ -225,7 +225,7 @@ def test_both_sides_of_a_set_operation_have_the_same_number_of_columns(
         ({"m.x": "WITH zz AS (SELECT a FROM\nm.zz)\nSELECT a FROM zz"}, "m.zz, which", 2),
         ({"m.x": "SELECT a\nFROM\nother.m.y"}, "from another catalog", 3),
         ({"m.x": "SELECT a\nFROM m.x"}, "reads itself", 2),
-        ({"m.x": "SELECT a\n\nFROM m.y", "m.y": "SELECT a\n\nFROM m.x"}, "in a circle", 3),
+        ({"m.x": "SELECT a\n\nFROM m.y", "m.y": "SELECT a\n\nFROM m.x"}, "in a cycle", 3),
         ({"m.x": "MODEL (depends_on m.zz);\nSELECT a FROM raw.t"}, "m.zz, which", 1),
     ],
 )
@@ -303,7 +303,7 @@ def test_a_description_in_the_header_wins_over_a_comment() -> None:
 @pytest.mark.parametrize(
     "column,cron,projection,words,advice",
     rows("""
-d | @daily | a > 1 AS d | which holds no time | type DATE or TIMESTAMP
+d | @daily | a > 1 AS d | which is not a time | type DATE or TIMESTAMP
 d | @daily | a AS d | is a number | Say how it writes a date
 (d, 'yyyyMMdd') | @hourly | DATE_FORMAT(ts, 'yyyyMMdd') AS d
   | is written as 'yyyyMMdd', which cannot tell one hour from another
@@ -343,7 +343,7 @@ def test_a_column_that_a_header_names_is_looked_for_behind_a_star(header: str) -
 def test_a_view_over_an_embedded_model_with_time_macros_is_refused() -> None:
     embedded = "MODEL (kind EMBEDDED); SELECT a FROM raw.t WHERE ts > @start_dt"
     (found,) = problems({"m.e": embedded, "m.v": "SELECT a FROM m.e"})
-    assert "a VIEW is read at any time" in found
+    assert "a VIEW has no intervals" in found
     full = "MODEL (kind FULL); SELECT a FROM m.e"
     assert ModelName("m", "f") in build({"m.e": embedded, "m.f": full})
 

@@ -105,7 +105,7 @@ def test_an_order_of_changes_is_proposed_from_times_and_numbers_but_not_from_the
     [
         (KEYED, "id, day", "what"),
         (KEYED, "id, id AS amount", "what"),
-        (HISTORY, "id, id AS change_id", "a time and whatever else"),
+        (HISTORY, "id, id AS change_id", "a time and any other column that"),
     ],
 )
 def test_no_order_is_proposed_where_no_column_looks_like_one(

@@ -71,9 +71,9 @@ REFUSED = [
     ("ts BETWEEN @start_dt - INTERVAL 7 DAYS AND @end_dt - INTERVAL 8 DAYS", BY_KEY, "leave out rows if each day is evaluated alone", "by the same time"),
     ("ts BETWEEN @start_dt - INTERVAL 7 DAYS AND @end_dt - INTERVAL 8 DAYS", BY_TIME, "leave out rows if each day is evaluated alone", "by the same time"),
     ("DATE_TRUNC('month', ts) BETWEEN @start_date AND @end_date", BY_TIME, "in which the interval may start", WHOLE_TS),
-    ("day = @start_ds", BY_TIME, "is equal to @start_ds in one unit", "`t.day BETWEEN @start_date AND @end_date`. Or set `batch_size 1`"),
+    ("day = @start_ds", BY_TIME, "equals @start_ds in one unit", "`t.day BETWEEN @start_date AND @end_date`. Or set `batch_size 1`"),
     ("DATE_TRUNC('week', ts) = @start_date", BY_KEY_ALONE, "in one unit of time only", "`t.ts BETWEEN @start_dt AND @end_dt`."),
-    ("day IN (@start_date, @end_date)", BY_KEY, "is equal to @start_date in one unit", "`batch_size 1`"),
+    ("day IN (@start_date, @end_date)", BY_KEY, "equals @start_date in one unit", "`batch_size 1`"),
     ("ts >= @start_dt AND ts < @start_dt + INTERVAL 1 DAY", BY_TIME, "if several days are evaluated at once", "`batch_size 1`"),
     ("ts BETWEEN @end_dt - INTERVAL 1 HOUR AND @end_dt", BY_KEY, "if several days are evaluated at once", "`batch_size 1`"),
     # what is behind the start, where nothing else ends
@@ -81,14 +81,14 @@ REFUSED = [
     ("ts > @start_dt", HISTORY, "`>` would leave out the rows of `t.ts`", WHOLE_TS),
     ("seconds > UNIX_TIMESTAMP(@start_dt)", BY_KEY, "`>` would leave out", "`t.seconds >= @start_epoch"),
     # equal to what is made of a macro
-    ("YEAR(ts) = YEAR(@start_date)", BY_TIME, "is equal to @start_date in one unit", "`t.ts BETWEEN @start_dt AND @end_dt`"),
-    ("text = DATE_FORMAT(@start_date, 'yyyyMMdd')", BY_TIME, "is equal to @start_date in one unit", "`t.text BETWEEN DATE_FORMAT(@start_date, 'yyyyMMdd') AND DATE_FORMAT(@end_date, 'yyyyMMdd')`"),
-    ("text LIKE CONCAT(@start_ds, '%')", BY_KEY, "is equal to @start_ds in one unit", "`t.text BETWEEN"),
-    ("text IN (REPLACE(@start_ds, '-', ''))", BY_KEY, "is equal to @start_ds in one unit", "`t.text BETWEEN REPLACE(@start_ds"),
-    ("NOT (day <> @start_date)", BY_KEY, "is equal to @start_date in one unit", "`t.day BETWEEN @start_date AND @end_date`"),
+    ("YEAR(ts) = YEAR(@start_date)", BY_TIME, "equals @start_date in one unit", "`t.ts BETWEEN @start_dt AND @end_dt`"),
+    ("text = DATE_FORMAT(@start_date, 'yyyyMMdd')", BY_TIME, "equals @start_date in one unit", "`t.text BETWEEN DATE_FORMAT(@start_date, 'yyyyMMdd') AND DATE_FORMAT(@end_date, 'yyyyMMdd')`"),
+    ("text LIKE CONCAT(@start_ds, '%')", BY_KEY, "equals @start_ds in one unit", "`t.text BETWEEN"),
+    ("text IN (REPLACE(@start_ds, '-', ''))", BY_KEY, "equals @start_ds in one unit", "`t.text BETWEEN REPLACE(@start_ds"),
+    ("NOT (day <> @start_date)", BY_KEY, "equals @start_date in one unit", "`t.day BETWEEN @start_date AND @end_date`"),
     ("DATE_TRUNC('month', ts) < @end_date", FULL, "the last day of the interval, so `<`", WHOLE_TS),
     ("DATE_TRUNC('month', ts) >= @start_date", "FULL, start '2024-01-15'", "in which the interval may start", WHOLE_TS),
-    ("DATE_TRUNC('month', ts) = @start_dt", BY_KEY, "is equal to @start_dt in one unit", "`t.ts BETWEEN @start_dt AND @end_dt`"),
+    ("DATE_TRUNC('month', ts) = @start_dt", BY_KEY, "equals @start_dt in one unit", "`t.ts BETWEEN @start_dt AND @end_dt`"),
     # bounds that are written as a text or counted
     ("text >= DATE_FORMAT(@start_date, 'yyyyMMdd') AND text < DATE_FORMAT(@end_date, 'yyyyMMdd')", BY_TIME, "the last day of the interval, so `<`", "`t.text BETWEEN DATE_FORMAT(@start_date, 'yyyyMMdd')"),
     ("id >= CAST(DATE_FORMAT(@start_date, 'yyyyMMdd') AS INT) AND id < CAST(DATE_FORMAT(@end_date, 'yyyyMMdd') AS INT)", BY_TIME, "the last day of the interval, so `<`", "`t.id BETWEEN CAST"),
@@ -325,7 +325,7 @@ def test_an_hourly_model_bounded_by_dates_reads_more_and_loses_nothing(tmp_path:
     query = where("CAST(ts AS DATE) BETWEEN @start_ds AND @end_ds")
     assert problems(tmp_path / "a", query, cron="@hourly") == []
     (problem,) = problems(tmp_path / "b", query, APPENDED, cron="@hourly")
-    assert "would be appended again by each interval of it" in problem.message
+    assert "each interval of a day would append" in problem.message
 
 
 MADE = """
@@ -388,7 +388,7 @@ def test_hourly_intervals_would_append_the_rows_of_a_day_again(
     tmp_path: Path, condition: str, advice: str
 ) -> None:
     (problem,) = problems(tmp_path / "hourly", where(condition), APPENDED, cron="@hourly")
-    assert "appended again by each interval" in problem.message
+    assert "each interval of a day would append" in problem.message
     assert advice in problem.advice
     is_range = "BETWEEN" in advice
     advised = where(advice.strip("`") if is_range else condition)

@@ -83,9 +83,9 @@ def test_a_selector_means_these_models(selectors: list[str], expected: set[str])
         ("tag:zzzzzzz", "no model has the tag 'zzzzzzz'. Tags: "),
         (
             "path:models/mart/revenu.sql",
-            "no model is in a file like 'models/mart/revenu.sql'. Did you",
+            "no model file matches 'models/mart/revenu.sql'. Did you",
         ),
-        ("zzz.*", "no model is named like 'zzz.*'"),
+        ("zzz.*", "no model name matches 'zzz.*'"),
         ("", "'' selects no models: write a name"),
         ("tag:", "'tag:' selects no models"),
         ("git:main", "'git:main' selects no models"),
@@ -209,7 +209,7 @@ def test_a_selected_model_that_reads_a_column_of_the_files_only_says_what_to_sel
     assert str(problem.place.path) == "models/mart/revenue.sql"
     assert "mart.revenue" in problem.message
     assert "'c'" in problem.message
-    assert "stays as dev shows it (stg.orders)" in problem.advice
+    assert "stay as dev shows them (stg.orders)" in problem.advice
     assert mixed(build(WIDER), build(TEXTS), "mart.revenue", "stg.orders")[1] == set()
 
 

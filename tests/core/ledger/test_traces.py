@@ -277,16 +277,16 @@ NONDETERMINISTIC = [
     ("SELECT day, RAND() AS n FROM m.base", "RAND()"),
     ("SELECT day, UUID() AS n FROM m.base", "UUID()"),
     ("SELECT CURRENT_DATE AS day, n FROM m.base", "CURRENT_DATE"),
-    ("SELECT day, n FROM m.base WHERE day < NOW()", "may give something else"),
+    ("SELECT day, n FROM m.base WHERE day < NOW()", "may return another result"),
     ("SELECT day, n FROM m.base LIMIT 5", "LIMIT without ORDER BY"),
     ("SELECT * FROM (SELECT day, n FROM m.base LIMIT 5)", "LIMIT without ORDER BY"),
     ("SELECT day, n FROM m.base WHERE day <= @execution_date", "when it is run"),
-    ("SELECT day, mine(n) AS n FROM m.base", "not known"),
+    ("SELECT day, mine(n) AS n FROM m.base", "an unknown function"),
     ("SELECT day, FIRST(n) AS n FROM m.base GROUP BY day", "FIRST"),
-    ("SELECT day, n FROM m.base TABLESAMPLE (5 PERCENT)", "something else"),
+    ("SELECT day, n FROM m.base TABLESAMPLE (5 PERCENT)", "another result"),
     ("SELECT day, ROW_NUMBER() OVER (PARTITION BY day) AS n FROM m.base", "ROW_NUMBER"),
     *(
-        (f"SELECT day, {call} AS n FROM m.base", "may give something else")
+        (f"SELECT day, {call} AS n FROM m.base", "may return another result")
         for call in (
             *("current_database()", "current_schema()", "current_catalog()", "current_timezone()"),
             *("current_user()", "user()", "session_user()"),
@@ -295,7 +295,7 @@ NONDETERMINISTIC = [
             *("CAST('today Europe/Berlin' AS TIMESTAMP)", "CAST('now+01:00' AS TIMESTAMP)"),
         )
     ),
-    ("SELECT day, n FROM m.base WHERE day < 'today'", "'today' may give something else"),
+    ("SELECT day, n FROM m.base WHERE day < 'today'", "'today' may return another result"),
 ]  # fmt: skip
 STEADY = [
     "SELECT day, n FROM m.base",
@@ -452,9 +452,10 @@ def test_days_that_are_evaluated_by_themselves_or_declared_independent_can_be_ke
 
 def test_what_stands_in_the_way_of_keeping_days_is_named_with_what_helps() -> None:
     assert why_together(RUNNING) == (
-        "it is not certain that the rows of one day are the same whatever else is evaluated with "
-        "it: `SUM(t.n) OVER (ORDER BY t.day)` looks at rows of several days. `batch_size 1` in its "
-        "kind computes each by itself; `independent true` there declares that they are the same"
+        "the rows of one day may depend on what else is evaluated with it: `SUM(t.n) OVER "
+        "(ORDER BY t.day)` looks at rows of several days. `batch_size 1` in its kind computes "
+        "each one separately; `independent true` there declares that they do not depend on "
+        "others"
     )
 
 

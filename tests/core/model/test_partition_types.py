@@ -42,7 +42,7 @@ def test_every_misfit_is_reported_with_what_to_do() -> None:
     )
     found = layout_problems(storage, {"day": "date", "tree": "struct<a:int>"})
     assert [each.message for each in found] == [
-        "Iceberg cannot partition by hours(Day), since Day is of type date",
+        "Iceberg cannot partition by hours(Day), because Day is of type date",
         "it is partitioned by gone, but has no column gone",
         "Iceberg cannot sort by tree, which is of type struct<a:int>",
         "it is clustered by lost, but has no such column",

@@ -92,9 +92,7 @@ def test_a_setting_that_may_change_results_is_part_of_all_that_is_computed(
     assert {name for name in old if old[name] != new[name]} == {"m.x", "m.y", "m.p"}
     found = compare_graphs(before, after)[ModelName("m", "x")]
     assert found.category is Category.BREAKING
-    assert sentences(found.reasons) == (
-        "settings of Spark's session changed that results may follow from",
-    )
+    assert sentences(found.reasons) == ("Spark session settings that may affect results changed",)
 
 
 @pytest.mark.parametrize("setting", KEEPING)

@@ -70,7 +70,7 @@ def test_deciding_again_what_is_decided_is_no_error(world: World) -> None:
 @pytest.mark.parametrize("first", [None, Category.FORWARD_ONLY])
 def test_a_stored_snapshot_is_not_decided_otherwise(world: World, first: Category | None) -> None:
     world.store(world.plan(EDITED, rules(**({"a": first} if first else {}))))
-    with pytest.raises(DecisionsRefused, match=r"m\.a .*stored already.*decided .*`stamp`"):
+    with pytest.raises(DecisionsRefused, match=r"m\.a .*already stored.*decided .*`stamp`"):
         world.plan(EDITED, rules(a=Category.NON_BREAKING))
 
 

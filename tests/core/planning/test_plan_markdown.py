@@ -21,7 +21,7 @@ NEW = """\
 | --- | --- | --- | --- |
 | `staging.events` | new | VERSION | 48 hours, 2024-01-01 to 2024-01-03 |
 | `mart.daily` | new | VERSION | 2 days, 2024-01-01 to 2024-01-03 |
-| `mart.people` | new | VERSION | make the view |
+| `mart.people` | new | VERSION | create the view |
 | `mart.totals` | new | VERSION | the whole table |
 """
 
@@ -53,7 +53,7 @@ def test_nothing_to_do_is_said_as_such() -> None:
     services = landed().services()
     build(services, graph_of(PROJECT))
     assert plan_markdown(plan(services, graph_of(PROJECT))) == (
-        "## Plan for prod at 2024-01-03\n\n- Nothing to be done: prod is up to date.\n"
+        "## Plan for prod at 2024-01-03\n\n- Nothing to do: prod is up to date.\n"
     )
     assert run_markdown(plan_run(services, "prod")) == (
         "## Run of prod at 2024-01-03\n\n- prod is up to date.\n"
@@ -97,7 +97,7 @@ def test_nothing_is_called_up_to_date_that_waits() -> None:
     world.build(graph_of(PROJECT))
     waits = ["Waits: staging.events: the environment prod fills this version, with `vde run prod`"]
     for text, first in (
-        (plan_markdown(world.plan(graph_of(PROJECT)), waits), "Nothing to be done by "),
+        (plan_markdown(world.plan(graph_of(PROJECT)), waits), "Nothing to do in this plan: "),
         (run_markdown(world.plan_run(), waits), "prod has nothing to compute."),
     ):
         assert f"\n- {first}" in text

@@ -43,7 +43,7 @@ def test_a_record_is_read_as_it_was_written() -> None:
 
 @pytest.mark.parametrize("content", [None, [], {}, {"environment": 1, "target": "prod"}])
 def test_what_is_no_record_is_refused_with_its_name(content: Any) -> None:
-    with pytest.raises(Refused, match=r"pr_42\.json is no record of a pull request"):
+    with pytest.raises(Refused, match=r"pr_42\.json is not a record of a pull request"):
         read_request(content, name="pr_42.json", environment="pr_42")
 
 

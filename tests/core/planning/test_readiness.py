@@ -85,7 +85,7 @@ def test_what_is_marked_is_not_read_by_whoever_comes_meanwhile(parent: str, chil
     world.land((2, 1000), until=24)  # the source is corrected
     restating(world, graph)
     services = world.services()
-    with pytest.raises(Refused, match=r"a\.p is to be evaluated first"):
+    with pytest.raises(Refused, match=r"a\.p must be evaluated first"):
         evaluate(
             services, world.bound(), CHILD, ALWAYS if child == "MANAGED" else FIRST, force=True
         )
@@ -103,7 +103,7 @@ def test_nothing_is_made_of_a_whole_table_that_is_recorded_as_empty(child: str) 
     services = world.services()
     empty = PlanOptions(empty_backfill=True)
     world.apply(plan_environment(services, graph, "dev", empty))
-    with pytest.raises(Refused, match=r"a\.p is to be evaluated first"):
+    with pytest.raises(Refused, match=r"a\.p must be evaluated first"):
         evaluate(services, world.bound("dev"), CHILD, ALWAYS if child == "MANAGED" else FIRST)
     assert world.plan(graph, "dev").is_empty
     # A child that is new there waits in plans, and says so.

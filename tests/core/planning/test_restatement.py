@@ -428,7 +428,7 @@ def test_a_history_of_changes_follows_from_them_and_any_other_one_from_what_was_
         ScdType2ByTime(unique_key=("id",), sequence_by=by, disable_restatement=False)
         for by in ((), ("at",))
     )
-    assert "the states that it saw" in why_never_again(model(seen))
+    assert "the states observed at the time" in why_never_again(model(seen))
     assert not why_never_again(model(changes))
     never = replace(changes, disable_restatement=True)
     assert why_never_again(model(never)).startswith("it sets disable_restatement")

@@ -112,7 +112,7 @@ def test_nothing_to_do_is_over() -> None:
 
 
 def test_no_model_at_once_is_no_concurrency() -> None:
-    with pytest.raises(ValueError, match="at least one model is evaluated at once, not 0"):
+    with pytest.raises(ValueError, match="at least one model is evaluated at a time, not 0"):
         Concurrency(models=0)
 
 

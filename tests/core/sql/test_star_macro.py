@@ -128,12 +128,12 @@ def test_the_columns_are_those_that_a_person_would_have_written(text: str, expec
         ("SELECT @STAR(raw.t) FROM raw.t x JOIN raw.t y", "by its alias: x, y"),
         ("SELECT @STAR(raw.t, except := [z]) FROM raw.t", "leaves out 'z', which raw.t does not"),
         ("SELECT @STAR(raw.t, except := [a, b, c]) FROM raw.t", "every column of raw.t"),
-        ("SELECT @STAR(raw.unknown) FROM raw.unknown", "the columns of raw.unknown are not known"),
-        ("SELECT @STAR(e) FROM raw.t, LATERAL EXPLODE(ARRAY(1)) AS e", "not known"),
+        ("SELECT @STAR(raw.unknown) FROM raw.unknown", "the columns of raw.unknown are unknown"),
+        ("SELECT @STAR(e) FROM raw.t, LATERAL EXPLODE(ARRAY(1)) AS e", "are unknown"),
         ("SELECT a FROM raw.t GROUP BY @STAR(raw.t)", "columns of a SELECT"),
         ("SELECT f(@STAR(raw.t)) AS x FROM raw.t", "columns of a SELECT"),
         ("@UNION(raw.t, plain)", "no column that all of raw.t, plain have"),
-        ("@UNION(raw.t, raw.nobody)", "the columns of raw.nobody are not known"),
+        ("@UNION(raw.t, raw.nobody)", "the columns of raw.nobody are unknown"),
     ],
 )
 def test_what_is_not_there_is_reported(text: str, message: str) -> None:

@@ -54,26 +54,26 @@ def test_a_format_of_a_dialect_writes_what_the_dialect_writes(
 
 
 UNUSABLE = [
-    ("spark", "dd.MM.yyyy", "not ordered like time"),
-    ("spark", "MMdd", "not ordered like time"),
-    ("spark", "yyyy-MM-dd mm", "not ordered like time"),
-    ("spark", "yyyyMMddyyyy", "not ordered like time"),
+    ("spark", "dd.MM.yyyy", "do not sort like time"),
+    ("spark", "MMdd", "do not sort like time"),
+    ("spark", "yyyy-MM-dd mm", "do not sort like time"),
+    ("spark", "yyyyMMddyyyy", "do not sort like time"),
     ("spark", "yyyy-MMM-dd", "%b"),
     ("spark", "yy-MM-dd", "%y"),
     ("spark", "y-M-d", "%-m"),
     ("spark", "yyyy-'week'-ww", "'w'"),
     ("spark", "nothing", "'n'"),
-    ("spark", "'yyyy'", "not ordered like time"),
-    ("duckdb", "%d/%m/%Y", "not ordered like time"),
+    ("spark", "'yyyy'", "do not sort like time"),
+    ("duckdb", "%d/%m/%Y", "do not sort like time"),
     ("duckdb", "%Y-%-m-%-d", "%-m"),
     ("duckdb", "%Y-%m-%d %I", "%I"),
-    ("postgres", "DD-MM-YYYY", "not ordered like time"),
+    ("postgres", "DD-MM-YYYY", "do not sort like time"),
     ("postgres", "YYYY-MON-DD", ""),
-    ("snowflake", "MM/DD/YYYY", "not ordered like time"),
+    ("snowflake", "MM/DD/YYYY", "do not sort like time"),
     ("duckdb", "%", "%"),
     ("duckdb", "%Y%", "%"),
-    ("spark", "'%Y-%m-%d'", "has ' in it"),
-    ("spark", "'yyyy-MM-dd'", "not ordered like time"),
+    ("spark", "'%Y-%m-%d'", "contains '"),
+    ("spark", "'yyyy-MM-dd'", "do not sort like time"),
 ]
 
 
@@ -89,7 +89,7 @@ def test_a_format_that_does_not_order_like_time_is_refused_with_advice(
 
 
 def test_nothing_is_no_format() -> None:
-    with pytest.raises(ValueError, match="not ordered like time"):
+    with pytest.raises(ValueError, match="do not sort like time"):
         python_format("", "spark")
 
 
@@ -271,8 +271,8 @@ NO_AXIS = [
     ("int", "", IntervalUnit.DAY, "is a number. Say how it writes a date in digits"),
     ("int", "%Y-%m-%d", IntervalUnit.DAY, "is a number. Say how it writes a date in digits"),
     ("int", "%Y%m%d", IntervalUnit.DAY, None),
-    ("double", "", IntervalUnit.DAY, "is of type double, which holds no time"),
-    ("array<date>", "%Y%m%d", IntervalUnit.DAY, "is of type array<date>, which holds no time"),
+    ("double", "", IntervalUnit.DAY, "is of type double, which is not a time"),
+    ("array<date>", "%Y%m%d", IntervalUnit.DAY, "is of type array<date>, which is not a time"),
     ("unknown", "", IntervalUnit.HOUR, None),
     ("unknown", "%Y%m%d", IntervalUnit.DAY, "Declare its type"),
 ]

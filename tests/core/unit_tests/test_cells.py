@@ -38,17 +38,17 @@ def test_a_value_is_read_as_its_type(raw: Raw, kind: str, value: object) -> None
 @pytest.mark.parametrize(
     "raw, kind, says",
     [
-        ("1.5", "int", "'1.5' is no int"),
-        ("128", "tinyint", "'128' is no tinyint"),
-        ("1.234", "decimal(10,2)", "'1.234' is no decimal(10,2)"),
-        ("soon", "timestamp", "'soon' is no timestamp"),
-        ("2024-01-01 00:00+01:00", "timestamp_ntz", "is no timestamp_ntz"),
-        ("xyz", "binary", "'xyz' is no binary"),
-        (["1"], "int", "is no single value, which int needs"),
-        ("1", "array<int>", "'1' is no list"),
-        ("1", "map<string,int>", "'1' is no mapping"),
-        ({"z": "1"}, "struct<a:int>", "z is no field of struct<a:int>"),
-        ("1", "interval day", "no value of the type interval day can be written"),
+        ("1.5", "int", "'1.5' is not a valid int"),
+        ("128", "tinyint", "'128' is not a valid tinyint"),
+        ("1.234", "decimal(10,2)", "'1.234' is not a valid decimal(10,2)"),
+        ("soon", "timestamp", "'soon' is not a valid timestamp"),
+        ("2024-01-01 00:00+01:00", "timestamp_ntz", "is not a valid timestamp_ntz"),
+        ("xyz", "binary", "'xyz' is not a valid binary"),
+        (["1"], "int", "is not a single value, which int needs"),
+        ("1", "array<int>", "'1' is not a list"),
+        ("1", "map<string,int>", "'1' is not a mapping"),
+        ({"z": "1"}, "struct<a:int>", "z is not a field of struct<a:int>"),
+        ("1", "interval day", "values of the type interval day cannot be written"),
     ],
 )
 def test_a_value_that_does_not_fit_is_refused(raw: Raw, kind: str, says: str) -> None:

@@ -178,7 +178,7 @@ def test_it_needs_a_time_column() -> None:
 def test_it_needs_a_filter_on_the_time_of_what_it_reads(query: str) -> None:
     text = f"MODEL (name m.x, {BY_EVENT_DATE}); {query}"
     (found,) = problems_of(lambda: graph_of(text))
-    assert "needs a filter on the time of what it reads" in found.message
+    assert "needs a filter on the time of its input" in found.message
     assert "WHERE event_time BETWEEN @start_dt AND @end_dt" in found.advice
 
 

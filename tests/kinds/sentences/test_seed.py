@@ -152,7 +152,10 @@ UNDECLARED = "MODEL (name demo.seed_example, kind SEED (path '../../seeds/seed_e
         ),
         ("", [(1, "the file does not name its columns")]),
         ("\nid,item_id,event_date\n1,2,3\n", [(1, "the file does not name its columns")]),
-        ('id,item_id,event_date\n1,2,"2020', [(2, "this is no CSV: unexpected end of data")]),
+        (
+            'id,item_id,event_date\n1,2,"2020',
+            [(2, "this is not a valid CSV: unexpected end of data")],
+        ),
         (
             "id,item_id,event_date\n1,2,0001-01-01\n" + "9" * 70 + ",2,2020-01-01\n",
             [(3, f"column id: '{'9' * 60}...' is no bigint")],

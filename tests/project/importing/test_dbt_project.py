@@ -392,4 +392,4 @@ def test_what_dbt_did_not_write_is_refused(tmp_path: Path, text: str) -> None:
 def test_a_python_without_dbt_is_named(tmp_path: Path) -> None:
     done = call("import", "dbt", tmp_path, "--to", tmp_path / "new", "--python", "python3")
     assert done.exit_code == 1
-    assert "no dbt in the environment of python3" in done.stderr
+    assert "dbt is not installed in the environment of python3" in done.stderr

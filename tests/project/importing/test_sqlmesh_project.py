@@ -224,4 +224,4 @@ def test_what_no_script_wrote_is_refused(tmp_path: Path) -> None:
 def test_a_python_without_sqlmesh_is_named(tmp_path: Path) -> None:
     done = call("import", "sqlmesh", tmp_path, "--to", tmp_path / "new")
     assert done.exit_code == 1
-    assert "no SQLMesh in the environment of" in done.stderr
+    assert "SQLMesh is not installed in the environment of" in done.stderr

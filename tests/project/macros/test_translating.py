@@ -101,5 +101,5 @@ def test_what_is_read_is_found_in_the_translation(dialect: str) -> None:
 @pytest.mark.parametrize("dialect", ["duckdb", "bigquery", "postgres"])
 def test_a_translation_needs_a_time_filter_as_any_query(dialect: str) -> None:
     text = by_time("SELECT ts, i FROM raw.t", properties=f"dialect {dialect}")
-    with pytest.raises(ProjectInvalid, match="needs a filter on the time of what it reads"):
+    with pytest.raises(ProjectInvalid, match="needs a filter on the time of its input"):
         graph_of([text])

@@ -155,7 +155,7 @@ def test_the_query_of_an_input_is_one_that_spark_reads(tmp_path: Path) -> None:
         ("model: mart.daily", "model: raw.events", "3: raw.events is of kind EXTERNAL"),
         ("model: mart.daily", "modell: mart.daily", "2: the test sums_by_day names no model"),
         ("id: 1", "idd: 1", "8: raw.events has no column idd"),
-        ("id: 1", "id: one", "8: raw.events.id: 'one' is no bigint"),
+        ("id: 1", "id: one", "8: raw.events.id: 'one' is not a valid bigint"),
         ("amount: 10.5}\n      - {id: 2", "amount: 1.234}\n      - {id: 2", "8: raw.events.amount"),
         ("raw.events:", "mart.people:", "2: sums_by_day: mart.daily reads raw.events, of which"),
         ("raw.events:", "raw.event:", "6: mart.daily does not read raw.event"),
@@ -163,7 +163,7 @@ def test_the_query_of_an_input_is_one_that_spark_reads(tmp_path: Path) -> None:
         ("large:\n", "larg:\n", "14: mart.daily has no common table expression larg"),
         ("start: 2024-01-01\n", "", "17: one of `start` and `end` is given without the other"),
         ("end: 2024-01-02", "end: 2023-01-02", "17: `end` is not after `start`"),
-        ("start: 2024-01-01\n", "start: soon\n", "18: 'soon' is no date or time"),
+        ("start: 2024-01-01\n", "start: soon\n", "18: 'soon' is not a valid date or time"),
         ("rows: []", "rows: none", "16: rows are a list"),
         ("outputs:", "output:", "2: the test sums_by_day expects nothing"),
         (

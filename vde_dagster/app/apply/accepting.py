@@ -78,7 +78,7 @@ def publish_refused(
         ForeignWrite: Another program wrote to the version's table.
     """
     if not accepting.reason.strip():
-        raise Refused("nobody said why the rows are published all the same", advice="say it.")
+        raise Refused("no reason was given for publishing the rows", advice="say it.")
     work = _refused_work(services, accepting.work_id)
     _refuse_if_published(services, work)
     acceptable(work, accepting.audits)
@@ -107,8 +107,8 @@ def _refuse_if_published(services: Services, work: UnitOfWork) -> None:
         accepted = each.intent.accepted
         if accepted is not None and accepted.work_id == work.intent.work_id:
             raise Refused(
-                f"the rows of {accepted.work_id} are published already, by {each.intent.work_id}: "
-                f"{accepted}. Nothing was changed"
+                f"the rows of {accepted.work_id} have already been published by "
+                f"{each.intent.work_id}: {accepted}. Nothing was changed"
             )
 
 
@@ -124,8 +124,8 @@ def _binding_of(services: Services, files: Callable[[], Graph], work: UnitOfWork
         return planned
     raise Refused(
         f"{work.intent.work_id} has rows of the version {key.version} of {key.model}, which "
-        f"{environment} does not run any more, and the project's files do not give it either. "
-        "Nothing was published",
+        f"{environment} no longer runs and the project's files no longer define. Nothing was "
+        "published",
     )
 
 
@@ -207,8 +207,8 @@ def _refuse_if_moved(
         name = work.intent.key.model
         raise Refused(
             f"the rows of {work.intent.work_id} are out of date: {why}. Nothing was published",
-            advice=f"`vde plan {work.intent.environment}` evaluates {name} again: accept what is "
-            "refused then.",
+            advice=f"`vde plan {work.intent.environment}` evaluates {name} again: accept the "
+            "rows that fail then.",
         )
 
 
@@ -223,7 +223,7 @@ def _why_moved(
             f"and is at {head} now"
         )
     if intent.work_id not in services.catalog.branches(intent.key.table):
-        return f"their branch of {intent.key.table} is gone"
+        return f"their branch of {intent.key.table} is missing"
     try:
         there = services.state.entries_within(intent.key, touched(publication.changes))
         entries = publication.recorded(there, intent.work_id)
@@ -261,5 +261,5 @@ def _why_other_marks(services: Services, work: UnitOfWork) -> str:
     question = services.state.question(work.intent.work_id)
     known = services.state.pending([key]).get(key, ())
     if isinstance(question, StatelessQuestion) and question.pending != known:
-        return "other late rows are pending since"
+        return "the pending late rows have changed since"
     return ""

@@ -83,8 +83,8 @@ def has_to_give_back(services: Services, plan: Plan, planned: Plan, name: ModelN
         return False
     if planned.snapshots[name].is_adopted:
         raise Conflict(
-            f"{name} shows a table of another environment that had the rows of its own, and that "
-            "has changed since this plan was made. No view was moved",
+            f"{name} shows a table of another environment that had the same rows as its own "
+            "table, but that table has changed since this plan was made. No view was moved",
             advice=plan.again,
         )
     return True
@@ -99,8 +99,8 @@ def refuse_given_back(services: Services, plan: Plan) -> None:
     names = given_back(services, plan.environment, plan.graph, plan.snapshots)
     if names:
         raise Refused(
-            f"{', '.join(sorted(map(str, names)))} would show a table of another environment that "
-            "had the rows of its own, and that has changed since this plan was made. No view was "
-            "moved",
-            advice=f"Plan {plan.environment} again; a code location has to be reloaded.",
+            f"{', '.join(sorted(map(str, names)))} would show a table of another environment "
+            "that had the same rows as its own table, but that table has changed since this "
+            "plan was made. No view was moved",
+            advice=f"Plan {plan.environment} again; reload a code location.",
         )

@@ -70,7 +70,7 @@ def _why_not(binding: Binding, name: ModelName) -> str:
         return f"{binding.environment} has no model {name}"
     kind = binding.graph[name].model.kind
     if kind.is_source:
-        return f"{name} is a source: others write it"
+        return f"{name} is a source, written by other programs"
     if not kind.stores_rows:
         stores = f"{name} is of kind {kind.keyword} and stores no rows"
         return f"{stores}: pause the models that it reads"

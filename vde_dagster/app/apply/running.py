@@ -113,7 +113,7 @@ def _narrowed(change: ModelChange, wanted: Wanted) -> ModelChange:
         case Wanted.DUE_AND_STALE | Wanted.LATE_DATA:
             return change
         case Wanted.DUE:
-            why = "--no-stale leaves it as it is"
+            why = "--no-stale leaves it unchanged"
             return replace(change, staleness=left_as_it_is(change.staleness, why))
         case Wanted.STALE:
             return replace(change, missing=(), restated=())

@@ -69,7 +69,7 @@ def read_saved(configuration: Configuration, text: str, *, name: str) -> Plan:
     saved = read_plan(text, name=name)
     if saved.project != configuration.name:
         raise PlanFileInvalid(
-            f"{name} is a plan of the project {saved.project}, and this is {configuration.name}",
+            f"{name} is a plan of the project {saved.project}, but this is {configuration.name}",
             advice="Name the folder of that project with --project.",
         )
     variables, session = configuration.variables, configuration.session
@@ -105,7 +105,7 @@ def left_of(services: Services, plan: Plan) -> tuple[Plan, bool]:
     """
     if plan.now is None:
         raise Refused(
-            "the project's clock had no time when this plan was saved", advice="plan again."
+            "the project's clock was not set when this plan was saved", advice="plan again."
         )
     if is_applied(services, plan):
         end_promotions(services, plan.environment)
@@ -128,7 +128,8 @@ def save_plan(configuration: Configuration, plan: Plan, path: Path) -> None:
     before = read_as_written(path)
     if before and not is_plan_file(before):
         raise Refused(
-            f"{path} is there and is no saved plan; it stays as it is", advice="Name another file."
+            f"{path} exists and is not a saved plan; it was not changed",
+            advice="Name another file.",
         )
     replace_text(path, before, saved_text(configuration, plan))
 
@@ -141,9 +142,7 @@ def load_plan(configuration: Configuration, path: Path) -> Plan:
     """
     text = read_as_written(path)
     if text is None:
-        raise Refused(
-            f"there is no file {path}", advice=f"`vde plan ENV --save {path}` writes one."
-        )
+        raise Refused(f"file not found: {path}", advice=f"`vde plan ENV --save {path}` writes one.")
     return read_saved(configuration, text, name=str(path))
 
 
@@ -194,15 +193,15 @@ class PullRequestFiles:
         text = read_as_written(self.record)
         if text is None:
             raise Refused(
-                f"there is no file {self.record}",
-                advice=f"Run {planning_again(self.environment)} first; its files have to be "
-                "carried from one step of CI to the next.",
+                f"file not found: {self.record}",
+                advice=f"Run {planning_again(self.environment)} first, and pass its files from "
+                "one CI step to the next.",
             )
         try:
             content = json.loads(text)
         except ValueError as error:
             raise Refused(
-                f"{self.record} is no JSON: {error}",
+                f"{self.record} is not valid JSON: {error}",
                 advice=f"Run {planning_again(self.environment)} again.",
             ) from error
         return read_request(content, name=str(self.record), environment=self.environment)

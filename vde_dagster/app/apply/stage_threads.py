@@ -66,7 +66,7 @@ class NotBegun(VdeError):
     @classmethod
     def of(cls, model: ModelName) -> NotBegun:
         """The error that says so of a model."""
-        return cls(f"{model} was not begun, since another model had failed before")
+        return cls(f"{model} was not started, because another model had failed before")
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,10 +57,10 @@ def _undone(
 ) -> Iterator[str]:
     waiting = left_out(plan, failed)
     if waiting:
-        yield f"Not filled, since they wait for what failed: {', '.join(map(str, waiting))}."
+        yield f"Not filled, because they wait for failed models: {', '.join(map(str, waiting))}."
     if not_begun:
         names = ", ".join(map(str, not_begun))
-        yield f"Not begun, since nothing is to begin after a failure: {names}."
+        yield f"Not started, because nothing starts after a failure: {names}."
     stopped = [*failed, *waiting, *not_begun]
     if plan.promotes and not awaited(plan, closing_of(plan), filled_by(plan)).isdisjoint(stopped):
-        yield f"No view of {plan.environment} was moved. What was filled stays."
+        yield f"No view of {plan.environment} was moved. Filled intervals stay."

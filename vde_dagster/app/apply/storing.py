@@ -73,8 +73,9 @@ def refuse_taken(services: Services, plan: Plan) -> None:
     if taken:
         by = ", ".join(dict.fromkeys(taken.values()))
         raise Conflict(
-            f"{by} came first with the same new version of {', '.join(sorted(taken))}, and owns it "
-            f"since, so that {plan.environment} shows what is computed there. Nothing was computed",
+            f"{by} was first to create the same new version of {', '.join(sorted(taken))} and "
+            f"now owns it, so {plan.environment} shows the rows computed there. Nothing was "
+            "computed",
             advice=plan.again,
         )
 

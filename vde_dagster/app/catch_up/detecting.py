@@ -84,8 +84,8 @@ def question(
     now = seen.now
     if now is None:
         reason = (
-            "the project's clock has no time yet: a source of it is missing, or does not say up to "
-            "when it is complete"
+            "the project's clock is not set yet: one of its sources is missing, or does not say "
+            "up to when it is complete"
         )
         return NothingToLoad(reason=reason, pending=seen.pending.get(binding.key(name), ()))
     if node.model.stateless is None:

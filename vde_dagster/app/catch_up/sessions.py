@@ -235,18 +235,19 @@ def _not_loaded(node: Node, still: Sequence[Interval], loaded: Sequence[Interval
         first = node.model.unit.ceil(node.model.start)
         if before >= first and not meets(loaded, Interval(before, still[0].start)):
             return Refused(
-                f"{which}: it reads its own rows of the interval before, which is not loaded",
+                f"{which}: it reads its own rows of the previous interval, which is not loaded",
                 advice=f"Load {Interval(before, still[0].start)} first.",
             )
     return Refused(
-        f"{which}: its sources are not complete up to there yet", advice="Load the sources first."
+        f"{which}: its sources are not complete up to that time yet",
+        advice="Load the sources first.",
     )
 
 
 def _appended_before(node: Node, environment: str, interval: Interval) -> Refused:
     """Why an interval is not loaded again whose rows cannot be told from others."""
     return Refused(
-        f"{node.name} has loaded {interval} already, and its source has no new rows. Nothing was "
+        f"{node.name} has already loaded {interval}, and its source has no new rows. Nothing was "
         "written",
         advice=f"{reloading(node.name, environment)} rebuilds the whole table from its source.",
     )
@@ -276,9 +277,9 @@ def _overwrite_as_of_mark(
         if mark is None:
             raise Refused(
                 f"{interval} of {node.name} was not loaded: it has rows that no session loaded, "
-                "so there is no recorded state of the source to overwrite them from.",
-                advice=f"{reloading(node.name, binding.environment)} loads all of it again from "
-                "the source as it is now.",
+                "so no source state is recorded from which to overwrite them.",
+                advice=f"{reloading(node.name, binding.environment)} reloads all of it from the "
+                "source as it is now.",
             )
 
         def read(each: Interval, work_id: str) -> PinnedReading:

@@ -101,10 +101,10 @@ class Decider:
             file_size=self.upkeep.file_size,
         )
         if found is not None and self.services.catalog.branches(name):
-            return None, "rows that an audit refused could not be published any more"
+            return None, "rows that failed an audit could no longer be published"
         others = sum(each.is_anothers for each in files)
         if found is not None and others:
-            return None, f"it is a shallow copy, and {plural(others, 'file')} would be copied"
+            return None, f"it is a shallow copy, and compaction would copy {plural(others, 'file')}"
         return found, ""
 
     def expiry(self, target: Target) -> DueExpiry:
@@ -227,8 +227,9 @@ def _chosen(found: Look, models: Sequence[str]) -> list[VersionKey]:
     unknown = [each for each in patterns if not any(fnmatchcase(name, each) for name in names)]
     if unknown:
         raise Refused(
-            f"there is no table or view of {', '.join(unknown)}",
-            advice=guess(unknown[0], names) or "`vde environments` lists what there is.",
+            f"no table or view found for {', '.join(unknown)}",
+            advice=guess(unknown[0], names)
+            or ("`vde environments` lists all models with a table or view."),
         )
     return [key for key in known if any(fnmatchcase(str(key.model), each) for each in patterns)]
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _UNITS: Final = ("bytes", "kB", "MB", "GB", "TB")
 _STEP: Final = 1000
-_BEGUN: Final = "its removal was begun"
+_BEGUN: Final = "its removal was started"
 _UNUSED: Final = "nothing refers to it"
 
 
@@ -44,43 +44,47 @@ def look_lines(seen: Look, files: Mapping[VersionKey, StoredFiles]) -> Iterator[
     """
     swept, begun = seen.swept, seen.found.removing
     for name in seen.expired:
-        yield Line("remove", f"environment {name}", _BEGUN if name in begun else "its time is over")
+        yield Line(
+            "remove",
+            f"environment {name}",
+            _BEGUN if name in begun else ("its time to live is over"),
+        )
     for each in swept.forgotten:
-        yield Line("forget", str(each), "its time is over")
+        yield Line("forget", str(each), "its time to live is over")
     for what, keys in (("drop", seen.droppable(swept.due)), ("mark", swept.marked)):
         for key in keys:
             yield Line(what, str(key.table), _UNUSED, files_text(files[key]))
     for key, at in swept.waiting.items():
         yield Line("wait", str(key.table), f"{_UNUSED}; until {_time(at)}", files_text(files[key]))
     for key in sorted(each.key for each in seen.found.tombstones.values() if each.is_dropping):
-        yield Line("finish", str(key.table), "its drop was begun")
+        yield Line("finish", str(key.table), "its drop was started")
     yield from _left("leave", seen.left)
 
 
 def look_summary(seen: Look, files: Mapping[VersionKey, StoredFiles]) -> str:
     """How much would be free."""
     total = sum(files[key].size for key in seen.droppable(seen.swept.due))
-    return f"Nothing was changed. {bytes_text(total)} would be free now."
+    return f"Nothing was changed. {bytes_text(total)} would be freed."
 
 
 def cleaned_lines(done: Cleaned) -> Iterator[Line]:
     """What the janitor did, a line for each version, environment and revision."""
     swept = done.swept
     for name in done.removed:
-        yield Line("removed", f"environment {name}", f"its time was over, or {_BEGUN}")
+        yield Line("removed", f"environment {name}", f"its time to live was over, or {_BEGUN}")
     for revision in swept.forgotten:
-        yield Line("forgot", str(revision), "its time was over")
+        yield Line("forgot", str(revision), "its time to live was over")
     for each in done.dropped:
         size = files_text(each.files)
         yield Line("dropped", str(each.key.table), "nothing referred to it", size)
     for key in done.finished:
-        yield Line("finished", str(key.table), "its drop was begun")
+        yield Line("finished", str(key.table), "its drop was started")
     for key in swept.marked:
         yield Line("marked", str(key.table), _UNUSED)
     for key, at in swept.waiting.items():
         yield Line("waits", str(key.table), f"{_UNUSED}; until {_time(at)}")
     for busy in done.busy:
-        yield Line("busy", busy, "a process holds it; the next run looks again")
+        yield Line("busy", busy, "in use by a process; the next run checks it again")
     yield from _left("left", done.left)
     yield from _left("failed", done.failed)
 
@@ -122,19 +126,19 @@ def maintained_lines(each: Maintained, *, dry_run: bool = False) -> Iterator[Lin
         why = f"small files stay: {each.not_compacted}"
         yield Line("keep" if dry_run else "kept", name, why)
     for tag in each.tags:
-        yield Line(remove, name, f"the time of the tag {tag} is over")
+        yield Line(remove, name, f"the time to live of the tag {tag} is over")
     size = bytes_text(each.expired_files.size)
     if each.expired:
         yield Line(
             remove,
             name,
-            f"{plural(len(each.expired), 'Iceberg snapshot')} that nothing names",
+            f"{plural(len(each.expired), 'Iceberg snapshot')} that nothing refers to",
             size,
         )
     elif each.expired_files.count:
         yield Line(remove, name, "files of Iceberg snapshots that an earlier run removed", size)
     if each.strays.count:
-        why = f"{plural(each.strays.count, 'file')} that nothing names"
+        why = f"{plural(each.strays.count, 'file')} that nothing refers to"
         yield Line(remove, name, why, bytes_text(each.strays.size))
 
 
@@ -142,7 +146,7 @@ def maintenance_summary(found: Maintenance, *, dry_run: bool = False) -> str:
     """How many tables and views were maintained, and how much was removed."""
     size = bytes_text(sum(each.size for each in removed_files(found)))
     if dry_run:
-        return f"Nothing was changed. {size} would be free now."
+        return f"Nothing was changed. {size} would be freed."
     changed = sum(each.is_changed for each in found.done)
     return f"{changed:,} of {len(found.done):,} tables and views were maintained: {size}."
 

@@ -101,11 +101,11 @@ def _left(
     dropping = {each.key for each in found.tombstones.values() if each.is_dropping}
     unreachable = found.known - swept.kept.keys()
     for apart in sorted(each for each in unreachable if each.model.catalog):
-        yield Left(table=apart.table, reason="it is in another catalog than the project's")
+        yield Left(table=apart.table, reason="it is not in the project's catalog")
     for each in layer:
         key = version_of(each.name)
         if key is None or key not in found.known | dropping:
-            yield Left(table=each.name, reason="this state knows nothing of it")
+            yield Left(table=each.name, reason="it is not recorded in this state")
         elif key in unreachable:
             why = why_not_ours(each, state)
             if why is not None:
@@ -115,10 +115,13 @@ def _left(
 def why_not_ours(stored: StoredTable, state: str) -> str | None:
     """Why a table or view may not be touched; None if it is known that this state made it."""
     if stored.location.rstrip("/").rpartition("/")[2] != stored.name.name:
-        return f"its files are in {stored.location}, which is no folder of its own"
+        return f"its files are in {stored.location}, which is not a folder of its own"
     if stored.beside:
         other = stored.beside
-        return f"its folder has the files of {other}, too; copy {other} to another folder, drop it"
+        return (
+            f"its folder also has the files of {other}; copy {other} to another folder, "
+            "then drop it"
+        )
     if stored.state == state:
         return None
-    return "another state made it" if stored.state else "it does not say which state made it"
+    return "another state created it" if stored.state else "it does not say which state created it"

@@ -173,7 +173,7 @@ def _looked_at(decider: Decider, target: Target) -> Maintained:
     services, name = decider.services, target.stored.name
     holder = services.state.lease_holder(target.lease)
     if holder:
-        raise Conflict(f"{holder} holds it")
+        raise Conflict(f"in use by {holder}")
     decider.check_sound(target)
     (found, not_compacted), due = decider.compaction(target), decider.expiry(target)
     return Maintained(
@@ -244,7 +244,7 @@ def _expired(decider: Decider, target: Target, lease: Lease) -> Maintained:
     pinned = {*found.expired} - {*decider.decided(target, due.history).expired}
     if pinned:
         services.catalog.settle_expiry(name)
-        raise Conflict("somebody began to read what was to expire; none expired")
+        raise Conflict("a reader started on a snapshot that was about to expire; none expired")
     services.state.renew_lease(lease, ttl=services.lease_ttl)
     return Maintained(
         target=target,

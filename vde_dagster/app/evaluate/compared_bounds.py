@@ -50,7 +50,7 @@ def check_bounds(services: Services, binding: Binding, node: Node, prepared: Pre
     pinned = {name: at for name, at in reading.pinned.items() if name in {e.table for e in texts}}
     for text in texts:
         if text.table not in pinned:
-            raise _refused(text, "it is not known which texts there are")
+            raise _refused(text, "its texts are unknown")
     views = {name: input_name(f"{prepared.work_id}_texts", at) for at, name in enumerate(pinned)}
     tables = pin(services, binding, pinned, pinned, sources=sources)
     inputs = {views[name]: table for name, table in tables.items()}
@@ -63,7 +63,7 @@ def check_bounds(services: Services, binding: Binding, node: Node, prepared: Pre
         rows = SqlRows(sql=spark_text(query))
         _, others = services.engine.preview(rows, inputs, (), model=str(node.name), limit=1)
         if others:
-            raise _refused(text, f"{text.table} has {others[0][0]!r}, which is no day")
+            raise _refused(text, f"{text.table} has {others[0][0]!r}, which is not a day")
 
 
 def _columns(
@@ -99,7 +99,7 @@ def _refused(text: ComparedText, why: str) -> Refused:
     return Refused(
         f"{text.place}: `{text.shown}` is compared with @{text.macro} letter by letter, and {why}: "
         "rows of the interval would be left out",
-        advice=f"If its texts begin with a day like 2024-01-31, write `{text.shown} >= @start_ds "
-        f"AND {text.shown} < CAST(DATE_ADD(@end_date, 1) AS STRING)`; else make it a date, and "
-        "write `BETWEEN @start_date AND @end_date`.",
+        advice=f"If its texts start with a day like 2024-01-31, write `{text.shown} >= @start_ds "
+        f"AND {text.shown} < CAST(DATE_ADD(@end_date, 1) AS STRING)`; otherwise make it a "
+        "date, and write `BETWEEN @start_date AND @end_date`.",
     )

@@ -116,8 +116,9 @@ def _next_batch(
     if not is_sequential and not (not model.kind.range_shapes_rows and new == (interval,)):
         there = ", ".join(map(str, loaded))
         raise Refused(
-            f"{model.name} has loaded {there}, and {interval} is not its next interval: "
-            f"{model.kind.keyword} builds each interval on the ones before it. Nothing was written",
+            f"{model.name} has loaded {there}, so {interval} is not its next interval: "
+            f"{model.kind.keyword} builds each interval on the ones before it. Nothing was "
+            "written",
             advice=_advice(model, environment),
         )
     if new[0].start > interval.start:
@@ -140,8 +141,8 @@ def _refuse_beyond_lookback(
 
 def _refuse_again(model: Model, interval: Interval, environment: str) -> NoReturn:
     raise Refused(
-        f"{model.name} has loaded {interval} already, and {model.kind.keyword} is loaded once for "
-        "each interval: its rows depend on the table's earlier rows. Nothing was written",
+        f"{model.name} has already loaded {interval}, and {model.kind.keyword} loads each "
+        "interval once: its rows depend on the table's earlier rows. Nothing was written",
         advice=_advice(model, environment),
     )
 

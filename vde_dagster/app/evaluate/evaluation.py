@@ -304,15 +304,14 @@ def writable(services: Services, binding: Binding, name: ModelName) -> Node:
     node = owned(services, binding, name)
     if reads_bounded(binding.graph, binding.snapshots, node):
         raise Refused(
-            f"{name} reads a table that begins later than its model in {binding.environment}, and "
+            f"{name} reads a table that starts later than its model in {binding.environment} and "
             "is never promoted. Nothing was computed",
-            advice=f"`vde plan {binding.environment}` gives it a table of its own.",
+            advice=f"`vde plan {binding.environment}` gives it a separate table.",
         )
     pause = services.state.pauses(binding.environment).get(name)
     if pause is not None:
         raise Refused(
-            f"{name} is {pause}. It is not evaluated in {binding.environment} until somebody "
-            "resumes it",
+            f"{name} is {pause}. It is not evaluated in {binding.environment} until it is resumed",
             advice=f"`{pause.resume}`.",
         )
     return node
@@ -326,7 +325,7 @@ def owned(services: Services, binding: Binding, name: ModelName) -> Node:
     """
     node = binding.node(name)
     if node.model.kind.is_source:
-        raise Refused(f"{name} is a source: others write it, so it cannot be evaluated.")
+        raise Refused(f"{name} is a source, written by other programs, so it cannot be evaluated.")
     if node.model.kind.is_embedded:
         raise Refused(
             f"{name} is EMBEDDED: it has no table, so it cannot be evaluated",
@@ -338,6 +337,6 @@ def owned(services: Services, binding: Binding, name: ModelName) -> Node:
         raise Refused(
             f"{name} has the same version in {owner}, which owns it: it is evaluated there, and "
             f"{binding.environment} shows the result",
-            advice="Change the model to get a version of its own.",
+            advice="Change the model to get a separate version.",
         )
     return node

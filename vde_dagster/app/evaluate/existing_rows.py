@@ -139,9 +139,9 @@ def adopt(
             missing, left = (), loaded  # it is one table, which is there already
         if loaded and taking is Taking.SHALLOW:
             raise Refused(
-                f"{name} has rows already, and only a new table can be a shallow copy. Nothing "
+                f"{name} already has rows, and only a new table can be a shallow copy. Nothing "
                 "was written",
-                advice="Give --copy for the rest.",
+                advice="Pass --copy for the rest.",
             )
         copying = _Copying(services, binding, node, state)
         if missing:
@@ -251,10 +251,10 @@ class _Copying:
         if rows:
             shown = "; ".join(", ".join(map(str, row)) for row in rows)
             raise Refused(
-                f"{self.table.name} has several rows of one key ({', '.join(key)}): {shown}. "
-                "Nothing was written",
-                advice=f"{self.node.name} has one row of each. Name more columns in its "
-                "unique_key, or take the table's rows from a table without them.",
+                f"{self.table.name} has several rows with the same key ({', '.join(key)}): "
+                f"{shown}. Nothing was written",
+                advice=f"{self.node.name} allows one row per key. Add columns to its unique_key, "
+                "or copy from a table without duplicates.",
             )
 
     def differences(self, interval: Interval) -> Iterator[Difference]:
@@ -334,20 +334,23 @@ def _refuse_kind(node: Node, samples: int, taking: Taking) -> None:
     model, kind = node.model, node.model.kind
     why = advice = ""
     if not (kind.is_by_interval or kind.is_whole):
-        why, advice = f"is {kind.keyword}, which loads nothing over time", _PLAN
+        why, advice = f"is {kind.keyword}, which has no intervals to load", _PLAN
     elif kind.order is not None:
-        why, advice = "has sequence_by: which changes made a table's rows is not known", _PLAN
+        why, advice = (
+            ("has sequence_by, and it is unknown which changes produced a table's rows"),
+            _PLAN,
+        )
     elif model.late_data is not None:
         why, advice = (
-            "has late_data, whose sessions have to know what its rows were loaded from",
+            "has late_data, whose sessions need to know what its rows were loaded from",
             _PLAN,
         )
     elif taking is Taking.SHALLOW and not isinstance(kind, _SHARES):
-        why = f"is {kind.keyword}, whose rows have to be in partitions of its own"
-        advice = "Give --copy instead of --shallow."
+        why = f"is {kind.keyword}, whose rows must be in its own partitions"
+        advice = "Pass --copy instead of --shallow."
     elif samples and (rows := _incomparable(model)):
         why = f"{rows}, so its rows cannot be compared with those of a table"
-        advice = "Give --check 0 to take them unseen."
+        advice = "Pass --check 0 to copy them without a comparison."
     if why:
         raise Refused(f"{node.name} {why}. Nothing was written", advice=advice)
 
@@ -370,21 +373,21 @@ def _table(services: Services, node: Node, name: TableName) -> TableState:
     found = services.catalog.table(name)
     if found is None:
         raise Refused(
-            f"there is no table {name} in the project's catalog",
+            f"the project's catalog has no table {name}",
             advice="Name an Iceberg table as `schema.table`.",
         )
     if STATE in found.properties:
         raise Refused(
-            f"{name} is a table that vde made for a version, and belongs to it",
-            advice="Name the table that another program has filled.",
+            f"{name} is a table that vde created for a version",
+            advice="Name a table that another program has filled.",
         )
     has = {each.name.lower() for each in found.columns}
     missing = [each.name for each in node.columns if each.name.lower() not in has]
     if missing:
         raise Refused(
-            f"{name} has no {plural(len(missing), 'column')} {', '.join(missing)} of {node.name}. "
-            f"It has {', '.join(sorted(has))}",
-            advice="Make a table with these columns first, or change the model.",
+            f"{name} lacks {plural(len(missing), 'column')} of {node.name}: "
+            f"{', '.join(missing)}. It has {', '.join(sorted(has))}",
+            advice="Create a table with these columns first, or change the model.",
         )
     return found
 
@@ -399,8 +402,8 @@ def _whole(services: Services, node: Node, asked: Interval) -> Interval:
     found = due(start, until, model.unit)
     if found is None:
         raise Refused(
-            f"{node.name} has no whole interval in {asked} that has ended",
-            advice=f"It begins at {model.start:%Y-%m-%d}, and its intervals are of a "
+            f"{node.name} has no complete interval in {asked} that has ended",
+            advice=f"It starts at {model.start:%Y-%m-%d}, and its interval unit is "
             f"{model.unit.value}.",
         )
     return found

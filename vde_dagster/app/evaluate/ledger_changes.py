@@ -123,16 +123,16 @@ def rows_lost(
     if node.model.kind.order is not None and not prepared.rebuilds:
         return None  # rows go only where a change says so
     if staged.ends_history:
-        why = "what it reads has no rows any more, so that all open rows of its history would end"
+        why = "its input has no rows left, so all open rows of its history would be closed"
         return _waiting(binding, node, prepared, [prepared.interval], why=why)
     returns = name in binding.returning
     replaces = any(each.operation is LedgerOperation.REPLACE_ALL for each in written)
     times = None if replaces else merge(each.interval for each in written)
     entries = services.state.entries_within(key, times)
     if prepared.rebuilds and (returns or prepared.session is not None):
-        lost, why = made_smaller(written, entries), "what it reads has fewer rows than before"
+        lost, why = made_smaller(written, entries), "its inputs have fewer rows than before"
     else:
-        lost, why = emptied(written, entries), "what it reads has no rows any more"
+        lost, why = emptied(written, entries), "its inputs have no rows left"
     if not lost and prepared.batches and not replaces:
         sums = services.state.sums([key]).get(key)
         if sums is not None and sums.rows and not sums.rows + sum(e.rows.rows for e in written):

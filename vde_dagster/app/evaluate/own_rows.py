@@ -89,8 +89,8 @@ def write_rows(
     )
     if services.catalog.taken([view]):
         raise Refused(
-            f"{place} cannot be shown as {view}: that is a table which somebody else writes",
-            advice="Give the asset another key.",
+            f"{place} cannot be shown as {view}: that is a table of another program",
+            advice="Use another key for the asset.",
         )
     before = _target(services, view) if replaces == UNKNOWN else replaces
     wanted = interval or ALWAYS
@@ -132,13 +132,13 @@ def _show(
     shown = services.catalog.view(name)
     if shown is not None and shown.target not in (key.table, before):
         _LOG.info(
-            "%s goes on showing %s, which newer code has written meanwhile", name, shown.target
+            "%s still shows %s, which newer code has written in the meantime", name, shown.target
         )
         return
     loaded = services.state.holdings([key]).get(key, NOTHING)
     if shown is not None and (lacks := _lacks(services, key, shown.target, loaded)):
         missing = ", ".join(map(str, lacks))
-        _LOG.info("%s goes on showing %s: %s lacks %s", name, shown.target, key.table, missing)
+        _LOG.info("%s still shows %s: %s lacks %s", name, shown.target, key.table, missing)
         return
     view = ViewDefinition(name=name, target=key.table, columns=loaded.columns)
     if view != shown:

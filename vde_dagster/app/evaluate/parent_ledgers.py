@@ -141,8 +141,8 @@ def refuse_gaps(
     if lacking:
         raise Refused(
             f"{node.name} cannot be evaluated for {interval}: {'; '.join(lacking)}",
-            advice=f"Load or evaluate what is missing first; `vde plan {binding.environment}` "
-            "shows what can be filled.",
+            advice="Load or evaluate the missing intervals first; `vde plan "
+            f"{binding.environment}` shows which can be filled.",
         )
 
 
@@ -164,7 +164,7 @@ def _gap(
         if holdings.computed != holdings.recorded:
             again = subtract(holdings.recorded, holdings.computed)
             times = f" for {', '.join(map(str, again))}" if node.model.kind.is_by_interval else ""
-            return f"{node.name} is to be evaluated first{times}"
+            return f"{node.name} must be evaluated first{times}"
         due_until = due(node.model.start, until, node.model.unit)
         # what does not depend on time takes what there is
         if until == ALWAYS.end or not node.model.kind.is_by_interval or due_until is None:

@@ -40,8 +40,8 @@ def still_refused(services: Services, binding: Binding, name: ModelName) -> str:
         return ""
     audits = ", ".join(dict.fromkeys(each.name for each in newest.audits if each.stops))
     return (
-        f"{audits} refused its rows, and neither what they follow from nor its audits have "
-        f"changed since; the rows are in {newest.refused_rows}"
+        f"its rows failed {audits}, and neither its inputs nor its audits have changed since; "
+        f"the rows are in {newest.refused_rows}"
     )
 
 

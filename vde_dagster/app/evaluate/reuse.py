@@ -51,7 +51,7 @@ from vde_dagster.core.time.intervals import Interval, meets, merge
 from vde_dagster.ports.state import Lease
 
 UNCHANGED = "nothing that its rows depend on has changed since they were computed"
-FORCED = "it was asked for, even if nothing has changed"
+FORCED = "it was requested, even if nothing has changed"
 FIRST_BUILD = "first build"
 """Why rows are computed of a version that has none, whatever other reasons there are."""
 
@@ -274,15 +274,15 @@ def is_first_build(loaded: Holding) -> bool:
 def _why_computed(before: LedgerEntry | None, trace: Trace | None, nondeterministic: str) -> str:
     """Why an interval is computed, for people; ``nondeterministic`` says why it has no trace."""
     if before is None or before.status is EntryStatus.EMPTY:
-        return "it was not computed yet"
+        return "it has not been computed yet"
     if trace is None:
         return nondeterministic
     if before.trace is None:
-        return before.reason or "what its rows were computed from is not known"
+        return before.reason or "it is unknown what its rows were computed from"
     known = before.trace.inputs
     changed = [str(name) for name, token in trace.inputs.items() if known.get(name) != token]
     if changed:
-        return f"what it reads of {', '.join(sorted(changed))} has changed"
+        return f"its inputs from {', '.join(sorted(changed))} have changed"
     return "the query, or how its rows are stored or hashed, has changed"
 
 

@@ -36,8 +36,8 @@ def check_spelling(
     ]
     if different and takes_all_names(read_spark(query)):
         raise Refused(
-            f"{node.name} writes the names of columns into its rows, and {'; '.join(different)}",
-            advice="run `vde create-external-models`, which takes the names from the catalog, "
+            f"{node.name} writes column names into its rows, and {'; '.join(different)}",
+            advice="Run `vde create-external-models`, which reads the names from the catalog, "
             "or correct external_models.yaml.",
         )
 

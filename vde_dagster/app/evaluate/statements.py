@@ -172,16 +172,15 @@ def record_audits(
     if not any(each.stops for each in results):
         return
     failed = [each.message for each in results if not each.passed]
-    reason = f"{key.model}: nothing was published, since its audits found bad rows.\n" + "\n".join(
-        f"- {each}" for each in failed
-    )
+    reason = (
+        f"{key.model}: nothing was published, because its audits found bad rows.\n"
+    ) + "\n".join(f"- {each}" for each in failed)
     services.state.abandon(work_id, reason=reason, lease=lease, refused=publication)
     names = dict.fromkeys(each.name for each in results if each.stops)
     accepts = " ".join(f"--accept {name}" for name in names)
     raise AuditFailed(
         reason,
-        advice="To publish the rows all the same: "
-        f"`vde publish {work_id} {accepts} --reason TEXT`.",
+        advice=f"To publish the rows anyway: `vde publish {work_id} {accepts} --reason TEXT`.",
     )
 
 
@@ -212,11 +211,13 @@ def check_pins_stay(services: Services, staging: Staging, *, lease: Lease) -> No
     heads = services.state.heads({key for key, _, _ in pinned}) if pinned else {}
     for key, table, at in pinned:
         if heads.get(key) != at and not services.catalog.stays(table, at):
-            reason = f"the Iceberg snapshot {at} of {table}, which it reads, has expired meanwhile"
+            reason = (
+                f"the Iceberg snapshot {at} of {table}, which it reads, has expired in the meantime"
+            )
             give_up(services, staging.target, staging.work_id, reason=reason, lease=lease)
             raise Conflict(
                 f"{staging.target.model} was not computed: {reason}",
-                advice=f"run it again: it then reads {key.model} as it is by then.",
+                advice=f"Run it again: it then reads the current rows of {key.model}.",
             )
 
 

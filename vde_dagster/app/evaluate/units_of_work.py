@@ -81,7 +81,7 @@ def run_unit_of_work(
             raise
         except EvaluationFailed as error:
             pause = pause_before(retry)
-            told = f"it is tried again in {format_duration(pause)} (retry {retry} of {retries})"
+            told = f"it is retried in {format_duration(pause)} (retry {retry} of {retries})"
             _LOG.warning("%s failed, and %s: %s", node.name, told, error)
             services.clock.wait(pause)
             prepared = replace(prepared, work_id=services.ids.new())

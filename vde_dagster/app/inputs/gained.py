@@ -22,7 +22,7 @@ from vde_dagster.core.sql.row_local import why_not_once, why_not_row_local
 from vde_dagster.core.time.intervals import Interval, meets, merge
 from vde_dagster.ports.catalog import RowChange
 
-_DECLARE: Final = "with `sequence_by`, rows that are only added upstream are merged instead"
+_DECLARE: Final = "with `sequence_by`, rows only added upstream are merged instead"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,9 +50,9 @@ def why_not_merged(graph: Graph, node: Node) -> str:
     """
     query, tables = query_over_tables(graph, node.name), sorted(tables_read(graph, node))
     if tables and tables[0] not in node.model.parents:
-        return "it reads a view, whose query may be any"
+        return "it reads a view, whose query is not analysed"
     if query is None or len(tables) != 1:
-        return "its rows are not made of the rows of one model"
+        return "its rows do not come from a single model"
     if graph[tables[0]].model.kind.is_source:
         return f"{tables[0]} is a source, whose new rows sessions merge (`late_data`)"
     local = why_not_row_local(query, tables[0])
@@ -73,7 +73,7 @@ def gained(look: StaleLook) -> Gained | str:
     snapshot, state = states.snapshots[node.name], states.services.state
     key = snapshot.key
     if snapshot.drifted or snapshot.is_adopted or state.drifted([key]) or state.adopted([key]):
-        return "it may have rows of another definition"
+        return "it may have rows of an earlier definition"
     (name,) = tables_read(inputs.graph, node)
     seen = _SeenWhenFresh(states, key, look.fresh)
     parts: dict[Interval, tuple[Interval, ...]] = {}
@@ -135,8 +135,8 @@ def _changes(
 ) -> Sequence[RowChange] | str:
     """What the newest changes added to what an interval reads; or why that is not all they did."""
     if newer is None:
-        why = "the Iceberg snapshot that was read has expired, or is of another version"
-        return f"what has happened to {name} since is not known: {why}"
+        why = "the Iceberg snapshot that it read has expired, or belongs to another version"
+        return f"later changes of {name} are unknown: {why}"
     inputs, read = look.inputs, look.inputs.reads.at(interval)[name]
     axis = None if isinstance(read, WholeTable) else input_axis(inputs.graph[name])
     column = inputs.bounds[name].column if name in inputs.bounds else axis.column if axis else ""

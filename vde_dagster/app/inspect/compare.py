@@ -129,9 +129,9 @@ def _files(side: ProjectAt, project: Path) -> ProjectFiles:
 def _no_project(side: ProjectAt) -> Problem:
     place = Place(path=Path(FILE_NAME))
     if side.commit is None:
-        message = "there is no vde.yaml here, so this folder is no project"
+        message = "this folder is not a project: it has no vde.yaml"
         advice = f"Name a project's folder. If you mean a git revision, write git:{side.name}."
     else:
-        message = f"there is no vde.yaml at {side.title}, so the project was not there"
+        message = f"there is no vde.yaml at {side.title}, so the project did not exist there"
         advice = "Compare with a revision that has it; --project names the project's folder."
     return Problem(place=place, message=message, advice=advice)

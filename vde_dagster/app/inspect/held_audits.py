@@ -71,14 +71,14 @@ def audit_held(
     node = binding.node(name)
     kind = node.model.kind
     if kind.is_source or kind.is_embedded:
-        raise Refused(f"{name} is {kind.keyword}: it has no rows of its own to audit")
+        raise Refused(f"{name} is {kind.keyword}: it stores no rows to audit")
     key = binding.key(name)
     written = services.state.holdings([key]).get(key, NOTHING).written
     if not written:
         raise Refused(f"{name} is not loaded yet in {binding.environment}")
     if interval is not None and node.time_axis is None:
         raise Refused(
-            f"the rows of {name} belong to no time", advice="Leave out --start and --end."
+            f"the rows of {name} do not belong to intervals", advice="Omit --start and --end."
         )
     asked = interval or Interval(written[0].start, written[-1].end)
     hidden = node.model.kind.hidden_rows

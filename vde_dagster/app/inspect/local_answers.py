@@ -64,18 +64,18 @@ class _Look:
             return self.tables[name].columns
         shown = self._shown.get(view) if view is not None else None
         if view is not None and shown is None:
-            raise NotTheSame(f"the view {view}, which cannot be read, or is none of ours")
+            raise NotTheSame(f"the view {view}, which cannot be read or was not created by vde")
         table = TableName(name.schema, name.name, name.catalog) if shown is None else shown.target
         state = self._services.catalog.table(table)
         if state is None:
             query = self._services.catalog.view_query(table)
             if query is None:
-                raise NotTheSame(f"{name}, which is no table of the catalog")
+                raise NotTheSame(f"{name}, which is not a table of the catalog")
             return ViewQuery(sql=query[0], columns=query[1])
         columns = state.columns if shown is None else shown.columns
         stored = {each.name: each.type for each in state.columns}
         if any(stored.get(each.name) != each.type for each in columns):
-            raise NotTheSame(f"{name}, whose columns have changed below its view")
+            raise NotTheSame(f"{name}, whose columns have changed since its view was created")
         if shown is not None and shown.visible:
             return ViewQuery(sql=_visible_rows(shown), columns=tuple(columns))
         self.tables[name] = _Table(state=state, columns=columns)
@@ -134,7 +134,7 @@ def _too_heavy(services: Services, tables: Sequence[_Table]) -> LeftToSpark | No
         if weight is None:
             name = each.state.name
             return LeftToSpark(
-                reason=f"{name} has rows or columns that Spark reads: deleted, or changed since"
+                reason=f"{name} has deleted rows or changed columns, which only Spark reads"
             )
         size += weight
     if size > MOST_BYTES:
@@ -211,8 +211,8 @@ def read_as(services: Services, view: ViewDefinition) -> TableName:
     ):
         return view.name
     raise Conflict(
-        f"the environment is being promoted right now, and {view.name} cannot be read as it was",
-        advice="Run the same again when the promotion is done.",
+        f"the environment is being promoted right now, and {view.name} cannot be read as before",
+        advice="Run the same command again when the promotion has finished.",
     )
 
 

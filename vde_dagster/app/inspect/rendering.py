@@ -141,11 +141,13 @@ def preview(
     """
     node = binding.node(name)
     if node.model.kind.is_source:
-        raise Refused(f"{name} is a source: others write it", advice="`vde query` reads it.")
+        raise Refused(
+            f"{name} is a source, written by other programs", advice="`vde query` reads it."
+        )
     if node.model.reads_itself:
         raise Refused(
-            f"{name} reads its own rows of the interval before, so that none can be computed by "
-            "itself"
+            f"{name} reads its own rows of the previous interval, so no interval can be computed "
+            "separately"
         )
     asked = interval or last_interval(services, binding, node)
     now, work_id = services.clock.now(), services.ids.new()
@@ -169,9 +171,9 @@ def last_interval(services: Services, binding: Binding, node: Node) -> Interval:
     found = model.kind.missing(model, (), complete_to) if complete_to is not None else ()
     if not found:
         raise Refused(
-            f"{node.name} is not due: nothing that it reads is complete for a whole "
-            f"{model.unit.value} yet",
-            advice="Load its sources first, or name the time with --start and --end.",
+            f"{node.name} is not due: its inputs are not complete for a whole {model.unit.value} "
+            "yet",
+            advice="Load its sources first, or set the time with --start and --end.",
         )
     end = found[-1].end
     if not model.kind.is_by_interval:

@@ -163,19 +163,19 @@ def diff_table(
     )
     keys = (different.before.key, different.after.key)
     if different.rows is Rows.SAME_TABLE:
-        return replace(whole, why="both show one table")
+        return replace(whole, why="both show the same table")
     is_known = different.node.model.kind.stores_rows and _are_as_recorded(services, keys)
     if is_known and _is_equal_by_digest(services, different, keys):
-        return replace(whole, why="every interval has one D-SHA in both")
+        return replace(whole, why="every interval has the same D-SHA in both")
     read = _to_read(services, found, different) if is_known else None
     comparison, left_out = _comparison(different.node, one.columns, other.columns, on, read)
     heads = _heads(services, (one, other))
     views = {BEFORE: one.name, AFTER: other.name}
     rows = _compared(lambda query, most: ask(query, views, most), comparison, limit)
     if [_view(services, each, model) for each in (found.before, found.after)] != [one, other]:
-        raise Conflict(f"{model} was promoted meanwhile", advice="Compare again.")
+        raise Conflict(f"{model} was promoted in the meantime", advice="Compare again.")
     if _heads(services, (one, other)) != heads:
-        raise Conflict(f"{model} was written to meanwhile", advice="Compare again.")
+        raise Conflict(f"{model} was written to in the meantime", advice="Compare again.")
     return replace(whole, read=read, rows=replace(rows, not_compared=left_out))
 
 
@@ -184,8 +184,8 @@ def _view(services: Services, environment: Environment, model: ModelName) -> Vie
     view = services.catalog.view(name)
     if view is None:
         raise Refused(
-            f"{environment.name} has no view of {model}: it is not loaded, or shows only what "
-            "differs from prod",
+            f"{environment.name} has no view of {model}: it is not loaded, or the environment "
+            "shows only models that differ from prod",
             advice=f"`vde intervals {environment.name}` shows what is loaded.",
         )
     return view
@@ -254,12 +254,12 @@ def _comparison(
     )
     columns = tuple(each.name for each in common if each.name not in left_out)
     if not columns:
-        raise Refused(f"{node.name} has no column that both sides have, and that compares")
+        raise Refused(f"{node.name} has no comparable column that both sides have")
     spelled = {each.lower(): each for each in columns}
     unknown = [each for each in on if each.lower() not in spelled]
     if unknown:
         raise Refused(
-            f"{node.name} has no column {', '.join(unknown)} in both environments to compare by",
+            f"{node.name} does not have the column {', '.join(unknown)} in both environments",
             advice=f"They share: {', '.join(columns)}.",
         )
     keys = next((k for k in (tuple(on), *_own_keys(node)) if _are(k, spelled)), ())

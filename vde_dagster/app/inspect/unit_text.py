@@ -91,10 +91,10 @@ def _session(session: Load) -> Iterator[str]:
         late = f": {plural(rows, 'row')} in {partitions}" if each.evidence else ""
         yield f"read {each.name} {since}to Iceberg snapshot {each.after.iceberg_snapshot_id}{late}"
     if session.rewrite:
-        yield f"overwrote what is loaded, since {session.rewrite}"
+        yield f"overwrote loaded rows, because {session.rewrite}"
     if session.fill:
         of = f"{session.only.name} " if len(session.sources) == 1 else ""
-        yield f"loaded whole: {of}{_ranges(session.fill)}"
+        yield f"loaded completely: {of}{_ranges(session.fill)}"
     if session.pending:
         yield f"left pending: {pending_text(session.pending)}"
 
@@ -102,9 +102,9 @@ def _session(session: Load) -> Iterator[str]:
 def _result(node: Node, done: Evaluated) -> Iterator[str]:
     because = f": {done.reason}" if done.reason else ""
     if done.reused:
-        yield f"reused, and nothing was computed{because}"
+        yield f"reused, nothing was computed{because}"
     elif node.model.kind.is_view:
-        yield f"made the view{because}"
+        yield f"created the view{because}"
     else:
         at = f" as Iceberg snapshot {done.iceberg_snapshot_id}" * bool(done.iceberg_snapshot_id)
         yield f"wrote {plural(done.rows, 'row')}{at}{because}"

@@ -169,13 +169,13 @@ def source_version(services: Services, binding: Binding, source: str) -> str:
     name = ModelName.parse(source).within(services.naming.catalog)
     if name not in binding.graph or not binding.graph[name].model.kind.is_source:
         raise Refused(
-            f"{source} is no source of this project",
+            f"{source} is not a source of this project",
             advice="Declare it in external_models.yaml, and plan a model that reads it.",
         )
     state = services.source(name)
     if state is None:
         raise Refused(
             f"the source {name} does not exist in the catalog, so its rows have no version",
-            advice="Ask for it after the table was written.",
+            advice="Request it after the table has been written.",
         )
     return state.token(state.rows_of)

@@ -227,14 +227,14 @@ def damaged_tables(services: Services) -> Iterator[str]:
     for key in gone:
         showing = next(environments_showing(services, key), None)
         owner = owners.get(key, showing.name if showing is not None else PRODUCTION)
-        yield f"{key.model}: {key.table} is gone. `vde run {owner}` makes it again."
+        yield f"{key.model}: {key.table} is missing. `vde run {owner}` rebuilds it."
     sound -= {*gone}
     for each in shown:
         for name in replaced_views(services, each, sound, naming=shown_naming(services, each)):
             yield (
                 f"the view of {name} in {each.name} is missing, or another program replaced it. "
-                f"`vde run {each.name}` makes it, once what another program created in its place "
-                "is dropped."
+                f"`vde run {each.name}` creates it; first drop what another program created in "
+                "its place."
             )
 
 

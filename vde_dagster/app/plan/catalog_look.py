@@ -205,16 +205,16 @@ def taken_views(
     taken = services.catalog.taken(wanted)
     if taken:
         yield (
-            f"{', '.join(sorted(map(str, taken)))} exists in the catalog already, so no view of "
-            f"{environment} can be created there. Rename the model, or rename or drop what has the "
-            "name."
+            f"{', '.join(sorted(map(str, taken)))} already exists in the catalog, so no view of "
+            f"{environment} can be created there. Rename the model, or rename or drop the "
+            "existing object."
         )
     for name, view in services.catalog.views(wanted).items():
         if (other := model_of(view.target)) not in (None, wanted[name]):
             yield (
                 f"{name}, where {environment} would show {wanted[name]}, shows {other} in "
-                "another environment, whose views were named by another environment_suffix_target. "
-                "Plan that environment first, or rename the model."
+                "another environment, whose views are named by another "
+                "environment_suffix_target. Plan that environment first, or rename the model."
             )
 
 
@@ -281,7 +281,7 @@ def _why_not(services: Services, planned: Planned, gone: LostTable, options: Pla
     if left_out:
         return f"{left_out}, so plan without it"
     if options.bounds(planned.environment) is not None:
-        return "--start and --end may leave some of its rows out, so plan without them"
+        return "--start and --end may exclude some of its rows, so plan without them"
     return UNCOVERED if _is_uncovered(services, planned, gone.name) else ""
 
 

@@ -60,7 +60,7 @@ class Filler:
     def computes(self) -> str:
         """The command, and whose version it is, in a text."""
         shown = "" if self.shows else " and does not show it"
-        return f"{self.command} computes it, which owns this version{shown}"
+        return f"{self.command} computes this version, which that environment owns{shown}"
 
 
 def fillers(
@@ -100,7 +100,7 @@ def _became(work: UnitOfWork) -> str:
     names = dict.fromkeys(each.name for each in work.audits if each.stops)
     if work.refused_branch and names:
         audits = f"the audit{'s' if len(names) > 1 else ''} {', '.join(names)}"
-        return f"{audits} refused its rows there at {format_instant(ended)}"
+        return f"its rows failed {audits} there at {format_instant(ended)}"
     first = next(iter(work.reason.strip().splitlines()), "no reason is recorded")
     return f"it failed there at {format_instant(ended)}: {_shortened(first)}"
 
@@ -195,7 +195,9 @@ def _lacking(
     if not more:
         return None
     more_than = f"{planned.environment} {HAS_MORE} {listed(other.before)} than"
-    why = f"{more_than} {binding.environment}, which computes what reads it once it has as much"
+    why = (
+        f"{more_than} {binding.environment}, which computes downstream models once it has caught up"
+    )
     return Staleness(reason=f"{more_than} {binding.environment}", kept=more, why_kept=why)
 
 

@@ -66,8 +66,8 @@ def _way_out(shown: Environment | None) -> Iterator[str]:
     """How an environment goes on that no plan was applied to since a promotion was begun."""
     if shown is not None and shown.promoting:
         yield (
-            f"An earlier promotion of {shown.name} was begun and is not finished: `vde rollback "
-            f"{shown.name} --give-up` gives it up."
+            f"An earlier promotion of {shown.name} was started and is not finished: `vde "
+            f"rollback {shown.name} --give-up` gives it up."
         )
 
 
@@ -85,8 +85,9 @@ def refuse_dropped(services: Services, plan: Plan) -> None:
     dropped = counted_on - services.state.holdings(counted_on).keys()
     if dropped:
         raise Conflict(
-            f"the janitor dropped the table of {', '.join(sorted(str(e.model) for e in dropped))} "
-            "since this plan was made, as nothing showed it. Nothing was computed",
+            "the janitor dropped the table of "
+            f"{', '.join(sorted(str(e.model) for e in dropped))} since this plan was made, "
+            "because nothing showed it. Nothing was computed",
             advice=plan.again,
         )
 
@@ -101,8 +102,9 @@ def _lost_problems(services: Services, plan: Plan, lost: Iterable[LostTable]) ->
     yield from lost_problems(plan, [known.get(e.name, e) for e in lost if e.name not in expected])
     if needing and plan.base_revision:
         yield (
-            f"The plan changes {listed(needing)}, which {'waits' if len(needing) == 1 else 'wait'} "
-            "for that: leave the change out with --select-model, and the rest is done."
+            f"The plan changes {listed(needing)}, which "
+            f"{'waits' if len(needing) == 1 else 'wait'} for that: exclude the change with "
+            "--select-model, and the rest is done."
         )
 
 
@@ -110,7 +112,7 @@ def what_stayed_undone(plan: Plan) -> Iterator[Refused]:
     """The error of a plan or run that left out models whose tables are lost; none without them."""
     if plan.lost_tables:
         what = lost_problems(plan, plan.lost_tables)
-        yield Refused("\n".join([*what, "What reads it waits, and nothing else does."]))
+        yield Refused("\n".join([*what, "Downstream models wait, and nothing else does."]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,16 +184,16 @@ def gap_problems(plan: Plan, gaps: Iterable[Gap]) -> Iterator[str]:
 def _advice_for(plan: Plan, gap: Gap) -> str:
     """Why intervals are not loaded that are shown, and what to do."""
     if plan.options.skip_backfill:
-        return "Leave --skip-backfill out, so that they are filled first."
+        return "Omit --skip-backfill, so that they are filled first."
     until = _next_due(plan, gap)
     if until is None:
-        return "What they read is not complete up to there: load their sources and plan again."
+        return "Their inputs are not complete up to that time: load their sources and plan again."
     model = plan.graph[gap.name].model
     finer = "" if plan.taken is not None else ", or write a finer `interval_unit` or another `cron`"
     return (
-        f"By its cron ({model.cron}) and its interval unit ({model.unit.value}) what begins at "
-        f"{format_instant(until)} is not due yet: plan again once it is{finer}. To show less until "
-        "then, plan with --accept-loss."
+        f"By its cron ({model.cron}) and its interval unit ({model.unit.value}), intervals from "
+        f"{format_instant(until)} on are not due yet: plan again once they are{finer}. To show "
+        "less until then, plan with --accept-loss."
     )
 
 
@@ -226,9 +228,9 @@ def _expired_problems(services: Services, plan: Plan) -> Iterator[str]:
             sources = dict.fromkeys(name for each in look.expired for name in each.inputs)
             yield (
                 f"{change.name} cannot be computed again without losing rows: "
-                f"{', '.join(map(str, sources))} has no rows of the beginning of "
-                f"{', '.join(map(str, gone))} any more. {later}lan with --allow-empty: then "
-                "these intervals have the rows that are still there."
+                f"{', '.join(map(str, sources))} no longer has the rows at the start of "
+                f"{', '.join(map(str, gone))}. {later}lan with --allow-empty: these intervals "
+                "then have only the remaining rows."
             )
 
 
@@ -239,7 +241,7 @@ def _pause_problems(plan: Plan) -> Iterator[str]:
         what = "it is" if name == pause.model else f"it waits for {pause.model}, which is"
         yield (
             f"{plan.environment} would show another version of {name}, which is not computed: "
-            f"{what} {pause}. Resume it (`{pause.resume}`), or leave the change out with "
+            f"{what} {pause}. Resume it (`{pause.resume}`), or exclude the change with "
             "--select-model."
         )
 
@@ -276,7 +278,7 @@ def _empty_problems(plan: Plan, work: Iterable[WorkStage]) -> Iterator[str]:
         is_empty = isinstance(stage, EmptyBackfill)
         if is_empty and (why := why_never_empty(plan.graph[stage.model].model)):
             yield (
-                f"{stage.model} cannot be recorded as empty: {why}. Leave it out with "
+                f"{stage.model} cannot be recorded as empty: {why}. Exclude it with "
                 "--select-model, or plan without --empty-backfill."
             )
 
@@ -293,7 +295,7 @@ def sources_without_time(services: Services, plan: Plan) -> tuple[ModelName, ...
 def no_time_text(sources: Collection[object]) -> str:
     """What to do about sources that the project's clock waits for."""
     return (
-        f"the project's clock has no time yet: {', '.join(map(str, sources))} "
+        f"the project's clock is not set yet: {', '.join(map(str, sources))} "
         f"{'is' if len(sources) == 1 else 'are'} missing or without the table property "
         f"{VALID_TO}.\nLoad the source and set the property to the instant up to which it is "
         "complete, or use the wall clock (`clock: wall` in vde.yaml)."
@@ -306,21 +308,21 @@ def lost_problems(plan: Plan, lost: Iterable[LostTable]) -> Iterator[str]:
         if each.damage:
             yield each.told
             continue
-        gone = f"the {each.what} {each.table} of {each.name} is gone: somebody dropped it"
+        gone = f"the {each.what} {each.table} of {each.name} is missing: it was dropped outside vde"
         if each.why:
             yield (
-                f"{gone}, and its rows with it, and they are not computed again: {each.why}. "
-                f"Restore it, or write another `stamp` in the model{_new_version(plan, each)}"
+                f"{gone}, with its rows, and they are not computed again: {each.why}. Restore "
+                f"it, or write another `stamp` in the model{_new_version(plan, each)}"
             )
         elif each.owner:
             yield (
-                f"{gone}. It belongs to {each.owner}: plan {each.owner}, which makes it again, and "
-                "then plan again."
+                f"{gone}. It belongs to {each.owner}: plan {each.owner}, which rebuilds it, then "
+                "plan again."
             )
         else:
             yield (
                 f"{gone} since this plan was made, or the plan does not compute it. Plan again: "
-                f"a plan of {plan.environment} computes its rows again, or says why it cannot."
+                f"a plan of {plan.environment} computes its rows again, or reports why it cannot."
             )
 
 
@@ -328,7 +330,7 @@ def _new_version(plan: Plan, lost: LostTable) -> str:
     """How a stamp gives a model a new version: with a decision if its change is forward-only."""
     if plan.options.forward_only or plan.graph[lost.name].model.goes_forward:
         decides = f"--decide {lost.name}=breaking"
-        return f" and plan with `{decides}`, since it is forward-only and would keep the table."
+        return f" and plan with `{decides}`, because it is forward-only and would keep the table."
     return ", which gives it a new version."
 
 
@@ -342,12 +344,12 @@ def _loss_problems(plan: Plan) -> Iterator[str]:
             continue
         behind = f"{found.reason}, and {found.why_lost}"
         yield (
-            f"{change.name} would come back as it was, and {plan.environment} would show less than "
-            f"it does of {', '.join(map(str, found.lost))}: "
-            f"{found.why_lost if found.reason == found.why_lost else behind}. To keep what is "
-            "shown, write another `stamp` in the model and plan with --forward-only. To show it "
-            "as it was all the same, plan with --accept-loss, and with --skip-backfill, too, where "
-            "what is due of it cannot be loaded before."
+            f"{change.name} would return to its earlier version, and {plan.environment} would "
+            f"show less than now of {', '.join(map(str, found.lost))}: "
+            f"{found.why_lost if found.reason == found.why_lost else behind}. To keep the rows "
+            "shown now, write another `stamp` in the model and plan with --forward-only. To "
+            "show the earlier version anyway, plan with --accept-loss; also pass "
+            "--skip-backfill if its due intervals cannot be loaded before."
         )
 
 
@@ -365,10 +367,10 @@ def _schema_problems(plan: Plan) -> Iterator[str]:
         ]
         if never:
             yield (
-                f"{change.name} keeps its table, and a table that is kept can only get new "
-                "columns, new fields of structs and wider types (rule R11): "
-                f"{', '.join(map(described, never))}. Give the column another name, or make the "
-                f"change breaking, so that a new table is made.{_lost_fields(never)}"
+                f"{change.name} keeps its table, and a kept table can only get new columns, new "
+                f"struct fields and wider types (rule R11): {', '.join(map(described, never))}. "
+                "Give the column another name, or make the change breaking, so that a new table "
+                f"is created.{_lost_fields(never)}"
             )
 
 
@@ -376,7 +378,7 @@ def _lost_fields(changes: Sequence[ColumnIncompatible]) -> str:
     """What else may be done where structs only lack fields that they had."""
     if not any(fits(each.before, each.after) for each in changes):
         return ""
-    return " Or keep the fields that are gone, as NULL of their type: CAST(NULL AS INT) AS b."
+    return " Or keep the missing fields, as NULL of their type: CAST(NULL AS INT) AS b."
 
 
 def _view_problems(services: Services, plan: Plan) -> Iterator[str]:
@@ -391,7 +393,7 @@ def _view_problems(services: Services, plan: Plan) -> Iterator[str]:
         ]
         yield (
             f"{name} keeps its table and {', '.join(widened)}, but the VIEW {', '.join(views)} "
-            "reads it: Spark would refuse to read that view until it is rebuilt. Give the column "
-            "another name, make the change breaking, or make the view FULL or EMBEDDED by a plan "
-            "of its own, before this one: as long as the view is there, somebody may read it."
+            "reads it: Spark cannot read that view until it is rebuilt. Give the column another "
+            "name, make the change breaking, or make the view FULL or EMBEDDED in a separate "
+            "plan before this one: users may read the view as long as it exists."
         )

@@ -82,9 +82,9 @@ def refuse_older_rows(services: Services, plan: Plan, shown: Environment) -> Non
     if older:
         named = ", ".join(older)
         raise Conflict(
-            f"{plan.environment} was given rows of {named} since this plan looked at them, and the "
-            "versions that it would show are behind them. No view was moved, and what was filled "
-            "stays",
+            f"{plan.environment} got new rows of {named} since this plan looked at them, and the "
+            "versions that it would show are behind. No view was moved, and filled intervals "
+            "stay",
             advice=f"plan {plan.environment} again.",
         )
 

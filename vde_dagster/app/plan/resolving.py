@@ -180,7 +180,8 @@ def _refuse_unknown(options: PlanOptions, graph: Graph) -> None:
     unknown = sorted(str(name) for name in options.decisions if name not in graph)
     if unknown:
         message = (
-            f"there is no model {name} to decide about. {guess(name, known)}" for name in unknown
+            (f"--decide names {name}, but there is no such model. {guess(name, known)}")
+            for name in unknown
         )
         raise OptionsRefused("\n".join(each.strip() for each in message))
 
@@ -257,10 +258,10 @@ def _refuse_future(services: Services, since: datetime) -> None:
     now = services.project_now()
     if now is not None and since > now:
         raise OptionsRefused(
-            f"--effective-from {format_instant(since)} lies in the future (it is "
-            f"{format_instant(now)}): a forward-only change counts from when it is promoted, or "
+            f"--effective-from {format_instant(since)} is in the future (it is "
+            f"{format_instant(now)}): a forward-only change applies from its promotion on, or "
             "from an earlier instant",
-            advice="Plan without it, and promote the change when it is to count.",
+            advice="Plan without it, and promote the change when it should apply.",
         )
 
 
@@ -271,7 +272,7 @@ def _refuse_without_change(models: Models, since: datetime) -> None:
     if edited and not any(each.category is Category.FORWARD_ONLY for each in differences):
         named = ", ".join(f"{e.name} is {e.category.value}" for e in edited if e.category)
         raise OptionsRefused(
-            f"--effective-from {format_instant(since)} says from when forward-only changes count, "
-            f"and there is none: {named}",
+            f"--effective-from {format_instant(since)} says from when forward-only changes "
+            f"apply, but there are none: {named}",
             advice=f"Plan with --forward-only, or with --decide {edited[0].name}=forward_only.",
         )

@@ -86,7 +86,7 @@ class Wait:
         first = f"{start} to {format_instant(self.end)}" if self.end else ""
         match self.reason:
             case Reason.CLOCK:
-                said = f"the project's clock has no time yet: {self.name} says none"
+                said = f"the project's clock is not set yet: {self.name} gives no time"
             case Reason.ENVIRONMENT:
                 said = _elsewhere(self.filler or Filler(environment=self.name))
             case Reason.SOURCE:
@@ -100,9 +100,9 @@ class Wait:
                 holds = "holds" if self.certain else "may hold"
                 said = f"the signal {self.name} {holds} back {first}"
             case Reason.GONE:
-                said = f"the table or view of {self.name} is gone or not as recorded"
+                said = f"the table or view of {self.name} is missing or not as recorded"
             case Reason.PAUSED:
-                said = f"{self.name} is paused since {start}"
+                said = f"{self.name} has been paused since {start}"
             case unreachable:
                 assert_never(unreachable)
         return said
@@ -114,7 +114,7 @@ def _elsewhere(filler: Filler) -> str:
     if filler.shows:
         return f"{fills}, with {filler.command}"
     why = f" ({filler.why})" if filler.why else ""
-    return f"{fills} and does not show it{why}: {filler.command} computes it"
+    return f"{fills} but does not show it{why}: {filler.command} computes it"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

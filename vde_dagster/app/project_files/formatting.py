@@ -116,7 +116,7 @@ def _chosen(
         found = [each for each in sources if (folder / each.path).is_relative_to(path)]
         if not found:
             raise Refused(
-                f"{path} is no SQL model of this project",
+                f"{path} is not a SQL model of this project",
                 advice=f"Models are the .sql files in {folder / 'models'} whose names do not start "
                 "with an underscore.",
             )
@@ -151,7 +151,7 @@ def _differences(model: Model, formatted: ModelSource, python: SharedFiles) -> I
     try:
         again = read_model(formatted, functions=python.functions, signals=python.signals)
     except ProjectInvalid as error:
-        yield f"it could not be read any more ({error.problems[0].message})"
+        yield f"it could no longer be read ({error.problems[0].message})"
         return
     for each in fields(Model):
         same = getattr(model, each.name) == getattr(again, each.name)

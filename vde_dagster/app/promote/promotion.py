@@ -95,8 +95,8 @@ def remove_environment(services: Services, name: str) -> None:
     """
     if name == PRODUCTION:
         raise Refused(
-            f"{PRODUCTION} is production, and is never removed",
-            advice="plan it without its models to remove those.",
+            f"{PRODUCTION} is production and cannot be removed",
+            advice="To remove its models, plan it without them.",
         )
     existing(services, name)  # a lease of a misspelt name would leave a row
     with _removing(services, name) as lease:
@@ -188,9 +188,9 @@ def end_promotions(services: Services, environment: str) -> Environment | None:
     why = _finish(services, environment)
     if why:
         raise Refused(
-            f"a promotion of {environment} was begun and cannot be finished: {why}",
-            advice=f"`vde rollback {environment} --give-up` gives it up: {environment} shows what "
-            f"it showed before. Or remove what is in its way, or plan {environment} again.",
+            f"a promotion of {environment} was started and cannot be finished: {why}",
+            advice=f"`vde rollback {environment} --give-up` gives it up, and {environment} shows "
+            f"the same as before. Or remove what blocks it, or plan {environment} again.",
         )
     return services.state.environment(environment)
 
@@ -219,7 +219,14 @@ def gone_targets(services: Services, shown: Environment, lost: Collection[ModelN
     """
     gone = set(lost) - staying_views(services, shown.name, shown.snapshots, lost)
     tables = sorted(str(shown.snapshots[name].key.table) for name in gone)
-    return f"somebody dropped or changed what it would show: {', '.join(tables)}" if gone else ""
+    return (
+        (
+            "tables or views that it would show were dropped or changed outside vde: "
+            f"{', '.join(tables)}"
+        )
+        if gone
+        else ""
+    )
 
 
 def _show_added(services: Services, plan: Plan) -> None:
@@ -248,7 +255,11 @@ def _show_added(services: Services, plan: Plan) -> None:
                 with services.lease(environment_resource(environment), what) as lease:
                     show(services, environment, names, lease)
         except (Conflict, OutcomeUnknown, Refused) as error:
-            _LOG.warning("views of %s do not show what tables gained: %s", environment, error)
+            _LOG.warning(
+                "views of %s do not show the columns that their tables gained: %s",
+                environment,
+                error,
+            )
 
 
 def _check_targets(services: Services, plan: Plan, held: Held) -> frozenset[ModelName]:
@@ -265,7 +276,8 @@ def _check_targets(services: Services, plan: Plan, held: Held) -> frozenset[Mode
     if gone := sorted(look.lost - stay):
         tables = ", ".join(str(plan.snapshots[name].key.table) for name in gone)
         raise Refused(
-            f"{tables} is gone: somebody dropped it since this plan was made. No view was moved",
+            f"{tables} is missing: it was dropped outside vde since this plan was made. "
+            "No view was moved",
             advice=plan.again,
         )
     return frozenset(stay)

@@ -114,11 +114,11 @@ def _at(services: Services, shown: Environment, number: int) -> Environment:
         raise _forgotten(found)
     if found is not None and found.is_removed:
         raise Refused(
-            f"with revision {number} {shown.name} was removed, so it showed nothing",
+            f"revision {number} removed {shown.name}, so it showed nothing",
             advice=f"`vde history {shown.name}` lists its revisions.",
         )
     if found is None or found.promoting:
-        why = "was begun and never finished" if found is not None else "does not exist"
+        why = "was started and never finished" if found is not None else "does not exist"
         raise Refused(
             f"revision {number} of {shown.name} {why}",
             advice=f"`vde history {shown.name}` lists its revisions; the latest is "
@@ -137,7 +137,7 @@ def _earlier(services: Services, shown: Environment) -> Environment:
         if not found.promoting and not _is_same(found, shown):
             return found
     raise Refused(
-        f"{shown.name} never showed anything else than now, so there is nothing to go back to",
+        f"{shown.name} never showed anything else, so there is nothing to roll back to",
         advice=f"`vde history {shown.name}` lists its revisions.",
     )
 
@@ -145,10 +145,10 @@ def _earlier(services: Services, shown: Environment) -> Environment:
 def _forgotten(found: Environment) -> Refused:
     """The time of a revision is over, so its tables may have been dropped (rule R12)."""
     return Refused(
-        f"revision {found.revision} of {found.name} is not kept any more: the time to go back to "
+        f"revision {found.revision} of {found.name} is no longer kept: the time to roll back to "
         "it is over (`clean_up: history` in vde.yaml), and its tables may have been dropped. "
         "Nothing was changed",
-        advice=f"check out what the project was then, and plan {found.name}: what is gone is "
+        advice=f"Check out that state of the project, and plan {found.name}: missing data is "
         "computed again.",
     )
 
@@ -177,9 +177,8 @@ def give_up_promotion(services: Services, name: str) -> Environment | None:
         begun = existing(services, name)
         if not begun.promoting:
             raise Refused(
-                f"no promotion of {name} was begun that is not finished, so there is nothing to "
-                "give up",
-                advice=f"`vde rollback {name}` goes back to what it showed before.",
+                f"{name} has no unfinished promotion, so there is nothing to give up",
+                advice=f"`vde rollback {name}` rolls back to its previous revision.",
             )
         before = _last_finished(services, begun)
         graph = stored_graph((before or begun).snapshots, services.models)
@@ -200,7 +199,7 @@ def _check_before(services: Services, before: Environment, graph: Graph) -> froz
         raise Refused(
             f"the promotion of {before.name} cannot be given up: {why.rstrip('.')}. Nothing was "
             "changed",
-            advice=f"`vde plan {before.name}` shows what can be shown now, in place of both.",
+            advice=f"`vde plan {before.name}` shows what can be shown now, instead of both.",
         )
     return lost
 

@@ -100,7 +100,9 @@ def _drop_closed_branches(services: Services, key: VersionKey) -> None:
             if work is not None and work.state in (UnitOfWorkState.DONE, UnitOfWorkState.ABANDONED):
                 services.catalog.drop_branch(key.table, work_id)
     except (Conflict, OutcomeUnknown) as error:
-        _LOG.warning("a branch of %s is left for the next run to remove: %s", key.table, error)
+        _LOG.warning(
+            "a branch of %s was not removed; the next run removes it: %s", key.table, error
+        )
 
 
 def record_dropped(services: Services, environment: str, key: VersionKey, *, lease: Lease) -> None:

@@ -94,7 +94,7 @@ def repair(
     """
     node, key = binding.node(name), binding.key(name)
     if not node.model.kind.is_physical or node.model.kind.is_source:
-        raise Refused(f"{name} is {node.model.kind.keyword}: there is nothing of it to repair.")
+        raise Refused(f"{name} is {node.model.kind.keyword}, so there is nothing to repair.")
     owner = services.state.owners([key]).get(key)
     is_others = not may_write(binding.environment, owner)
     if is_others and owner in {each.name for each in environments_showing(services, key)}:

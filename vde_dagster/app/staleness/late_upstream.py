@@ -37,7 +37,7 @@ from vde_dagster.core.planning.restatement import reached
 from vde_dagster.core.planning.workload import left_out_by, within_bounds
 from vde_dagster.core.time.intervals import Interval, common, merge, subtract
 
-_STOPPED: Final = "a session that loads late rows was stopped"
+_STOPPED: Final = "a session for late rows was stopped"
 WAITS: Final = "it waits for"
 
 
@@ -87,7 +87,7 @@ def _loaded_by(decision: Decision, times: tuple[Interval, ...]) -> tuple[tuple[I
         case NothingToLoad(reason=reason):
             return (), reason
         case Stop(reason=reason, advice=advice):
-            return (), f"no session can load it: {reason}. {advice}"
+            return (), f"catch-up sessions cannot load it: {reason}. {advice}"
         case unreachable:
             assert_never(unreachable)
 
@@ -120,7 +120,7 @@ def stale_now(
 def why_stale(look: StaleLook) -> str:
     """Which inputs have changed, for people."""
     inputs = dict.fromkeys(name for each in look.stale for name in each.inputs)
-    return f"what it reads of {listed(inputs)} has changed since"
+    return f"its inputs from {listed(inputs)} have changed since"
 
 
 def _staleness(planned: Planned, node: Node, look: StaleLook) -> Staleness:
@@ -174,7 +174,9 @@ def _rebuilt(look: StaleLook, why: str) -> str:
     return f"{rows}: {why}" if why else rows
 
 
-_EDITED: Final = "and a forward-only change kept its rows: they become those of the model as it is"
+_EDITED: Final = (
+    "and its rows were kept by a forward-only change: they are now computed with the current model"
+)
 
 
 def _why_expired(environment: str, node: Node, look: StaleLook) -> str:
@@ -182,9 +184,9 @@ def _why_expired(environment: str, node: Node, look: StaleLook) -> str:
     lacking = {name for each in look.expired for name in each.inputs}
     gone = [name for name in lacking if look.inputs.states.is_gone(name)]
     if gone:
-        return f"{listed(gone)} does not exist any more. Restore it, or take it out of the model"
+        return f"{listed(gone)} no longer exists. Restore it, or remove it from the model"
     again = f"`vde run {environment} --restate-model {node.name} --allow-empty`"
-    return f"{UNCOVERED}. To compute it from what is left, run {again}"
+    return f"{UNCOVERED}. To compute it from the remaining rows, run {again}"
 
 
 def _late(
@@ -320,9 +322,9 @@ class Followers:
         merges = merges and (own.merges if known else not why_not_merged(self.planned.graph, node))
         if not (merges and upstream):
             return replace(own, merges=merges)
-        how = f"merged by key if {listed(upstream)} then only gained rows, else "
+        how = f"merged by key if {listed(upstream)} only gained rows, otherwise "
         never = node.model.kind.disable_restatement
-        return replace(own, merges=True, how=how + ("left as it is" if never else "rebuilt whole"))
+        return replace(own, merges=True, how=how + ("left unchanged" if never else "rebuilt whole"))
 
     def _bounded(self, node: Node, found: Staleness) -> Staleness:
         """The part of it that the plan's options let it evaluate."""
@@ -333,7 +335,7 @@ class Followers:
         found = replace(found, intervals=inside, following=common(found.following, inside))
         if not outside:
             return found
-        why = left_out or "--start and --end leave it out"
+        why = left_out or "--start and --end exclude it"
         reasons = "; ".join(filter(None, [found.why_kept, why]))
         return replace(found, kept=merge((*found.kept, *outside)), why_kept=reasons)
 
@@ -375,7 +377,7 @@ class Followers:
         holdings, kind = self.planned.holdings, self.planned.graph[name].model.kind
         empty = subtract(holdings.recorded.get(name, ()), there)
         if not empty:
-            return f"{WAITS} {name}, of which more has to be loaded first"
+            return f"{WAITS} {name}, which has to load more intervals first"
         of = f" for {', '.join(map(str, empty))}" if kind.is_by_interval else ""
         why = f"{WAITS} {name}, which has no computed rows{of}"
         if kind.disable_restatement:

@@ -199,7 +199,7 @@ def lag_of_readers(
         elif name in ranges:
             found[name] = Behind(intervals=ranges[name], reason=reason)
         else:
-            beyond = "--start and --end leave it out" if name in spread.ranges else FORBIDDEN
+            beyond = "--start and --end exclude it" if name in spread.ranges else FORBIDDEN
             found[name] = Behind(reason=f"{reason}. It keeps its rows: {left_out or beyond}")
     return Lag(restated=replace(spread, ranges=ranges), found=found)
 
@@ -211,4 +211,4 @@ def _reads_such(planned: Planned, name: ModelName, found: Iterable[ModelName]) -
         for each in graph.upstream(graph[name].model.parents)
     }
     behind = listed(each for each in found if each in upstream)
-    return f"it is downstream of {behind}: computed after that, where it reads other rows"
+    return f"it is downstream of {behind}: computed after it, where its inputs changed"

@@ -34,9 +34,9 @@ from vde_dagster.core.time.intervals import Interval, common, merge, subtract
 from vde_dagster.ports.catalog import TableState
 from vde_dagster.ports.state import Environment, State
 
-FORBIDDEN: Final = "it sets disable_restatement, so that it is never computed again"
-UNCOVERED: Final = "the source does not reach back to all of them any more"
-_HISTORY: Final = "a history has the states that it saw at the time, and these cannot be seen again"
+FORBIDDEN: Final = "it sets disable_restatement, so it is never computed again"
+UNCOVERED: Final = "the source no longer has all rows of that time"
+_HISTORY: Final = "a history keeps the states observed at the time, which cannot be observed again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +209,7 @@ class VersionLook:
         lost, why = self._lost(stale, missed)
         return Staleness(
             intervals=subtract(behind, lost),
-            reason=f"what it reads of {listed(inputs)} has changed since" if inputs else why,
+            reason=f"its inputs from {listed(inputs)} have changed since" if inputs else why,
             kept=lost,
             why_kept=why if lost else "",
             inputs=tuple(inputs),
@@ -326,8 +326,8 @@ def late_behind(
             key = binding.key(node.name)
             owner = services.state.owners([key]).get(key, binding.environment)
             reload = reloading(node.name, owner)
-            lacks = f"{reason}, so that no session can load what it lacks"
-            what = f"{lacks}; once it is shown, {reload} loads all of it again"
+            lacks = f"{reason}, so sessions cannot load its missing rows"
+            what = f"{lacks}; once it is shown, {reload} reloads all of it"
             return Staleness(reason=what, kept=times, why_kept=what)
         case Load() as load:
             entries = services.state.entries_within(binding.key(node.name), times)
@@ -342,7 +342,7 @@ def _loaded_and_left(
 ) -> Staleness | None:
     """What a session adds rows to, and what of these times it leaves pending; None if nothing."""
     left = subtract(common(times, merge(each.interval for each in load.pending)), late)
-    why = f"what has changed there is pending: {pending_text(load.pending)}" if left else ""
+    why = f"the changes there are pending: {pending_text(load.pending)}" if left else ""
     if not late:
         return Staleness(reason=why, kept=left, why_kept=why) if left else None
     return Staleness(intervals=late, reason=load.why_again, kept=left, why_kept=why, session=True)

@@ -91,5 +91,5 @@ def require_passed(
         raise Refused(
             "\n".join([f"{summary(results)} {nothing}", *lines]),
             advice="Correct the models or the tests"
-            + ("; --skip-tests plans all the same." if may_skip else "."),
+            + ("; --skip-tests plans anyway." if may_skip else "."),
         )

@@ -133,9 +133,9 @@ def _check(
     (result,) = run_tests(tests_in(configuration, graph, text, wanted.path, columns), engines)
     if result.outcome is not Outcome.PASSED:
         raise Refused(
-            f"the test of {wanted.model} would not pass as it was computed just now, so nothing "
-            f"was written{f': {result.error}' if result.error else ''}",
-            advice="A model whose rows differ from run to run has no such test.",
+            f"the test of {wanted.model} did not pass when it was run, so nothing was "
+            f"written{f': {result.error}' if result.error else ''}",
+            advice="Models whose rows differ from run to run cannot have such a test.",
         )
 
 
@@ -182,7 +182,7 @@ def _given(
     columns = [each for each in known if type_of(each.type) is not None]
     if not columns:
         raise Refused(
-            f"the types of {name}'s columns are not known",
+            f"the column types of {name} are unknown",
             advice="Declare them: `vde create-external-models` does it for sources.",
         )
     found, rows = fetch(wanted.queries.get(name) or _query(graph, node, name, wanted, columns))

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @options.command("environments")
 def environments_command(call: Call) -> None:
-    """List the environments of a project, with the versions that each shows."""
+    """List the environments of a project, with revision, plan and expiry."""
     from vde_dagster.core.clean_up.sweeping import expires_at
 
     state, times = call.services.state, call.project.configuration.times
@@ -42,7 +42,7 @@ def environments_command(call: Call) -> None:
     call.answer(
         {"environments": [_document(each, ends[each.name]) for each in shown]},
         [_environments(shown, ends)] if shown else [],
-        otherwise=f"There is no environment yet. `{vde('plan', 'prod')}` makes the first.",
+        otherwise=f"There is no environment yet. `{vde('plan', 'prod')}` creates the first.",
     )
 
 
@@ -76,7 +76,7 @@ _NAMED: Final = 4
 def history_command(call: Call, *, environment: str, limit: int) -> None:
     """List the promotions of an environment (prod by default): who, when, by which plan, and what.
 
-    `vde rollback ENV --to REVISION` goes back to any of them that is still kept.
+    `vde rollback ENV --to REVISION` goes back to any revision that is still kept.
     """
     from vde_dagster.app.inspect.environment_diff import history
 
@@ -117,7 +117,7 @@ def _changes(each: Promoted) -> Iterator[str]:
     if shown.is_removed:
         yield "the environment was removed"
     if shown.is_forgotten:
-        yield "not kept any more"
+        yield "no longer kept"
     if shown.taken is not None:
         back = shown.taken.environment == shown.name
         yield f"back to revision {shown.taken.number}" if back else f"took {shown.taken}"
@@ -139,10 +139,10 @@ def _changes(each: Promoted) -> Iterator[str]:
 )
 @options.SINCE
 def savings_command(call: Call, *, environment: str | None, since: datetime | timedelta) -> None:
-    """Show what ENV, or each environment, shows and did not have to compute, by model.
+    """Show the computation that ENV, or each environment, saved, by model.
 
-    Kept: it was loaded before the time of --since, and was not computed again since then. Shared:
-    another environment computed it.
+    Kept: loaded before the time of --since, and not computed again since. Shared: computed by
+    another environment.
     """
     from vde_dagster.app.evaluate.savings import savings
 
@@ -160,7 +160,7 @@ def savings_command(call: Call, *, environment: str | None, since: datetime | ti
     call.answer(
         {"environment": environment, "since": instant(since), "savings": rows},
         [_savings(rows, f"Not computed since {instant(since)}")] if rows else [],
-        otherwise=f"Nothing was kept since {instant(since)}, or is shared.",
+        otherwise=f"Nothing has been kept since {instant(since)}, and nothing is shared.",
     )
 
 

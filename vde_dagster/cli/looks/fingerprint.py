@@ -25,12 +25,12 @@ _SHOWN: Final = 160
 
 @options.command("fingerprint")
 @click.argument("models", nargs=-1, type=options.model, metavar="[MODEL...]")
-@click.option("--parts", is_flag=True, help="Show what is hashed, by name.")
+@click.option("--parts", is_flag=True, help="Show the hashed values by name.")
 def fingerprint_command(call: Call, *, models: tuple[ModelName, ...], parts: bool) -> None:
     """Show the fingerprint of each MODEL of the files, by default of all models and sources.
 
-    It has four hashes: data (of what the model's own rows follow from), parent data (the same of
-    everything upstream), metadata (of what does not affect rows, such as descriptions) and parent
+    It has four hashes: data (all that affects the model's own rows), parent data (the same for all
+    upstream models), metadata (all that does not affect rows, such as descriptions) and parent
     metadata. The digest is the hash of the four. The version names the model's table or view, and
     is the one that a first plan gives it: the hash of the two about data, and of a VIEW that of its
     own data and of the tables that it reads. A plan may let a model keep an earlier version; then a

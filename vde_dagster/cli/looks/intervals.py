@@ -46,9 +46,9 @@ def intervals_command(
 ) -> None:
     """Show the loaded and the missing intervals of each MODEL, by default of all models.
 
-    Missing is what a plan would evaluate now. Without --env, the models are those of the files, as
-    a plan for prod has them; with it, those that ENV shows. With --start or --end only intervals
-    that overlap this range are shown, each of them whole.
+    Missing intervals are those that a plan would evaluate now. Without --env, the models are those
+    of the files, as a plan for prod has them; with it, those that ENV shows. --start and --end show
+    only intervals that overlap this range, each of them whole.
     """
     shown = options.any_range(start, end)
     from vde_dagster.app.inspect.interval_report import clipped, plan_models, report_intervals
@@ -77,7 +77,7 @@ def _title(plan: Plan, shown: Interval, *, shows: bool) -> str:
         shows: Whether the models are those that the environment shows, and not those of the files.
     """
     now = plan.now.replace(second=0, microsecond=0) if plan.now else None
-    at = f"at {format_instant(now)}" if now else "(the project's clock has no time yet)"
+    at = f"at {format_instant(now)}" if now else "(the project's clock is not set yet)"
     whose = (
         f"what {plan.environment} shows" if shows else f"the files, planned for {plan.environment}"
     )
@@ -96,7 +96,9 @@ def _wanted(call: Call, plan: Plan, models: Sequence[ModelName]) -> set[ModelNam
     for node in nodes:
         name = node.name
         if node.model.kind.is_source:
-            raise Refused(f"{name} is a source: others write it, so it has no intervals here.")
+            raise Refused(
+                f"{name} is a source, written outside this project, so it has no intervals here."
+            )
         if node.model.kind.is_embedded:
             raise Refused(f"{name} is EMBEDDED: it has no table, so it has no intervals.")
     return {node.name for node in nodes}

@@ -33,16 +33,14 @@ def late_command() -> None:
 late_command.add_command(explain)
 
 
-@options.command(
-    "status", late_command, "Show marks, what is pending, and what a session would do."
-)
+@options.command("status", late_command, "Show marks, pending rows, and what a session would do.")
 @click.argument("model", type=options.model, required=False, metavar="[MODEL]")
 @options.ENVIRONMENT
 def status(call: Call, *, model: ModelName | None, environment: str) -> None:
-    """Show the late data of MODEL, or of every model that loads it by sessions.
+    """Show the late data of MODEL, or of every model with late data.
 
-    That is, for each source up to which change it is known, what is known and not loaded with the
-    reason, and what a session would do now. Nothing is written, and Spark is not started.
+    That is, the high-water mark of each source, pending rows with the reason, and what a session
+    would do now. Nothing is written, and Spark is not started.
     """
     from vde_dagster.app.inspect.late_report import late_reports
 
@@ -61,7 +59,7 @@ def status(call: Call, *, model: ModelName | None, environment: str) -> None:
 @options.limit(10, "Show at most this many.")
 @options.ENVIRONMENT
 def sessions(call: Call, *, model: ModelName, limit: int, environment: str) -> None:
-    """Show what the latest sessions of MODEL found, did and left pending."""
+    """Show what the latest sessions of MODEL found, loaded and left pending."""
     from vde_dagster.app.inspect.late_report import past_sessions
 
     binding, (name,) = late_models_of(call, environment, model)
@@ -117,7 +115,7 @@ def _decision_text(found: LateReport, environment: str) -> str:
             return f"stopped: {reason}. {way or advice}"
         case Load():
             command = vde("catch-up", str(found.name), "--env", found.owner or environment)
-            return f"there is something to load: {way or f'`{command}`'}"
+            return f"ready to load: {way or f'`{command}`'}"
         case unreachable:
             assert_never(unreachable)
 
@@ -125,11 +123,11 @@ def _decision_text(found: LateReport, environment: str) -> str:
 def _session_lines(work: UnitOfWork, node: Node) -> Iterator[str]:
     session = work.intent.session
     assert session is not None, "only sessions are asked for"
-    yield f"{work.intent.work_id}: {work.state.value}, begun {instant(work.started_at)}"
+    yield f"{work.intent.work_id}: {work.state.value}, started {instant(work.started_at)}"
     for each in session.sources:
         yield f"  {moved_text(each)}"
     if written := _written(work):
-        did = "wrote" if node.time_axis is not None else "wrote rows, recorded with"
+        did = "wrote" if node.time_axis is not None else "wrote rows, recorded for"
         yield f"  {did} {', '.join(map(str, written))}"
     yield from (f"  left pending: {each.interval}, {each.reason.text}" for each in session.pending)
     if work.reason:
@@ -148,8 +146,8 @@ def _written(work: UnitOfWork) -> Sequence[object]:
 def init(call: Call, *, model: ModelName) -> None:
     """Propose a late_data property for MODEL, from its query and its sources' metadata.
 
-    The property is printed, and on standard error why it is so. Nothing is written, and Spark is
-    not started.
+    The property is printed, and its reasons on standard error. Nothing is written, and Spark is not
+    started.
     """
     from vde_dagster.app.inspect.late_report import late_proposal
 

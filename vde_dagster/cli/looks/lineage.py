@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 @options.command("lineage")
 @click.argument("of", required=False, metavar="[MODEL | MODEL.COLUMN]")
 def lineage_command(call: Call, *, of: str | None) -> None:
-    """Show what MODEL reads and what reads it, through all models in between.
+    """Show all upstream and downstream models of MODEL.
 
-    With a column, the columns that it is computed from, up to the sources, and the columns that are
-    computed from it. Without an argument, every model and what it reads.
+    With a column, show the columns that it is computed from, up to the sources, and the columns
+    computed from it. Without an argument, show every model with its direct inputs.
     """
     from vde_dagster.core.graph.lineage import lineage_of_column, model_lineage, project_lineage
     from vde_dagster.project.loading import load_project
@@ -181,7 +181,7 @@ class _Shown:
         label = Text(_written(point), style="" if end else "bold")
         label.append(f" {self.types.get(point) or kind}", style="cyan")
         if point in self.found.opaque:
-            label.append(" which of its columns is not known: a Python model", style="yellow")
+            label.append(" unknown columns: a Python model", style="yellow")
         elif end and point in self.found.ends and point[1] is not None:
             label.append(f" {_ENDS[self.found.ends[point].value]}", style="yellow")
         return label
@@ -190,7 +190,7 @@ class _Shown:
 _ENDS: Final = {
     "source": "a source",
     "seed": "a seed's file",
-    "python": "not known: a Python model",
+    "python": "unknown: a Python model",
     "constant": "no column: a constant, or a count of rows",
     "kind": "added by the model kind itself",
 }

@@ -59,7 +59,7 @@ class Answer:
     type=click.Choice(_ENGINES),
     default="auto",
     show_default=True,
-    help="auto asks DuckDB, which starts no JVM, where a query is plain, and Spark otherwise.",
+    help="auto uses DuckDB, without a JVM, for plain queries, and Spark for others.",
 )
 @click.option(
     "--format",
@@ -193,7 +193,7 @@ def answer_on_views(
         if engine == "duckdb":
             raise Refused(
                 f"DuckDB cannot answer this as Spark would: {why}",
-                advice="Leave out --engine duckdb, and Spark answers.",
+                advice="Leave out --engine duckdb to use Spark.",
             )
     if any(view.catalog for view in views.values()):
         project.open_spark(reading=views.values())  # the session that the engine finds, too
@@ -272,11 +272,13 @@ def _on_environment(project: VdeProject, sql: str, environment: str) -> _Asked:
         text = sql.rstrip("; \t\r\n")
         parsed = read_spark(text)
         if not isinstance(parsed, exp.Query):
-            raise Refused("one SELECT is needed; anything else is left to Spark's own tools.")
+            raise Refused(
+                "this is not a SELECT", advice="Use Spark's own tools for other statements."
+            )
         query = project_names(parsed, project.configuration.catalog.name)
         placed(text, catalog=project.configuration.catalog.name)  # Spark would get it so
     except SQL_ERRORS as error:
-        raise Refused(f"this is no query: {error}") from error
+        raise Refused(f"this is not a query: {error}") from error
     shown = whole_revision(project.services, environment)
     if shown is None:
         raise Refused(

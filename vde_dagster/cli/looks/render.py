@@ -28,7 +28,7 @@ def dialect_name(text: str) -> str:
     from sqlglot.dialects.dialect import Dialect
 
     if not text or Dialect.get(text.lower()) is None:
-        raise click.BadParameter(f"{text!r} is no dialect; write one such as spark or duckdb")
+        raise click.BadParameter(f"{text!r} is not a dialect; write one such as spark or duckdb")
     return text
 
 
@@ -41,7 +41,7 @@ def dialect_name(text: str) -> str:
     "--execution-time",
     type=options.moment,
     metavar="INSTANT",
-    help="What @execution_* stands for, in UTC; now by default.",
+    help="The value of @execution_*, in UTC; now by default.",
 )
 @click.option(
     "--dialect",
@@ -49,7 +49,7 @@ def dialect_name(text: str) -> str:
     default="spark",
     show_default=True,
     metavar="NAME",
-    help="Print a translation into this dialect; what runs is Spark SQL.",
+    help="Print a translation into this dialect; the model itself runs as Spark SQL.",
 )
 def render_command(
     call: Call,
@@ -61,11 +61,11 @@ def render_command(
     execution_time: datetime | None,
     dialect: str,
 ) -> None:
-    """Show the final SQL of MODEL for a range: macros as literals, tables by their physical names.
+    """Show the final SQL of MODEL for a range, with literals for macros and physical table names.
 
-    Without --start and --end the range is the epoch day, 1970-01-01; with one of them, that day.
-    Any range is widened to whole intervals of the model; that of a FULL model begins at the model's
-    start. The tables are those of ENV, or those that a plan would give the models of the files.
+    Without --start and --end the range is the epoch day, 1970-01-01; with one of them, that day. A
+    range is widened to whole intervals of the model; that of a FULL model starts at the model's
+    start. The tables are those of ENV, or those that a plan for the files would use.
     """
     interval = options.one_range(start, end)
     from vde_dagster.app.inspect.rendering import around_function, bind_models, render
@@ -120,7 +120,7 @@ def _widened(node: Node, asked: Interval) -> Interval:
     try:
         interval = whole_units(node.model, asked)
     except OverflowError as error:
-        raise click.UsageError("the range lies before or after every date.") from error
+        raise click.UsageError("the range is outside the supported dates.") from error
     if interval != asked:
         first, last = (
             f"{format_instant(each.start)} to {format_instant(each.end)}"
@@ -128,7 +128,7 @@ def _widened(node: Node, asked: Interval) -> Interval:
         )
         unit = node.model.unit.value.replace("_", " ")
         why = (
-            f"is not what an evaluation of {node.name} has, since a FULL model is made at once "
+            f"is not what an evaluation of {node.name} has, since a FULL model is built as a whole "
             "from its start"
             if node.model.kind.is_whole
             else f"is not aligned to the interval unit of {node.name}, {unit}"
@@ -162,13 +162,15 @@ def _without_query(node: Node) -> str:
         case PythonFunction(function=function):
             reads = ", ".join(str(each) for each in node.model.parents) or "no other model"
             return (
-                f"{node.name} is a Python model: `{function}` in {node.model.source.path} makes "
+                f"{node.name} is a Python model: `{function}` in {node.model.source.path} returns "
                 f"its rows. It reads {reads}."
             )
         case SeedRows():
             return f"{node.name} is a seed: its rows are those of {_csv(node)}."
         case Query() | None:
-            raise Refused(f"{node.name} is a source: others write it, so nothing is run for it.")
+            raise Refused(
+                f"{node.name} is a source, written outside this project, so there is no SQL to run."
+            )
 
 
 def _csv(node: Node) -> str | None:
@@ -238,9 +240,9 @@ def evaluate_command(
 ) -> None:
     """Compute MODEL as its file is now, show its rows, and write nothing.
 
-    It reads what a plan would give the models that it reads: they have to be loaded. With an
-    environment it is the model that this shows, over what this shows. Without --start and --end it
-    is the last interval that could be evaluated now.
+    Its inputs are the tables that a plan would give the upstream models; they have to be loaded.
+    With --env it computes the model of that environment from the tables that the environment shows.
+    Without --start and --end it computes the last interval that could be evaluated now.
     """
     from vde_dagster.app.inspect.rendering import bind_models, preview
     from vde_dagster.cli.looks.query import Answer, as_table

@@ -68,18 +68,19 @@ class Looked:
 
 @options.command("status")
 @click.argument("environment", type=options.environment, default="prod", metavar="[ENV]")
-@click.option("--check", is_flag=True, help="Exit code 1 if anything is begun, due, stale or gone.")
+@click.option(
+    "--check", is_flag=True, help="Exit code 1 if anything is unfinished, due, stale or missing."
+)
 def status_command(call: Call, *, environment: str, check: bool) -> None:
-    """Show what is behind or went wrong in ENV (prod by default), why, and what to do next.
+    """Show failures and overdue work in ENV (prod by default), with reasons and next steps.
 
-    Lists what failed, what an audit refused, what is gone (somebody dropped the table or view),
-    late rows that no session can load, and the models that are due, stale (inputs are late or
-    changed), marked to be computed again, or waiting for their inputs; then who holds what, and who
-    promoted last. It is found from the state and from Iceberg metadata: no Spark is started, and
-    nothing is computed or written.
+    Lists failures, rows that failed an audit, tables and views dropped outside vde, and late rows
+    that cannot be loaded. Then models that are due, stale (inputs are late or changed), marked for
+    recomputation, or waiting for inputs. Then leases and the last promotion. It reads the state and
+    Iceberg metadata only: Spark is not started, and nothing is computed or written.
 
     Exit codes: 0 if the check itself worked, whatever it found; with --check, 1 if something is
-    begun, due, stale or gone. Models that only wait for their inputs do not count.
+    unfinished, due, stale or missing. Models that only wait for their inputs do not count.
     """
     from vde_dagster.app.apply.running import look_at_run
     from vde_dagster.app.inspect.status import look_at_operations, status_of

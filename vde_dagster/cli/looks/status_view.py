@@ -85,7 +85,7 @@ def _promotion(looked: Looked) -> str:
     return (
         f"\nShows revision {promoted.revision}, promoted at {_time(promoted.promoted_at)}{by} "
         f"(plan {promoted.plan_id[:8]}{taken}). "
-        f"{looked.command('history', promoted.name)} lists what was promoted."
+        f"{looked.command('history', promoted.name)} lists all promotions."
     )
 
 
@@ -95,9 +95,9 @@ def _wrong(looked: Looked) -> Iterator[_Group]:
     failed = [each for each in looked.failed if not each.refusal]
     lost = [(each.node.name, each.lost) for each in status.models if each.lost is not None]
     yield _Group(
-        "A promotion that was begun",
+        "Unfinished promotion",
         _begun(looked),
-        f"{run} finishes it, or says what is in its way.",
+        f"{run} finishes it, or reports what blocks it.",
         is_bad=True,
     )
     yield _Group(
@@ -106,7 +106,7 @@ def _wrong(looked: Looked) -> Iterator[_Group]:
             (str(each.intent.key.model), f"{_worked_on(looked, each)}: {_short(each.reason)}")
             for each in failed
         ],
-        f"{_retried(looked, failed)} tries again what is still missing.",
+        f"{_retried(looked, failed)} retries the intervals that are still missing.",
         is_bad=True,
     )
     yield _Group(
@@ -118,28 +118,27 @@ def _wrong(looked: Looked) -> Iterator[_Group]:
             )
             for each in looked.refusals
         ],
-        f"Once that is done, {_retried(looked, looked.refusals)} tries again.",
+        f"After that, retry with {_retried(looked, looked.refusals)}.",
         is_bad=True,
     )
     yield _Group(
-        "Refused by an audit, and not published",
+        "Failed an audit, and not published",
         _refused(looked),
-        f"{_retried(looked, found.refused)} tries again once the rows, the model or the audit is "
-        "corrected.",
+        "Correct the rows, the model or the audit, then retry with "
+        f"{_retried(looked, found.refused)}.",
         is_bad=True,
     )
     gone = [(str(name), _gone(looked, each)) for name, each in lost if not each.damage]
-    yield _Group("Gone", gone, is_bad=True)
+    yield _Group("Missing tables and views", gone, is_bad=True)
     damaged = [(str(name), each.told) for name, each in lost if each.damage]
     yield _Group("Not as recorded", damaged, is_bad=True)
     yield _Group(
         "Missing or replaced views",
         [(str(name), "") for name in status.dropped_views],
-        f"{run} makes them. What another program created in the place of one has to be dropped "
-        "before.",
+        f"{run} creates them. First drop anything that another program created under their names.",
         is_bad=True,
     )
-    yield _Group("Late rows that no session can load", _stopped(looked), is_bad=True)
+    yield _Group("Late rows that cannot be loaded", _stopped(looked), is_bad=True)
 
 
 def _behind(looked: Looked) -> Iterator[_Group]:
@@ -151,52 +150,52 @@ def _behind(looked: Looked) -> Iterator[_Group]:
         if each.staleness is not None and each.staleness.following
     ]
     yield _Group(
-        "Begun by an earlier process", _unfinished(looked), f"{run} finishes or undoes it."
+        "Started by an earlier process", _unfinished(looked), f"{run} finishes or reverts it."
     )
-    yield _Group("Late or changed upstream", _stale(looked), f"{run} computes it.")
+    yield _Group("Late or changed inputs", _stale(looked), f"{run} computes them.")
     late = _late_status(looked) if _has_unrecorded_late_rows(looked) else ""
     yield _Group("Behind, and not computed", _kept(looked, elsewhere=False), late)
-    yield _Group("Behind, and left to the environment that owns it", _kept(looked, elsewhere=True))
+    yield _Group("Behind, and left to the owning environment", _kept(looked, elsewhere=True))
     yield _Group(
-        "Downstream of what is computed",
+        "Downstream models to check",
         following,
-        f"{run} checks it after the models that it reads.",
+        f"{run} checks them after their upstream models.",
     )
     yield _Group(
-        "Marked to be computed again",
+        "Marked for recomputation",
         _outdated(looked),
-        f"{run} computes what {environment} owns of it.",
+        f"{run} computes those that {environment} owns.",
     )
-    yield _Group("Due", _due(looked), f"{run} computes it.")
+    yield _Group("Due", _due(looked), f"{run} computes them.")
     waits = [(str(each.node.name), "; ".join(map(str, each.waits))) for each in models]
     yield _Group("Waits", [(name, text) for name, text in waits if text])
 
 
 def _known(looked: Looked) -> Iterator[_Group]:
     """What somebody has to know, and a run changes nothing about."""
-    yield _Group("Paused, so that nothing of it is computed or looked at", _paused(looked))
+    yield _Group("Paused: not computed, and not checked", _paused(looked))
     yield _Group(
-        "Late rows that are known and not loaded",
+        "Pending late rows",
         [(str(each.name), pending_text(each.pending)) for each in looked.operations.pending],
         _late_status(looked),
     )
-    yield _Group("Begins later, and is never promoted", _bounded(looked))
-    lists = f"{looked.command('unlock')} lists all that is held."
-    yield _Group("Held by a process", _held(looked), lists)
+    yield _Group("Starts later, and is never promoted", _bounded(looked))
+    lists = f"{looked.command('unlock')} lists all leases."
+    yield _Group("Leases of processes", _held(looked), lists)
 
 
 def _late_status(looked: Looked) -> str:
     command = looked.command("late", "status", "--env", looked.status.environment)
-    return f"{command} has the sources, and what a session would do."
+    return f"{command} shows the sources, and what a session would do."
 
 
 def _looked(status: EnvironmentStatus) -> str:
     models = plural(status.looked_at, "model")
-    return f"(looked at {models} at {_time(status.at)})"
+    return f"(checked {models} at {_time(status.at)})"
 
 
 def _clock(status: EnvironmentStatus) -> str:
-    return f" at {_time(status.now)}" if status.now else ", whose clock has no time yet"
+    return f" at {_time(status.now)}" if status.now else ", whose clock is not set yet"
 
 
 def _time(when: datetime) -> str:
@@ -207,7 +206,7 @@ def _begun(looked: Looked) -> Iterator[Line]:
     if looked.status.is_promoting:
         shown = looked.operations.shown
         began = f"began at {_time(shown.promoted_at)} and is not finished"
-        yield f"revision {shown.revision}", f"{began}: views may be those of the one before"
+        yield f"revision {shown.revision}", f"{began}: views may still be those of the previous one"
 
 
 def _refused(looked: Looked) -> Iterator[Line]:
@@ -218,7 +217,7 @@ def _refused(looked: Looked) -> Iterator[Line]:
         accepted = [word for each in audits for word in ("--accept", each)]
         anyway = looked.command("publish", work.intent.work_id, *accepted, "--reason", "TEXT")
         what = f"{_worked_on(looked, work)}, by {', '.join(audits)} (work {work.intent.work_id})"
-        yield name, f"{what}: {rows} shows the rows, and {anyway} publishes them all the same"
+        yield name, f"{what}: {rows} shows the rows, and {anyway} publishes them anyway"
 
 
 def _worked_on(looked: Looked, work: UnitOfWork) -> str:
@@ -244,12 +243,12 @@ def _retried(looked: Looked, works: Iterable[UnitOfWork]) -> str:
 
 
 def _gone(looked: Looked, lost: LostTable) -> str:
-    how = f"{looked.run()} computes its rows again"
+    how = f"{looked.run()} recomputes its rows"
     if lost.why:
         how = f"{lost.why}: restore it, or write another `stamp`"
     elif lost.owner:
-        how = f"{looked.command('plan', lost.owner, '--auto-apply')} makes it again"
-    return f"its {lost.what} {lost.table} is not there: {how}"
+        how = f"{looked.command('plan', lost.owner, '--auto-apply')} rebuilds it"
+    return f"its {lost.what} {lost.table} is missing: {how}"
 
 
 def _unfinished(looked: Looked) -> Iterator[Line]:
@@ -257,8 +256,8 @@ def _unfinished(looked: Looked) -> Iterator[Line]:
     for each in looked.status.models:
         if each.is_unfinished:
             held = live.get(version_resource(VersionKey(each.node.name, each.version)))
-            by = f"; {process_text(held)} is at it" if held is not None else ""
-            yield str(each.node.name), f"work was begun and not ended{by}"
+            by = f"; {process_text(held)} is working on it" if held is not None else ""
+            yield str(each.node.name), f"work was started and not finished{by}"
 
 
 def _stopped(looked: Looked) -> Iterator[Line]:
@@ -322,7 +321,7 @@ def _paused(looked: Looked) -> Iterator[Line]:
         pause, environment = each.pause, looked.status.environment
         resume = looked.command("resume", str(pause.model), "--env", environment)
         waits = f"; {', '.join(map(str, each.waiting))} wait for it" if each.waiting else ""
-        yield str(pause.model), f"{pause}{waits}. {resume} ends that"
+        yield str(pause.model), f"{pause}{waits}. {resume} resumes it"
 
 
 def _bounded(looked: Looked) -> Iterator[Line]:
@@ -331,7 +330,7 @@ def _bounded(looked: Looked) -> Iterator[Line]:
     for each in looked.operations.bounded:
         if each.bounded is not None:
             whole = f"{looked.command('plan', name)} computes it from its start"
-            taken = f"{looked.command('promote', name)} lets the change count from there in prod"
+            taken = f"{looked.command('promote', name)} applies the change in prod from then on"
             yield (
                 str(each.name),
                 f"{bound_text(each.bounded)}: {taken if each.bounded.is_preview else whole}",
@@ -341,11 +340,11 @@ def _bounded(looked: Looked) -> Iterator[Line]:
 def _held(looked: Looked) -> Iterator[Line]:
     for each in looked.operations.leases:
         who = f"{each.holder}, {process_text(each)}"
-        until = f"until {each.expires_at:%H:%M:%S} UTC unless it renews it"
+        until = f"until {each.expires_at:%H:%M:%S} UTC unless renewed"
         if each.is_over:
-            yield each.resource, f"{who}: gone, so that whoever wants it takes it"
+            yield each.resource, f"{who}: ended or expired, so another process can take it"
         elif each.runs_here:
             yield each.resource, f"{who}, {until}; it runs on this machine"
         else:
             free = looked.command("unlock", each.resource, "--gone", process_text(each))
-            yield each.resource, f"{who}, {until}; if you know that it runs no more, {free}"
+            yield each.resource, f"{who}, {until}; if that process has ended, run {free}"

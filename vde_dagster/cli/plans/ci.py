@@ -33,9 +33,9 @@ _FILES: Final = click.option(
     type=click.Path(path_type=Path, file_okay=False),
     default=None,
     metavar="DIR",
-    help="Where the steps leave files for each other; .vde/ci in the project by default.",
+    help="Where the steps keep shared files; .vde/ci in the project by default.",
 )
-_BEGUN: Final = "its step was begun and did not come to its end: what that printed says why"
+_BEGUN: Final = "its step was started and not finished: the step's output has the reason"
 """Why a request is not built whose step is at work, or was ended by a fault or from outside."""
 
 
@@ -60,7 +60,7 @@ def ci_command() -> None:
     type=options.environment,
     default="prod",
     metavar="ENV",
-    help="The environment that the request is for; prod by default.",
+    help="The environment to promote the request to; prod by default.",
 )
 @options.bound(
     "start", "Compute no interval before this instant, in UTC, in the request's environment."
@@ -114,7 +114,7 @@ def plan(
 @_REQUEST
 @_FILES
 def comment(call: Call, *, environment: str, kept: Path | None) -> None:
-    """Print what the request changes, computes and has built, as a comment for its reviewers."""
+    """Print the request's changes and its computed and built models, as a comment for reviewers."""
     from vde_dagster.app.apply.saved_plans import load_plan
 
     project = call.project
@@ -130,8 +130,8 @@ def comment(call: Call, *, environment: str, kept: Path | None) -> None:
 def apply(call: Call, *, environment: str, kept: Path | None) -> None:
     """Apply the plan that `vde ci plan` saved: it promotes what the reviewers have seen.
 
-    Nothing that the environment of the request has is computed again. If what it is for has
-    changed since, nothing is written: `vde ci plan` makes a new plan, to be approved again.
+    Intervals that the request's environment has are reused. If the target has changed since,
+    nothing is written: `vde ci plan` makes a new plan, which needs a new approval.
     """
     from vde_dagster.app.apply.saved_plans import left_of, load_plan
     from vde_dagster.cli.plans.taking import apply_left
@@ -143,16 +143,16 @@ def apply(call: Call, *, environment: str, kept: Path | None) -> None:
     if not request.is_built:
         raise Refused(
             f"{environment} is not built: {request.failure}",
-            advice=f"Mend that, and run {planning_again(environment)} again.",
+            advice=f"Fix that, then run {planning_again(environment)} again.",
         )
     try:
         promotion, before = left_of(project.services, load_plan(project.configuration, files.plan))
     except Conflict as error:
         again = planning_again(environment)
         raise Conflict(
-            error.message, advice=f"Run {again} again, and let it be approved again."
+            error.message, advice=f"Run {again}, and have the new plan approved."
         ) from error
-    already = f"{environment} was promoted already: {request.target} shows what it has."
+    already = f"{environment} is already promoted: {request.target} shows its versions."
     apply_left(
         call, promotion, already=already if before else "", shows=f"what {environment} shows"
     )
@@ -164,8 +164,8 @@ def apply(call: Call, *, environment: str, kept: Path | None) -> None:
 def clean(call: Call, *, environment: str, kept: Path | None) -> None:
     """Remove the environment of the request and its files, when the request is closed.
 
-    What it built stays until `vde janitor` finds that nothing else refers to it. It is no error if
-    there is no such environment.
+    Its tables stay until `vde janitor` finds that nothing else refers to them. A missing
+    environment is not an error.
     """
     from vde_dagster.app.promote.promotion import remove_environment
 

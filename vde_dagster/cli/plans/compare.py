@@ -45,14 +45,13 @@ def compare_command(call: Call, *, before: str, after: str | None, strict_column
     """Compare two revisions of a project, by their files alone.
 
     BEFORE and AFTER are folders with a project, or git revisions (a branch, a tag, a commit,
-    HEAD~1) of the project in --project DIR. If a name is both, the folder is taken; git:NAME is the
-    revision. Without AFTER it is the project's folder as it is now. Neither the work tree nor git
-    is changed, and no environment need exist. Parsed models are cached in the project's folder
-    .vde.
+    HEAD~1) of the project in --project DIR. If a name is both, the folder is used; git:NAME is the
+    revision. Without AFTER, the project's current folder is used. Neither the work tree nor git is
+    changed, and no environment is needed. Parsed models are cached in the project's folder .vde.
 
-    Shows for each model whether it changed itself or only what it reads, in which category and why,
-    which columns change, and whether it would be rebuilt. Definitions are compared, neither the
-    versions that two environments show nor the rows of two tables.
+    Shows for each model whether it or only an upstream model changed, the category with its
+    reasons, the changed columns, and whether it would be rebuilt. It compares definitions, not the
+    versions of two environments, and not the rows of two tables.
     """
     from vde_dagster.app.inspect.compare import compare
 
@@ -157,18 +156,18 @@ def _work(outcomes: Counter[str]) -> str:
         f"{plural(views, 'view')} rebuilt" if views else "",
         f"{outcomes[_KEPT]:,} kept",
     ]
-    return f"What a plan would make of them: {', '.join(filter(None, parts))}."
+    return f"Effect of a plan: {', '.join(filter(None, parts))}."
 
 
 @options.command("diff")
 @click.argument("before", type=options.environment, metavar="A")
 @click.argument("after", type=options.environment, default="prod", metavar="[B]")
 def diff_command(call: Call, *, before: str, after: str) -> None:
-    """Compare what environment A shows with what B shows (prod by default).
+    """Compare the models of environment A with those of B (prod by default).
 
-    Lists the models whose definition or version differs, why, and whether their rows do: of what
-    both have computed, the recorded D-SHAs are compared, so nothing is read and no Spark is
-    started.
+    Lists the models whose definition or version differs, why, and whether their rows differ. For
+    intervals that both have computed it compares the recorded D-SHAs, so nothing is read and Spark
+    is not started.
     """
     from vde_dagster.app.inspect.environment_diff import diff_environments
 
@@ -220,7 +219,7 @@ def _model_differences(found: EnvironmentDiff, each: ModelDiff) -> Iterator[Text
     "--on",
     multiple=True,
     metavar="COLUMN",
-    help="A column of the key that joins rows; may be repeated. By default the model's own key.",
+    help="A column of the join key; repeatable. By default the model's own key.",
 )
 @options.limit(10, "Show at most this many rows that are added, removed and changed.")
 @options.ENGINE
@@ -236,9 +235,9 @@ def table_diff_command(
 ) -> None:
     """Compare the columns and rows of MODEL in the environments A and B.
 
-    What has one recorded D-SHA in both is equal, and is not read. All other rows are joined by
-    --on, the grain of the model or the unique key of its kind; without one each row counts as a
-    whole.
+    Intervals with the same recorded D-SHA in both are equal, and are not read. All other rows are
+    joined by --on, the grain of the model or the unique key of its kind; without one each row
+    counts as a whole.
     """
     from vde_dagster.app.inspect.table_diff import diff_table
 
@@ -279,14 +278,15 @@ def _row_differences(found: TableDiff, rows: RowDiff) -> Iterator[str]:
     from vde_dagster.core.planning.plan_text import counted_ranges
 
     if found.read is not None:
-        yield f"Compared: {counted_ranges(found.node, found.read)}; all else has equal D-SHAs."
+        read = counted_ranges(found.node, found.read)
+        yield f"Compared: {read}; all other intervals have equal D-SHAs."
     for name, repeated in zip(("A", "B"), rows.repeated, strict=True):
         if repeated:
             keys = "; ".join(
                 f"({', '.join(map(str, each[:-1]))}) {each[-1]} times" for each in repeated[:3]
             )
             asked = ", ".join(rows.asked_keys)
-            yield f"Rows of {name} share a key ({asked}), such as {keys}: so rows are not joined."
+            yield f"Rows of {name} share a key ({asked}), such as {keys}. Rows are not joined."
     if rows.not_compared:
         yield f"Not compared (types without equality): {', '.join(rows.not_compared)}"
     by = f"joined by {', '.join(rows.keys)}" if rows.keys else "each row as a whole"

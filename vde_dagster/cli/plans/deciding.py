@@ -44,8 +44,8 @@ CATEGORIZE: Final = click.option(
     "--categorize",
     type=click.Choice(["automatic", "ask", "always"]),
     default=None,
-    help="When to ask a person for the category of an edit: never, if it cannot be derived, or "
-    "for every edit. By default as vde.yaml says, else automatic.",
+    help="When to ask for the category of an edit: never, if it cannot be derived, or for "
+    "every edit. By default as vde.yaml says, else automatic.",
 )
 DECIDE: Final = click.option(
     "--decide",
@@ -53,7 +53,7 @@ DECIDE: Final = click.option(
     type=_decision,
     multiple=True,
     metavar="MODEL=CATEGORY",
-    help="What the edit of a model means: breaking, non_breaking or forward_only. Repeatable.",
+    help="The category of a model's edit: breaking, non_breaking or forward_only. Repeatable.",
 )
 
 
@@ -132,7 +132,7 @@ def _ask(
 ) -> tuple[Category, Plan]:
     from vde_dagster.core.planning.options import DECIDABLE
 
-    why = "what this edit means is not known" if change.undecidable else "what does it mean?"
+    why = "the effect of this edit is unknown" if change.undecidable else "what is its effect?"
     click.echo(f"\n{click.style(str(change.name), bold=True)} ({count}): {why}")
     for reason in sentences(change.reasons):
         click.echo(f"  {reason}")
@@ -146,7 +146,7 @@ def _ask(
         wanted = text.strip().lower().replace("-", "_")
         found = [each for name, each in choices.items() if wanted and name.startswith(wanted)]
         if len(found) != 1:
-            raise click.UsageError(f"{text!r} is none of {', '.join(choices)}")
+            raise click.UsageError(f"{text!r} is not one of {', '.join(choices)}")
         return found[0]
 
     offered = change.category.value if change.category is not None else None
@@ -169,7 +169,7 @@ def _effect(plan: Plan, name: ModelName) -> str:
     ]
     table = f"; {', '.join(changes)} in place" if changes else ""
     if not reached:
-        return f"computes nothing of it or downstream{table}"
+        return f"computes nothing of this model or downstream{table}"
     units = sum(count(plan.graph[each.name], each.to_evaluate) for each in reached)
     names = some((each.name for each in reached), _NAMED)
     return f"computes {plural(units, 'interval')} of {names}{table}"

@@ -186,7 +186,7 @@ class Asked:
         save, explain, shown = flags["save"], flags["explain"], flags["no_apply"]
         if flags["auto_apply"] and (shown or save or explain):
             other = "--save" if save else "--no-apply" if shown else "--explain"
-            raise click.UsageError(f"--auto-apply and {other} exclude each other.")
+            raise click.UsageError(f"--auto-apply and {other} cannot be combined.")
         return cls(
             call=call,
             applies=flags["auto_apply"],
@@ -240,7 +240,7 @@ def make_plan(project: VdeProject, environment: str, options: PlanOptions | None
 
     graph = project.files.graph
     if finish_promotions(project.services, environment):
-        note(f"vde: a promotion of {environment} had begun and was not finished; it is now.")
+        note(f"vde: finished an interrupted promotion of {environment}.")
     chosen = options or PlanOptions(strict_columns=project.configuration.strict_columns)
     return plan_environment(project.services, graph, environment, chosen)
 

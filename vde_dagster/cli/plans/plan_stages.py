@@ -25,7 +25,7 @@ _RANGES: Final = 3
 def stage_lines(plan: Plan) -> Iterator[str]:
     """What applying a plan would do, step by step. Nothing is applied."""
     found = stages.stages_of(plan)
-    yield "\nApplying it does, in this order:" if found else "Applying it does nothing."
+    yield "\nApplying it takes these steps, in order:" if found else "Applying it does nothing."
     width = len(str(len(found)))
     for number, stage in enumerate(found, 1):
         first, *rest = _lines(plan, stage)
@@ -39,8 +39,8 @@ def _lines(  # noqa: PLR0912 - one branch for each stage
     """What a stage does, for people; details of it below the first line."""
     match stage:
         case stages.Reserve(environment=name, base_revision=revision):
-            at = f"still at revision {revision}" if revision else "still not there"
-            yield f"Reserve {name}, if it is {at}"
+            at = f"is still at revision {revision}" if revision else "still does not exist"
+            yield f"Reserve {name}, if it {at}"
         case stages.StoreSnapshots(environment=name, models=models):
             yield f"Store {plural(len(models), 'new model snapshot')}{_listed(models)}"
             yield f"{name} becomes the owner of those versions that have none"
@@ -50,10 +50,10 @@ def _lines(  # noqa: PLR0912 - one branch for each stage
             for name, times in ranges:
                 yield f"{name}: {_ranges(plan, name, times)}"
         case stages.BeginAgain(models=models):
-            yield f"Begin {plural(len(models), 'dropped table')} again, without any rows"
+            yield f"Recreate {plural(len(models), 'dropped table')}, without any rows"
             yield from map(str, models)
         case stages.FinishWork(models=models):
-            yield f"Finish or undo what earlier processes left of {plural(len(models), 'model')}"
+            yield f"Finish or revert unfinished work on {plural(len(models), 'model')}"
             yield from map(str, models)
         case stages.EvolveTables(changes=changes):
             tables = plural(len(changes), "table")
@@ -62,26 +62,26 @@ def _lines(  # noqa: PLR0912 - one branch for each stage
                 yield f"{name}: {', '.join(map(described, each))}"
         case stages.Backfill(model=name, version=version, intervals=intervals, batches=batches):
             if stage.adopts:
-                yield f"Keep {name} ({stage.adopts[:8]}) if all that it reads has equal rows, else:"
+                yield f"Keep {name} ({stage.adopts[:8]}) if all its inputs have equal rows, else:"
             cut = f", in {len(batches):,} batches" if len(batches) > len(intervals) else ""
             yield f"Compute {name} ({version[:8]}): {_ranges(plan, name, intervals)}{cut}"
         case stages.CatchUp(model=name, version=version, intervals=intervals):
-            yield f"Load late rows of {name} ({version[:8]}) by a session"
+            yield f"Load late rows of {name} ({version[:8]}) in a session"
             if intervals:
                 yield f"and compute {_ranges(plan, name, intervals)}"
         case stages.EmptyBackfill(model=name, version=version, intervals=intervals):
             ranges_ = _ranges(plan, name, intervals)
             yield f"Record {name} ({version[:8]}) as loaded without rows: {ranges_}"
         case stages.MakeView(model=name, version=version):
-            yield f"Make the view {name} ({version[:8]})"
+            yield f"Create the view {name} ({version[:8]})"
         case stages.Promote(environment=name, views=views, removed=removed):
-            yield f"Let {name} show the new versions, all views in one transaction"
+            yield f"Point {name} at the new versions, all views in one transaction"
             if views:
-                yield f"{plural(len(views), 'view')} made or moved{_listed(views)}"
+                yield f"{plural(len(views), 'view')} created or moved{_listed(views)}"
             if removed:
                 yield f"{plural(len(removed), 'view')} dropped{_listed(removed)}"
         case stages.ShowFilled(environment=name, models=models):
-            yield f"Make the views that {name} lacks{_listed(models)}"
+            yield f"Create the missing views of {name}{_listed(models)}"
         case unreachable:
             assert_never(unreachable)
 

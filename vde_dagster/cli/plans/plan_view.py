@@ -65,7 +65,7 @@ def head(change: ModelChange | Difference, *, changed: bool = True, of: str = ""
         said = f"{word}, {said}"
     text.append(f"  {said}{of}", style=f"not bold {style}".strip())
     if change.decided_by is DecidedBy.PERSON:
-        text.append(" (decided by a person)", style="not bold")
+        text.append(" (decided by a user)", style="not bold")
     elif change.undecidable:
         text.append(" (undecidable)", style="not bold")
     return text
@@ -225,8 +225,8 @@ def _kept_notes(kept: Sequence[ModelChange]) -> Iterator[str]:
 
 def _why_kept(change: ModelChange) -> str:
     if change.decided_by is DecidedBy.DATA:
-        return "what it reads has equal rows"
-    return sentence(change.reasons[-1]) if change.reasons else "nothing of it changes"
+        return "its inputs have equal rows"
+    return sentence(change.reasons[-1]) if change.reasons else "it does not change"
 
 
 def _section(plan: Plan, title: str, changes: Sequence[ModelChange]) -> Iterator[_Line]:
@@ -250,7 +250,7 @@ def _stale(plan: Plan) -> Iterator[_Line]:
     stale = [each for each in plan.changes if each.staleness is not None]
     if not stale:
         return
-    yield _title("Late or changed upstream")
+    yield _title("Late or changed inputs")
     width = _width(stale)
     for change in stale[:MOST]:
         for number, line in enumerate(late_or_changed(plan, change)):

@@ -25,9 +25,8 @@ def apply_command(call: Call, *, file: Path, models: int | None, fail_fast: bool
     """Apply the plan that `vde plan ENV --save FILE` wrote, without asking.
 
     It does what was reviewed and nothing else: the models are those in FILE, even if the project's
-    files have changed since. Of the plan's intervals it computes those that are still missing. A
-    file that was edited, and a plan whose environment has changed since, are refused before
-    anything is written.
+    files have changed since. It computes the plan's intervals that are still missing. An edited
+    file, or a plan whose environment has changed since, is refused before anything is written.
     """
     from vde_dagster.app.apply.saved_plans import left_of, load_plan
 
@@ -36,7 +35,7 @@ def apply_command(call: Call, *, file: Path, models: int | None, fail_fast: bool
     apply_left(
         call,
         plan,
-        already=f"This plan was applied already: {plan.environment} shows what it made."
+        already=f"This plan is already applied: {plan.environment} shows its versions."
         if before
         else "",
         shows="the saved plan",
@@ -54,10 +53,10 @@ def apply_command(call: Call, *, file: Path, models: int | None, fail_fast: bool
 def promote_command(
     call: Call, *, source: str, target: str, accept_loss: bool, allow_empty: bool, **flags: object
 ) -> None:
-    """Make TO (prod by default) show exactly the versions that FROM shows, whatever the files say.
+    """Make TO (prod by default) show exactly the versions of FROM, whatever the files say.
 
-    What FROM holds is not computed again. What its versions lack, because TO shows more intervals
-    or because something landed since, is computed before any view moves.
+    Intervals that FROM has are reused. Intervals that its versions lack, because TO shows more of
+    them or new data has landed, are computed before any view moves.
     """
     asked = Asked.of(call, flags)
     from vde_dagster.app.promote.taking import plan_promotion
@@ -74,14 +73,14 @@ def promote_command(
     "number",
     type=click.IntRange(min=1),
     metavar="REVISION",
-    help="The revision to go back, or forward, to; by default the last one that showed something "
-    "else than now. `vde history ENV` lists them.",
+    help="The revision to go back or forward to; by default the last one that differs from "
+    "the current one. `vde history ENV` lists them.",
 )
 @click.option(
     "--give-up",
     is_flag=True,
-    help="Give up a promotion that was begun and cannot be finished: ENV shows what it showed "
-    "before it. Nothing is computed.",
+    help="Give up a promotion that cannot be finished: ENV shows what it showed before. "
+    "Nothing is computed.",
 )
 @applying_flags
 @plan_option("accept_loss")
@@ -98,13 +97,13 @@ def rollback_command(
 ) -> None:
     """Make ENV show the versions of an earlier revision again, whatever the files say.
 
-    A version that is up to date is only shown. What one is behind, since it was not shown, is
-    computed first; what would be lost is refused in production, unless --accept-loss.
+    Versions that are behind are brought up to date first. In production, a rollback that would lose
+    data is refused, unless --accept-loss.
     """
     if give_up:
         others = (flags["no_apply"], flags["explain"], flags["save"], accept_loss, allow_empty)
         if number is not None or any(others):
-            raise click.UsageError("--give-up goes with none of the options of a plan.")
+            raise click.UsageError("--give-up cannot be combined with the options of a plan.")
         _give_up(call, environment)
         return
     asked = Asked.of(call, flags)
@@ -126,7 +125,7 @@ def _give_up(call: Call, environment: str) -> None:
         "revision": shown.revision if shown else None,
         "shows": str(taken) if taken is not None else None,
     }
-    what = f"what {taken} shows" if taken is not None else "nothing, as before it"
+    what = f"what {taken} shows" if taken is not None else "nothing"
     call.answer(document, [f"The promotion was given up: {environment} shows {what}."])
 
 

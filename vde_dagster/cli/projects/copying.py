@@ -45,7 +45,7 @@ def copy_project(source: Path, target: Path) -> Copied:
     record = target / _RECORD
     if target.is_file() or (target.is_dir() and any(target.iterdir()) and not record.is_file()):
         raise Refused(
-            f"{target} is there already and was not made by this command; nothing was written",
+            f"{target} exists already and was not created by this command; nothing was written",
             advice="Name another folder.",
         )
     ours = {path: (source / path).read_bytes() for path in project_files(source)}

@@ -30,7 +30,8 @@ def copied_example(example: str, folder: Path) -> Copied:
     source = Path(str(files("vde_dagster"))).parent / "examples" / example
     if not source.is_dir():
         raise Refused(
-            "this installation of vde-dagster lacks the example", advice="install it again."
+            "the example is missing from this installation of vde-dagster",
+            advice="install vde-dagster again.",
         )
     return copy_project(source, folder)
 
@@ -47,12 +48,12 @@ def init_command(*, folder: Path, example: str | None) -> None:
     """Create a project of three models in DIR, which must be empty or missing.
 
     It has a seed with orders, a model that reads it, a unit test of that, and a view. It needs
-    nothing else: no server, no account, no data of yours. The examples have a README.md that says
-    how to go on.
+    nothing else: no server, no account, none of your data. The README.md of each example lists the
+    next steps.
     """
     if example is not None:
         copied_example(example, folder)
-        click.echo(f"The example is in {folder}. {folder / 'README.md'} says how to go on.")
+        click.echo(f"The example is in {folder}. {folder / 'README.md'} lists the next steps.")
         return
     if folder.is_dir() and any(folder.iterdir()):
         raise Refused(

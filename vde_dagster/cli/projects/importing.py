@@ -48,7 +48,7 @@ def import_command() -> None:
     """
 
 
-@import_command.command("sqlmesh", short_help="A project of SQLMesh, which SQLMesh itself reads.")
+@import_command.command("sqlmesh", short_help="Import a SQLMesh project, as SQLMesh reads it.")
 @click.argument(
     "folders", type=click.Path(path_type=Path, file_okay=False), nargs=-1, metavar="[DIR...]"
 )
@@ -58,24 +58,24 @@ def import_command() -> None:
     "interpreter",
     default=sys.executable,
     metavar="FILE",
-    help="A Python in whose environment SQLMesh is installed; the one that runs this by default.",
+    help="A Python whose environment has SQLMesh; by default the one that runs this.",
 )
 @click.option(
     "--from",
     "written",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="What the script wrote elsewhere, in place of DIR.",
+    help="The script's output from another machine, instead of DIR.",
 )
 @options.WITH_DEBUG
 def sqlmesh_command(
     *, folders: Sequence[Path], target: Path, interpreter: str, written: Path | None
 ) -> None:
-    """Write the SQLMesh project in DIR (several make up one project) as one of this tool.
+    """Convert the SQLMesh project in DIR (several folders can form one project) to this tool.
 
     SQLMesh reads it: macros, Jinja and blueprints are filled in, and other dialects are translated
-    to Spark's SQL by sqlglot. Nothing is written to DIR, and SQLMesh is not needed afterwards.
-    Where both tools cannot be on one machine, run the script of `vde import script sqlmesh` there.
+    to Spark's SQL by sqlglot. Nothing is written to DIR, and SQLMesh is not needed afterwards. If
+    both tools cannot run on one machine, run the script of `vde import script sqlmesh` there.
     """
     from vde_dagster.project.importing.sqlmesh_project import sqlmesh_draft
 
@@ -87,7 +87,7 @@ def sqlmesh_command(
     _write(sqlmesh_draft(document, name=project_name(target), today=today), target)
 
 
-@import_command.command("dbt", short_help="A project of dbt, by what dbt wrote of it.")
+@import_command.command("dbt", short_help="Import a dbt project, from the files that dbt wrote.")
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
 @_TO
 @click.option(
@@ -100,7 +100,7 @@ def sqlmesh_command(
     "--python",
     "interpreter",
     metavar="FILE",
-    help="A Python in whose environment dbt is installed: FOLDER is then the project itself.",
+    help="A Python whose environment has dbt: FOLDER is then the project itself.",
 )
 @click.option("--profiles-dir", metavar="DIR", help="dbt's own; FOLDER if it has profiles.yml.")
 @click.option("--target", "profile", metavar="NAME", help="dbt's own, with --python.")
@@ -114,12 +114,12 @@ def dbt_command(
     profiles_dir: str | None,
     profile: str | None,
 ) -> None:
-    """Write the dbt project of a target folder as one of this tool.
+    """Convert the dbt project of a target folder to this tool.
 
-    FOLDER has manifest.json with compiled code, and catalog.json, or what the script of `vde
-    import script dbt` wrote, which knows what is_incremental() adds. With --python it is the
-    project, and dbt reads it by that script. Nothing is written to the project, and the warehouse
-    is not asked. sqlglot translates the SQL to Spark's.
+    FOLDER has manifest.json with compiled code, and catalog.json, or what the script of `vde import
+    script dbt` wrote, which knows what is_incremental() adds. With --python it is the project, and
+    dbt reads it by that script. Nothing is written to the project, and the warehouse is not
+    queried. sqlglot translates the SQL to Spark's.
     """
     from vde_dagster.project.importing.dbt_project import dbt_draft
     from vde_dagster.project.importing.dbt_target import read_target
@@ -176,9 +176,9 @@ def _run_script(interpreter: str, tool: str, arguments: Sequence[str]) -> str:
         raise Refused(f"{interpreter} cannot be run: {error.strerror}") from error
     if re.search(rf"No module named '({tool}|agate)[.']", done.stderr):
         raise Refused(
-            f"there is no {name} in the environment of {interpreter}",
-            advice="Name its Python with --python. Where both tools cannot be on one machine, "
-            f"*Coming from {name}* in the documentation says how to go on.",
+            f"{name} is not installed in the environment of {interpreter}",
+            advice="Name its Python with --python. If both tools cannot run on one machine, "
+            f"*Coming from {name}* in the documentation lists the next steps.",
         )
     if done.returncode != 0:
         last = "\n".join((done.stderr + done.stdout).strip().splitlines()[-_LAST_LINES:])
@@ -197,7 +197,7 @@ def _document(text: str, what: str) -> dict[str, Any]:
     try:
         found = json.loads(text)
     except ValueError as error:
-        raise Refused(f"{what} has written no JSON: {error}") from error
+        raise Refused(f"{what} did not write JSON: {error}") from error
     return found if isinstance(found, dict) else {}
 
 
@@ -221,7 +221,7 @@ def _write(draft: Draft, target: Path) -> None:
     edits = [each for each in draft.remarks if each.group is Group.EDIT]
     files_to_edit = {str(each.place.path) for each in problems} | {each.path for each in edits}
     click.echo(f"A project with {plural(len(draft.models), 'model')} in SQL is in {target}.")
-    click.echo(f"{target / REPORT} says what was carried over and what was not.")
+    click.echo(f"{target / REPORT} lists what was converted and what was not.")
     if files_to_edit:
         click.echo(f"{plural(len(files_to_edit), 'file')} to edit before it runs:")
         for path in sorted(files_to_edit):

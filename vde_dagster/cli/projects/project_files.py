@@ -29,7 +29,7 @@ def format_command(call: Call, *, files: tuple[Path, ...], check: bool, diff: bo
     """Format the SQL models in FILES (files or folders; all of the project by default).
 
     Before a file is written, the new text is parsed again: it must declare the same model, with the
-    same fingerprint. If it does not, the file is left as it is and named.
+    same fingerprint. If it does not, the file is reported and left unchanged.
     """
     from vde_dagster.app.project_files.formatting import format_files, write_formatted
     from vde_dagster.project.configuration import read_configuration
@@ -45,8 +45,8 @@ def format_command(call: Call, *, files: tuple[Path, ...], check: bool, diff: bo
     left = [f"{each.path} ({', '.join(each.differs)})" for each in done if each.differs]
     if left:
         raise Refused(
-            f"left as they are, since formatting would change these models: "
-            f"{'; '.join(left)}. This is a fault of the formatter; please report it."
+            f"left unchanged, since formatting would change these models: "
+            f"{'; '.join(left)}. This is a bug in the formatter; please report it."
         )
     if check and any(each.changes for each in done):
         raise Refused("not formatted", advice="run the command without --check.")
@@ -74,7 +74,7 @@ def create_external_models_command(call: Call, *, check: bool) -> None:
     """Write the columns and types of every source that models read to external_models.yaml.
 
     They come from the catalog's metadata. New sources are added and columns that differ are
-    corrected. Everything else in the file stays as it is, also sources that no model reads.
+    corrected. Everything else in the file is unchanged, even sources that no model reads.
     """
     from vde_dagster.app.project_files.external_models import declare_sources, write_declaration
     from vde_dagster.project.loading import sources_read
@@ -119,11 +119,11 @@ def _declared_lines(declaration: Declaration, *, check: bool) -> Iterator[str]:
         yield f"~ {each}: {', '.join(map(_change, changes)) or 'the order of its columns'}"
     for each in survey.missing:
         if each in refreshed.declared:
-            yield f"  {each}: not in the catalog; its entry stays as it is"
+            yield f"  {each}: not in the catalog; its entry is unchanged"
     for each, columns in survey.untyped.items():
-        yield f"  {each}: Spark has no name for the types of {', '.join(columns)}; left as it is"
+        yield f"  {each}: Spark has no name for the types of {', '.join(columns)}; left unchanged"
     for each in declaration.unread:
-        yield f"  {each}: read by no model; its entry stays as it is"
+        yield f"  {each}: read by no model; its entry is unchanged"
     is_written = "would change" if check else "is written"
     yield f"{name} {is_written if declaration.changes else 'stays as it is'}."
 

@@ -41,14 +41,14 @@ def ui_command(*, port: int, folder: Path) -> None:
     configuration = VdeProject.load(folder).configuration
     if not (configuration.folder / "workspace.yaml").is_file():
         raise Refused(
-            f"{folder} has no workspace.yaml, which names the code locations to serve.",
-            advice="`vde init DIR` shows one, with its definitions.py.",
+            f"{folder} has no workspace.yaml. It names the code locations to serve.",
+            advice="`vde init DIR` creates an example, with its definitions.py.",
         )
     os.environ["DAGSTER_HOME"] = str(dagster_home(configuration).resolve())
-    note(f"Dagster's UI: {address(port)} (Ctrl-C ends it)")
+    note(f"Dagster's UI: {address(port)} (stop it with Ctrl-C)")
     note(
-        "Nothing is launched by itself until its sensor is switched on, in the UI under "
-        "Automation: vde_automation_<environment> computes what is due and what is stale."
+        "Nothing is launched automatically until its sensor is switched on, in the UI "
+        "under Automation: vde_automation_<environment> computes due and stale intervals."
     )
     sys.stdout.flush()
     sys.stderr.flush()
@@ -65,8 +65,8 @@ def jars_command(call: Call) -> None:
     """Download the jars that Spark needs in addition to its own, and print their paths.
 
     They are resolved from Maven once and kept in the user's cache; the first plan that computes
-    something does the same by itself. In a project they are those of its catalog, and its settings
-    `spark.conf.spark.jars.*` apply.
+    something does the same automatically. In a project they are those of its catalog, and its
+    settings `spark.conf.spark.jars.*` apply.
     """
     from vde_dagster.composition import spark_jars
     from vde_dagster.lakehouse.spark.jars import resolve_jars

@@ -35,10 +35,10 @@ NO_TEST_RAN: Final = 5
     type=click.Choice(["auto", "duckdb", "spark"]),
     default="auto",
     show_default=True,
-    help="auto: DuckDB for plain queries, Spark for all others. With duckdb these are not run.",
+    help="auto: DuckDB for plain queries, Spark for others. With duckdb the others are skipped.",
 )
 def test_command(call: Call, *, wanted: tuple[str, ...], engine: str) -> None:
-    """Run the tests in the project's folder tests: all of them, or those that are named.
+    """Run the tests in the project's folder tests: all of them, or those named.
 
     TEST is a file, FILE::NAME, or the name of a test; in a name, * stands for any characters.
     Nothing is read from the catalog, and nothing is written. Exit code 1 if a test fails, 5 if no
@@ -117,7 +117,7 @@ def run_before_plan(
 
     results = run(project, engine="auto" if refuses else "duckdb", again=False)
     if refuses:
-        nothing = "Nothing was planned, nothing was written."
+        nothing = "Nothing was planned or written."
         require_passed(results, nothing=nothing, may_skip=may_skip)
     if results and output == "text":
         click.echo("\n".join([*not_passed(results), summary(results)]))
@@ -142,7 +142,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9_]+")
 @click.option(
     "--name", default=None, metavar="NAME", help="The test's name; test_MODEL by default."
 )
-@click.option("--overwrite", is_flag=True, help="Replace a file that is there.")
+@click.option("--overwrite", is_flag=True, help="Replace an existing file.")
 @options.ENVIRONMENT
 def create_test_command(
     call: Call,
@@ -156,14 +156,14 @@ def create_test_command(
     overwrite: bool,
     environment: str,
 ) -> None:
-    """Write tests/NAME.yaml: rows that MODEL reads in an environment, and what it returns for them.
+    """Write tests/NAME.yaml: input rows of MODEL from an environment, and the rows that it returns.
 
-    The test is run before it is written, so it passes. Of a model with intervals it is the last one
-    that could be evaluated now, unless --start and --end say another one. Look at what is expected:
-    it is what the model does, which need not be what it should do.
+    The test is run before it is written, so it passes. For a model with intervals it uses the last
+    one that could be evaluated now, unless --start and --end name another. Review the expected
+    rows: they show what the model does, which may not be what it should do.
     """
     if name is not None and not _NAME.fullmatch(name):
-        raise click.UsageError(f"--name {name!r} is no name: use letters, digits and _.")
+        raise click.UsageError(f"--name {name!r} is not a valid name: use letters, digits and _.")
     from vde_dagster.app.unit_tests.creating import Wanted
 
     node = _tested(call, model)
@@ -204,7 +204,7 @@ def _written(
     before = read_as_written(path)
     if before is not None and not overwrite:
         raise Refused(
-            f"{wanted.path} is there already, and nothing was written",
+            f"{wanted.path} exists already, and nothing was written",
             advice="Choose another --name; --overwrite replaces the file.",
         )
 
@@ -264,5 +264,5 @@ def _interval(
 def _query(text: str, *, catalog: str) -> tuple[ModelName, str]:
     table, found, sql = text.partition("=")
     if not found or not sql.strip():
-        raise click.UsageError(f"--query {text!r} is no TABLE=SQL.")
+        raise click.UsageError(f"--query {text!r} is not TABLE=SQL.")
     return options.model(table.strip()).within(catalog), sql.strip()

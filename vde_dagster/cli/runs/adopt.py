@@ -42,7 +42,7 @@ def _table(text: str) -> TableName:
 )
 @options.bound("start", "The first instant, in UTC: 2019-01-01. The model's start by default.")
 @options.bound(
-    "end", "The end, in UTC: a date means the whole day. By default all that has ended counts."
+    "end", "The end, in UTC: a date means the whole day. By default all intervals that have ended."
 )
 @click.option(
     "--check",
@@ -57,7 +57,7 @@ def _table(text: str) -> TableName:
     "--copy",
     "copies",
     is_flag=True,
-    help="Copy the rows. Without this and --shallow they are only compared.",
+    help="Copy the rows. Without --copy and --shallow they are only compared.",
 )
 @click.option(
     "--shallow",
@@ -77,17 +77,17 @@ def adopt_command(
     shallow: bool,
     environment: str,
 ) -> None:
-    """Fill MODEL with the rows of a table, where its query would return the same.
+    """Fill MODEL with the rows of a table that its query would also return.
 
     Plan the environment with --skip-backfill first. Some intervals are computed and compared with
-    the table's rows: if they differ, the rows that do are shown, and nothing is written. Audits run
-    on all rows that are taken. Intervals that are loaded stay, so that a call that was stopped can
-    be given again. Models that build on their own rows get the whole table.
+    the table's rows: if they differ, the differing rows are shown, and nothing is written. Audits
+    run on all adopted rows. Loaded intervals stay, so a stopped command can be repeated. Models
+    that build on their own rows get the whole table.
 
-    Exit codes: 0 if all rows were taken or there already, 1 if rows differ or it is refused.
+    Exit codes: 0 if all rows were adopted or loaded already, 1 if rows differ or it is refused.
     """
     if copies and shallow:
-        raise click.UsageError("--copy and --shallow are two ways to do it: give one of them.")
+        raise click.UsageError("--copy and --shallow cannot be combined.")
     asked = options.any_range(start, end)
     from vde_dagster.app.binding import shown_binding
     from vde_dagster.app.evaluate.existing_rows import Taking, adopt
@@ -120,7 +120,7 @@ def adopt_command(
         )
 
 
-_LOOKED: Final = "Nothing was written; --copy or --shallow does."
+_LOOKED: Final = "Nothing was written. Add --copy or --shallow to write."
 
 
 def _facts(each: Difference) -> dict[str, object]:
@@ -140,20 +140,20 @@ def _texts(node: Node, table: TableName, done: Adopted, *, kept: str) -> Iterato
     from vde_dagster.cli.looks.query import Answer, as_table
 
     for each in done.differences:
-        yield f"{node.name} {_span([each.interval])}, first rows that only one of both has:"
+        yield f"{node.name} {_span([each.interval])}, first rows that only one side has:"
         yield as_table(Answer(columns=("side", *each.columns), rows=each.rows, more=False))
     same = len(done.checked) - len(done.differences)
     if same:
         yield f"{plural(same, 'interval')} computed and compared: the same rows as in {table}."
     if done.intervals:
-        copied = "Took over without a copy" if kept else "Copied"
+        copied = "Adopted without a copy" if kept else "Copied"
         rows = plural(done.rows, "row")
         yield f"{copied} {_span(done.intervals)} into {node.name}: {rows}."
     if kept:
-        yield f"Its files are those of {table}, whose owner keeps them by this statement:"
+        yield f"Its files are those of {table}, whose owner keeps them with this statement:"
         yield f"  {kept}"
     if done.left:
-        yield f"Loaded before, and left: {_span(done.left)}."
+        yield f"Already loaded, and left unchanged: {_span(done.left)}."
 
 
 def _span(intervals: Sequence[Interval]) -> str:

@@ -30,10 +30,10 @@ _OUTCOMES = {"done": "published", "abandoned": "not published"}
 
 @options.command("audits")
 @click.argument("model", metavar="MODEL")
-@options.limit(1, "Show the audits of this many commits to the table, newest first.")
+@options.limit(1, "Show the audits of this many table commits, newest first.")
 @options.ENVIRONMENT
 def audits_command(call: Call, *, model: str, limit: int, environment: str) -> None:
-    """Show what the audits of MODEL found at its latest evaluation, with failing rows.
+    """Show the audit results of MODEL's latest evaluation, with failing rows.
 
     Rows that a blocking audit refused were not published. They stay on a branch of the model's
     table until its next publication; the branch is named, too.
@@ -45,7 +45,7 @@ def audits_command(call: Call, *, model: str, limit: int, environment: str) -> N
     call.answer(
         {"model": str(name), "environment": environment, "work": found},
         (line for each in works for line in _work_lines(each, gone)),
-        otherwise=f"No audit of {name} was run yet in {environment}.",
+        otherwise=f"No audit of {name} has run yet in {environment}.",
     )
 
 
@@ -108,13 +108,13 @@ def _work_lines(work: UnitOfWork, gone: Mapping[str, UnitOfWork]) -> Iterator[Pr
     if branch and accepted is not None and accepted.work_id == work.intent.work_id:
         yield Text("  Its rows were accepted and published.", style="yellow")
     elif branch and after is not None:
-        yield "  The refused rows are gone: others were published since."
+        yield "  The refused rows were removed: others were published since."
     elif branch:
         yield f"  The refused rows are in {branch} until the next publication."
         names = dict.fromkeys(each.name for each in work.audits if each.stops)
         accepts = [word for name in names for word in ("--accept", name)]
         again = vde("publish", work.intent.work_id, *accepts, "--reason", "TEXT")
-        yield f"  To publish them all the same: {again}"
+        yield f"  To publish them anyway: {again}"
 
 
 def _result_lines(result: AuditResult) -> Iterator[Printed]:
@@ -147,7 +147,7 @@ def audit_command(
     limit: int,
     engine: Engine,
 ) -> None:
-    """Run all audits of MODEL on the rows that its version in an environment holds now.
+    """Run all audits of MODEL on the current rows of its version in an environment.
 
     Writes nothing. Exit code 1 if a blocking audit finds bad rows. With --start or --end only rows
     of that time are audited.
@@ -189,14 +189,14 @@ def audit_command(
     metavar="AUDIT",
     multiple=True,
     required=True,
-    help="An audit that refused the rows, by its name. Repeatable: all of them have to be named.",
+    help="The name of an audit that refused the rows. Repeatable: name all of them.",
 )
-@click.option("--reason", metavar="TEXT", required=True, help="Why, for whoever asks later.")
+@click.option("--reason", metavar="TEXT", required=True, help="The reason, for later readers.")
 def publish_command(call: Call, *, work: str, audits: tuple[str, ...], reason: str) -> None:
-    """Publish the rows that the unit of work WORK staged and audits refused, as they are.
+    """Publish the staged rows of the unit of work WORK as they are, although audits refused them.
 
-    `vde audits MODEL` shows WORK, with the rows that failed. Nothing is computed. If the table or
-    what the model reads has other rows since, nothing is published: then it is to be evaluated
+    `vde audits MODEL` shows WORK and the failing rows. Nothing is computed. If the table or what
+    the model reads has other rows since, nothing is published, and the model has to be evaluated
     again. Who accepted the rows, when and why is recorded with them.
     """
     from vde_dagster.app.apply.accepting import Accepting, publish_refused

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 @click.option(
     "--reload",
     is_flag=True,
-    help="Load all of MODEL again from its source as it is now. Rows gone there are lost.",
+    help="Reload all of MODEL from its source as it is now. Rows that it has dropped are lost.",
 )
 @options.ENVIRONMENT
 def catch_up_command(
@@ -51,11 +51,11 @@ def catch_up_command(
     """Run one catch-up session of MODEL, or of every model with late data.
 
     A session finds, from Iceberg metadata, the rows that arrived in the source since the last
-    session, and loads them in one commit. If there is nothing to load, Spark is not started. If
-    one model cannot be loaded, the others still are.
+    session, and loads them in one commit. If there is nothing to load, Spark is not started. If one
+    model cannot be loaded, the others are loaded all the same.
     """
     if reload and model is None:
-        raise click.UsageError("--reload needs the MODEL that is to be loaded again.")
+        raise click.UsageError("--reload needs the MODEL to reload.")
     from vde_dagster.app.binding import shown_binding
     from vde_dagster.app.catch_up.detecting import detect, late_models
     from vde_dagster.app.catch_up.listing import late_data_listed
@@ -149,13 +149,13 @@ def _merged(loaded: Evaluated) -> Iterator[str]:
         found = loaded.merged
         yield (
             f"  changes: {found.inserted:,} inserted, {found.updated:,} updated, {found.hidden:,} "
-            f"that no reader is shown, {found.without_effect:,} without effect"
+            f"hidden from readers, {found.without_effect:,} without effect"
         )
 
 
 def _evidence(decision: Load) -> Iterator[str]:
     if decision.rewrite:
-        yield f"  {decision.rewrite}, so all that is loaded is overwritten"
+        yield f"  {decision.rewrite}, so all loaded intervals are overwritten"
     filled = "due" if _takes_new_rows_alone(decision) else "whole"
     for each in decision.fill:
         yield f"  {filled}: {format_instant(each.start)} to {format_instant(each.end)}"
@@ -187,19 +187,19 @@ def moved_text(source: SourceFound) -> str:
 _RANGES = 5
 
 
-@options.command("explain", None, "Show what a session is decided from, and why.")
+@options.command("explain", None, "Show what a session would load, and why.")
 @options.MODEL
 @click.option(
     "--session",
     metavar="ID",
-    help="Of a past session, as it was stored; `vde late sessions` has the ids.",
+    help="Explain a past session, as stored; `vde late sessions` lists the ids.",
 )
 @options.ENVIRONMENT
 def explain(call: Call, *, model: ModelName, session: str | None, environment: str) -> None:
-    """Show what the next session of MODEL would do, or a past one did, and the evidence for it.
+    """Show what the next session of MODEL would do, or a past one did, with its evidence.
 
-    That is, what happened to each source since its high-water mark, up to when it is complete, what
-    is loaded, and what is late. Nothing is written, and Spark is not started.
+    That is, the changes of each source since its high-water mark, up to when it is complete, and
+    the loaded and late intervals. Nothing is written, and Spark is not started.
     """
     from vde_dagster.app.inspect.late_report import explain_next, explain_session
 
@@ -229,7 +229,7 @@ def late_models_of(
     name = model.within(call.catalog)
     if name not in late:
         names = ", ".join(map(str, late)) or "none"
-        raise Refused(f"{name} has no late_data here", advice=f"models that have: {names}.")
+        raise Refused(f"{name} has no late_data here", advice=f"models that have it: {names}.")
     return binding, (name,)
 
 
@@ -237,11 +237,11 @@ def explained_lines(found: Explained) -> Iterator[str]:
     """What `vde late explain` prints."""
     if found.work is not None:
         began = instant(found.work.started_at)
-        yield f"{found.name}, session {found.work.intent.work_id}, begun {began}"
+        yield f"{found.name}, session {found.work.intent.work_id}, started {began}"
     else:
         yield f"{found.name}, what a session would do now"
     if found.question is None and found.work is not None:
-        yield "  what it was decided from is not stored"
+        yield "  the evidence for its decision is not stored"
     elif found.question is not None:
         yield from (f"  {line}" for line in _question_lines(found.question))
     yield from (f"  {line}" for line in _decision_lines(found.decision, found.question))
@@ -273,11 +273,11 @@ def _question_lines(asked: Question) -> Iterator[str]:
                 if times:
                     yield f"{said}: {_ranges(times)}"
             if timeless is not None:
-                end = "new rows are taken, or the table is rebuilt"
+                end = "new rows are added, or the table is rebuilt"
                 yield f"its rows belong to no interval: {end}"
         case StatefulQuestion():
-            limit = instant(asked.limit) if asked.limit is not None else "not known of all"
-            yield f"all sources are complete to: {limit}"
+            limit = instant(asked.limit) if asked.limit is not None else "not known for all"
+            yield f"all sources complete to: {limit}"
             yield f"due and not loaded: {_ranges(asked.missing)}"
             yield from (f"late: {_late_text(each)}" for each in asked.late)
         case unreachable:
@@ -323,7 +323,7 @@ def _decision_lines(decision: Decision, asked: Question | None) -> Iterator[str]
         case NothingToLoad(reason=reason):
             yield f"so nothing is loaded: {reason}"
         case Stop(reason=reason, advice=advice):
-            yield f"so it stops: {reason}. {advice}"
+            yield f"so the session stops: {reason}. {advice}"
             return
         case Load():
             yield from _loading_lines(replace(decision, question=asked))
@@ -337,19 +337,19 @@ def _loading_lines(load: Load) -> Iterator[str]:
     asked = load.question
     if isinstance(asked, StatelessQuestion) and asked.without_times and is_rebuilt(load):
         why = f": {load.rewrite}" if load.rewrite else ""
-        yield f"so the table is built from all that its source has{why}"
+        yield f"so the table is rebuilt from all rows of its source{why}"
         return
     if load.rewrite:
         yield f"rows that were loaded have changed: {load.rewrite}"
     if _takes_new_rows_alone(load):
-        yield "so the rows of new files are taken"
+        yield "so the rows of new files are added"
         if load.fill:
-            yield f"and this counts as loaded then: {_ranges(load.fill)}"
+            yield f"and these intervals then count as loaded: {_ranges(load.fill)}"
         return
     if load.evidence and load.loaded:
         yield f"so rows are added to: {_ranges(load.loaded)}"
     if load.fill:
-        yield f"so these are loaded whole: {_ranges(load.fill)}"
+        yield f"so these intervals are loaded as a whole: {_ranges(load.fill)}"
 
 
 def _ranges(times: Sequence[Interval]) -> str:

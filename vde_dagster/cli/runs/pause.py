@@ -11,20 +11,20 @@ from vde_dagster.core.names import ModelName
 
 @options.command("pause")
 @click.argument("models", type=options.model, nargs=-1, required=True, metavar="MODEL...")
-@click.option("--reason", metavar="TEXT", default="", help="Why, for whoever asks later.")
+@click.option("--reason", metavar="TEXT", default="", help="The reason, for later readers.")
 @options.ENVIRONMENT
 def pause_command(
     call: Call, *, models: tuple[ModelName, ...], reason: str, environment: str
 ) -> None:
-    """Pause each MODEL in an environment: runs, automation, sensors and plans leave it out.
+    """Pause each MODEL in an environment: runs, automation, sensors and plans skip it.
 
-    What it has loaded stays, and is read. Models downstream are computed as far as it goes.
+    Its loaded rows stay, and are read. Downstream models are computed as far as its data reaches.
     """
     from vde_dagster.app.apply.pausing import pause_models
 
     names = [each.within(call.catalog) for each in models]
     pauses = pause_models(call.services, environment, names, reason=reason)
-    lines = [f"{each.model} is {each}. To go on: {each.resume}" for each in pauses]
+    lines = [f"{each.model} is {each}. To resume: {each.resume}" for each in pauses]
     call.answer({"environment": environment, "paused": pauses}, lines)
 
 
@@ -34,7 +34,7 @@ def pause_command(
 def resume_command(call: Call, *, models: tuple[ModelName, ...], environment: str) -> None:
     """Resume each paused MODEL of an environment, by default all of them.
 
-    Nothing is computed by it: the next run computes what has become due meanwhile.
+    It computes nothing: the next run computes intervals that have become due meanwhile.
     """
     from vde_dagster.app.apply.pausing import resume_models
 

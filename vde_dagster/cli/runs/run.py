@@ -27,15 +27,17 @@ BUSY: Final = 3
 
 @options.command("run")
 @click.argument("environment", type=options.environment, default="prod", metavar="[ENV]")
-@click.option("--no-stale", is_flag=True, help="Compute only what is due.")
-@click.option("--only-stale", is_flag=True, help="Compute only what is late or changed upstream.")
+@click.option("--no-stale", is_flag=True, help="Compute only due intervals.")
+@click.option(
+    "--only-stale", is_flag=True, help="Compute only intervals whose inputs are late or changed."
+)
 @plan_option("restate_model")
 @options.bound("start", "In production: restate nothing before this instant, in UTC.")
 @options.bound(
     "end", "In production: restate nothing after this instant; a date means the whole day."
 )
 @plan_option("allow_empty")
-@click.option("--explain", is_flag=True, help="Only show what would be computed, and why.")
+@click.option("--explain", is_flag=True, help="Only show the intervals to compute, and why.")
 @options.CONCURRENCY
 @options.FAIL_FAST
 def run_command(
@@ -52,16 +54,16 @@ def run_command(
     models: int | None,
     fail_fast: bool,
 ) -> None:
-    """Bring what ENV (prod by default) shows up to date, without asking, upstream models first.
+    """Bring ENV (prod by default) up to date, without asking, upstream models first.
 
     Computes intervals that are due, and loaded ones whose inputs are late or changed. If a model's
-    new rows equal the old ones, nothing downstream is computed for it. The models are those that
-    ENV shows, also those that are restated: edits of the project's files are left to `vde plan`. If
-    there is nothing to do, Spark is not started.
+    new rows equal the old ones, nothing downstream is computed for it. Its models are those that
+    ENV shows, even where they are restated: edited files are left to `vde plan`. If there is
+    nothing to do, Spark is not started.
 
-    Exit codes: 0 if all that is ready is computed, 1 if something failed (the rest is done), 3 if a
-    plan or another run of ENV is under way or has just changed it, so that nothing was done. It is
-    safe to run it twice at once.
+    Exit codes: 0 if everything that is ready is computed, 1 if something failed (the rest is done),
+    3 if nothing was done because another plan or run of ENV is active or has just changed it.
+    Concurrent runs are safe.
     """
     from vde_dagster.app.apply.running import end_without_work, plan_run
     from vde_dagster.app.apply.visitor import EnvironmentBusy
@@ -112,14 +114,14 @@ def _wanted(environment: str, asked: PlanOptions, *, no_stale: bool, only_stale:
     from vde_dagster.app.apply.running import Wanted
 
     if no_stale and only_stale:
-        raise click.UsageError("--no-stale and --only-stale exclude each other.")
+        raise click.UsageError("--no-stale and --only-stale cannot be combined.")
     if only_stale and asked.restate:
-        raise click.UsageError("--only-stale computes nothing that is restated: leave one out.")
+        raise click.UsageError("--only-stale and --restate-model cannot be combined.")
     bounded = asked.start is not None or asked.end is not None
     if bounded and not (asked.restate and environment == PRODUCTION):
         raise click.UsageError(
-            f"--start and --end bound what --restate-model computes again in {PRODUCTION}. "
-            "Elsewhere they bound a plan: `vde plan ENV`."
+            f"--start and --end limit what --restate-model recomputes in {PRODUCTION}. "
+            "Elsewhere they limit a plan: `vde plan ENV`."
         )
     return Wanted.DUE if no_stale else Wanted.STALE if only_stale else Wanted.DUE_AND_STALE
 
@@ -132,5 +134,5 @@ def print_computed(project: VdeProject, plan: Plan, done: tuple[Evaluated, ...])
 
     print_all([as_table(built(project, plan, done), title="What was computed")])
     left = left_as_it_is(project.services, bind_plan(plan), done)
-    took = "" if left.seconds is None else f", which took {left.seconds:,.0f} s"
-    click.echo(f"Kept as they are: {left.intervals:,} intervals with {left.rows:,} rows{took}.")
+    took = "" if left.seconds is None else f" ({left.seconds:,.0f} s of computation saved)"
+    click.echo(f"Reused: {left.intervals:,} intervals with {left.rows:,} rows{took}.")

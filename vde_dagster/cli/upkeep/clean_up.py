@@ -27,26 +27,26 @@ if TYPE_CHECKING:
 @options.command("invalidate")
 @click.argument("environment", type=options.environment, metavar="ENV")
 def invalidate_command(call: Call, *, environment: str) -> None:
-    """Remove an environment: its views go, and nothing refers to its versions any more.
+    """Remove an environment with its views.
 
-    The tables stay until `vde janitor` finds that nothing else refers to them. Production is never
-    removed. Planning ENV makes it again.
+    Its tables stay until `vde janitor` finds that nothing else refers to them. Production is never
+    removed. A plan for ENV creates it again.
     """
     from vde_dagster.app.promote.promotion import remove_environment
 
     remove_environment(call.services, environment)
-    goes = f"`{vde('janitor')}` drops what only it showed, when its time is over."
+    goes = f"`{vde('janitor')}` drops its unused versions after the grace period."
     call.answer({"removed": environment}, [f"{environment} is removed. {goes}"])
 
 
 @options.command("janitor")
-@click.option("--dry-run", is_flag=True, help="Only list what would be done, and why.")
+@click.option("--dry-run", is_flag=True, help="Only list the actions, and why.")
 def janitor_command(call: Call, *, dry_run: bool) -> None:
-    """Remove environments whose time is over, and drop versions to which nothing refers.
+    """Remove expired environments, and drop versions that nothing refers to.
 
     A version that nothing refers to gets a tombstone first. A later run drops it with its files, if
-    nothing has referred to it for the whole grace period. What this project's state did not make is
-    listed and left. The times are in vde.yaml.
+    nothing has referred to it for the whole grace period. Tables that this project's state did not
+    create are listed and left. The times are in vde.yaml.
     """
     from vde_dagster.app.clean_up import lines
     from vde_dagster.app.clean_up.janitor import clean_up
@@ -113,19 +113,18 @@ def _version(key: VersionKey, files: StoredFiles | None = None) -> dict[str, obj
 
 @options.command("maintain")
 @click.argument("models", nargs=-1, metavar="[MODEL ...]")
-@click.option("--dry-run", is_flag=True, help="Only list what would be done, and why.")
+@click.option("--dry-run", is_flag=True, help="Only list the actions, and why.")
 def maintain_command(call: Call, *, models: tuple[str, ...], dry_run: bool) -> None:
     """Maintain the tables and views of this project's state.
 
-    Small files are rewritten where that makes fewer of them. Iceberg snapshots that nothing names
-    any more expire with the files that only they have. Files in the folders of our tables that
-    nothing names, and earlier metadata files of our views, also of dropped ones, are removed once
-    they are old enough. No row changes, and nobody computes anything again. Spark starts only if
-    files are rewritten.
+    Small files are rewritten where that makes fewer of them. Iceberg snapshots that nothing refers
+    to expire, with the files that only they use. Orphan files in the folders of our tables, and old
+    metadata files of our views, including dropped ones, are removed once they are old enough. No
+    row changes, and nothing is recomputed. Spark starts only if files are rewritten.
 
     Without MODEL these are all tables and views, and the tables of late data; `*` and `?` in a name
     stand for any text and any character. A table that cannot be maintained is listed with the
-    reason, and stops no other. The times are in vde.yaml.
+    reason; the others continue. The times are in vde.yaml.
     """
     from vde_dagster.app.clean_up.lines import maintenance_lines, maintenance_summary
     from vde_dagster.app.clean_up.maintaining import look_at_upkeep, maintain

@@ -33,13 +33,13 @@ _INDENT: Final = " " * (_FIRST + _SECOND)
 @click.option(
     "--no-spark",
     is_flag=True,
-    help="Start no Spark, and download no jars; what needs it is not tried.",
+    help="Start no Spark, download no jars, and skip the checks that need it.",
 )
 def doctor_command(call: Call, *, no_spark: bool) -> None:
-    """Try Java, Spark, its jars, the catalog, views, the state, clocks and Dagster, one by one.
+    """Check Java, Spark, its jars, the catalog, views, the state, clocks and Dagster, one by one.
 
-    A table and a view are made in a namespace of their own in the catalog, and a row in the state;
-    all of it is removed again. What is broken stops only the checks that need it.
+    It creates a table and a view in a namespace of their own in the catalog, and a row in the
+    state, and removes them all. A failed check skips only the checks that need it.
 
     Exit codes: 0 if nothing is broken, 1 if something is.
     """
@@ -90,6 +90,6 @@ def _summary(results: Sequence[CheckResult]) -> Iterator[str]:
     count = sum(each.outcome is Outcome.BROKEN for each in results)
     warned = sum(each.outcome is Outcome.WARNING for each in results)
     if count:
-        yield f"{count} of {len(results)} are broken."
+        yield f"{count} of {len(results)} checks failed."
     elif warned:
         yield f"Nothing is broken; {warned} of {len(results)} have a warning."

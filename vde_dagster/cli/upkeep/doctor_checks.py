@@ -150,17 +150,17 @@ class Doctor:
         missing = missing_jars(wanted)
         if missing and not self._spark:
             return warning(
-                JARS, f"{len(missing)} are not downloaded yet", f"`{vde('jars')}` does it."
+                JARS, f"{len(missing)} are not downloaded yet", f"`{vde('jars')}` downloads them."
             )
         if missing and not self._has_java:
             return not_tried(JARS, [JAVA])
         paths = spark_jars(configuration)
         if damaged := damaged_jars(wanted):
             raise Refused(
-                f"other bytes than were downloaded are in {', '.join(map(str, damaged))}",
-                advice=f"Delete it; `{vde('jars')}` downloads it again.",
+                f"changed or damaged since the download: {', '.join(map(str, damaged))}",
+                advice=f"Delete the file; `{vde('jars')}` downloads it again.",
             )
-        return ok(JARS, f"{len(paths)} files, as they were downloaded")
+        return ok(JARS, f"{len(paths)} files, unchanged since the download")
 
     def _state(self) -> CheckResult:
         from vde_dagster.orchestration.instance_look import file_system_at
@@ -171,7 +171,7 @@ class Doctor:
         if version:
             self._read_clock("the state's database", stored.clock)
         else:
-            said = "the first plan makes it, which was not tried"
+            said = "the first plan creates it, which was not tried"
             return ok(STATE, f"there is none at {stored.place} yet; {said}")
         stored.try_writing(self._token)
         system = "" if stored.file is None else file_system_at(stored.file)
@@ -179,7 +179,7 @@ class Doctor:
             return warning(
                 STATE,
                 f"{stored.place} is on {system}: SQLite loses writes where several machines use it",
-                "Use it from one machine alone, or set `state.url` to a database in Postgres; "
+                "Use it from one machine only, or set `state.url` to a database in Postgres; "
                 "`vde state export` and `vde state import` move it.",
             )
         return ok(STATE, f"{stored.place} has schema version {version} and can be written")
@@ -200,12 +200,12 @@ class Doctor:
                     resolution=timedelta(seconds=1),
                 )
             )
-        return ok(CATALOG, f"a table was made in {catalog.name}, written and read")
+        return ok(CATALOG, f"a table was created in {catalog.name}, written and read")
 
     def _views(self) -> CheckResult:
         assert self._trial is not None, "the catalog was tried"
         self._trial.make_view()
-        return ok(VIEWS, "a view of that table was made and read")
+        return ok(VIEWS, "a view of that table was created and read")
 
     def _tables(self) -> CheckResult:
         from vde_dagster.app.inspect.verify import damaged_tables
@@ -217,7 +217,7 @@ class Doctor:
 
     def _spark_look(self) -> CheckResult:
         if not self._spark:
-            return left_out(SPARK, "left out by --no-spark")
+            return left_out(SPARK, "skipped by --no-spark")
         from vde_dagster.lakehouse.catalogs.trial import answer_of, clock_of
 
         began = time.monotonic()
@@ -255,7 +255,7 @@ class Doctor:
             return warning(
                 INSTANCE,
                 f"there is no {home} yet, so Dagster has no history",
-                f"`{vde('ui')}` makes it, and so does the first plan that computes something.",
+                f"`{vde('ui')}` creates it, and so does the first plan that computes something.",
                 usable=False,
             )
         instance = self._stack.enter_context(open_instance(home))
@@ -270,8 +270,8 @@ class Doctor:
         folder = self._opened.configuration.folder
         if not (folder / "workspace.yaml").is_file():
             raise Refused(
-                f"there is no workspace.yaml in {folder}, which names what Dagster serves",
-                advice="`vde init DIR` shows one, with its definitions.py.",
+                f"workspace.yaml is missing in {folder}; it names the code locations to serve",
+                advice="`vde init DIR` creates an example, with its definitions.py.",
             )
         self._locations = location_facts(self._instance, folder)
         return judge_workspace(WORKSPACE, self._locations)
@@ -286,10 +286,10 @@ class Doctor:
     def _clean_up(self) -> CheckResult:
         if self._trial is None or not self._trial.may_be_there:
             self._trial = None
-            return ok(CLEAN_UP, "nothing was made")
+            return ok(CLEAN_UP, "nothing was created")
         trial, self._trial = self._trial, None
         trial.remove()
-        return ok(CLEAN_UP, f"{trial.namespace} and all that was in it are gone")
+        return ok(CLEAN_UP, f"{trial.namespace} and everything in it were removed")
 
     def remove_all(self) -> None:
         """Remove what was made, where the last check was not reached: somebody stopped it."""

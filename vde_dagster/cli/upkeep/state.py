@@ -26,20 +26,20 @@ _FILE: Final = click.argument("file", type=click.Path(dir_okay=False, path_type=
 
 @click.group("state")
 def state_command() -> None:
-    """Check the state, move it forward to this release, and copy it to another database.
+    """Check the state, migrate it to this release, and export or import it.
 
     The state is the database at `state.url` in vde.yaml, else a file in the project's .vde. Stop
     what writes to it before it is moved or copied; `vde unlock` lists who does.
     """
 
 
-@options.command("check", state_command, "Read every row of the state, and compare what they say.")
+@options.command("check", state_command, "Check every row of the state for consistency.")
 def check(call: Call) -> None:
-    """Read every row of the state, and compare what rows say of each other. Nothing is written.
+    """Check every row of the state for consistency. Nothing is written.
 
-    Lists promotions and units of work that were begun and not finished, too; they may be under way.
+    Also lists unfinished promotions and units of work; they may still be running.
 
-    Exit codes: 0 if the state is whole, 1 if something is wrong with it.
+    Exit codes: 0 if the state is consistent, 1 if something is wrong with it.
     """
     from vde_dagster.cli.facts import fields_of
     from vde_dagster.state import schema
@@ -52,12 +52,12 @@ def check(call: Call) -> None:
         call.end()
 
 
-@options.command("migrate", state_command, "Move the state of an earlier release forward.")
+@options.command("migrate", state_command, "Migrate the state of an earlier release.")
 def migrate(call: Call) -> None:
-    """Move the state of an earlier release forward to this one's version, in one transaction.
+    """Migrate the state of an earlier release to this one's version, in one transaction.
 
-    Earlier releases refuse it from then on, so stop them first. A state that has the version
-    already is left as it is.
+    Earlier releases refuse it from then on, so stop them first. A state that already has the
+    version is unchanged.
     """
     stored = call.project.stored_state()
     moved = stored.migrate()
@@ -70,22 +70,22 @@ def migrate(call: Call) -> None:
     call.answer(document, [f"The state {stored.place} {said}."])
 
 
-@options.command("export", state_command, "Write all of the state but leases to FILE.")
+@options.command("export", state_command, "Write the state, without leases, to FILE.")
 @_FILE
 def export(call: Call, *, file: Path) -> None:
-    """Write all of the state but leases to FILE, as of one moment; only you may read it.
+    """Write the state, without leases, to FILE, as of one moment; only you may read it.
 
     It has models' texts and rows that audits found, and neither addresses nor passwords.
     """
     _report(call, call.project.stored_state().export(file), file, "exported to")
 
 
-@options.command("import", state_command, "Put an exported state into an empty one.")
+@options.command("import", state_command, "Import an exported state into an empty one.")
 @_FILE
 def import_(call: Call, *, file: Path) -> None:
-    """Put what `vde state export` wrote to FILE into the state, which must be empty.
+    """Import FILE of `vde state export` into the state, which must be empty.
 
-    All of it or nothing. A file that is not as it was exported is refused.
+    All rows or none are imported. A file that was changed since the export is refused.
     """
     _report(call, call.project.stored_state().restore(file), file, "imported from")
 
@@ -103,21 +103,21 @@ def _texts(call: Call, stored: StoredState, report: StateReport) -> Iterator[Pri
     looked = f"{stored.place} (schema version {schema.VERSION}, {rows:,} rows)"
     if report.findings:
         yield from _section(f"Something is wrong with the state {looked}", report.findings)
-        yield "  Restore it from a backup, or ask with this list before anything is changed."
+        yield "  Restore it from a backup, or report this list before you change anything."
     else:
-        yield f"The state {looked} is whole."
+        yield f"The state {looked} is consistent."
     begun = [_begun(each, call) for each in report.promotions]
-    yield from _section("Promotions that were begun and are not finished", begun)
+    yield from _section("Unfinished promotions", begun)
     work = [
         f"{each.model}, version {each.version[:8]}, work {each.work_id} ({each.state}) of "
-        f"{each.environment}, begun at {instant(each.started_at)}"
+        f"{each.environment}, started at {instant(each.started_at)}"
         for each in report.work
     ]
-    yield from _section("Work that was begun and is not done", work)
+    yield from _section("Unfinished work", work)
     if work:
         yield (
-            "  The next run of its environment finishes or undoes it; what no environment shows is "
-            f"left to `{call.vde('janitor')}`."
+            "  The next run of its environment finishes or reverts it. Versions that no "
+            f"environment shows are left to `{call.vde('janitor')}`."
         )
 
 
@@ -126,9 +126,9 @@ def _begun(each: BegunPromotion, call: Call) -> str:
     run = call.vde("run", each.environment)
     give_up = call.vde("rollback", each.environment, "--give-up")
     return (
-        f"{each.environment}, revision {each.revision}, plan {each.plan_id[:8]}, begun at "
-        f"{instant(each.begun_at)}: `{run}` finishes it, or says why it cannot; `{give_up}` gives "
-        "it up"
+        f"{each.environment}, revision {each.revision}, plan {each.plan_id[:8]}, started at "
+        f"{instant(each.begun_at)}: `{run}` finishes it, or reports why it cannot; `{give_up}` "
+        "gives it up"
     )
 
 

@@ -24,30 +24,30 @@ if TYPE_CHECKING:
 @click.option(
     "--gone",
     metavar="PID@HOST",
-    help="The process that holds it, as the list shows it: you say that it runs no more.",
+    help="The process that holds it, as listed: you confirm that it has ended.",
 )
 def unlock_command(call: Call, *, resource: str | None, gone: str | None) -> None:
-    """List the environments and versions that processes hold to write them, or free one.
+    """List the leases on environments and versions, or release one.
 
-    A process that ended on this machine holds nothing any more, and one elsewhere until its time
-    to live is over: some minutes. To go on before that, look on its machine that it is gone, and
-    name it: `vde unlock environment:prod --gone 4711@host`. One that runs on this machine keeps
-    what it holds. If one elsewhere does run, it can record and publish nothing under what was
-    taken from it.
+    A lease ends with its process on this machine, and on another machine after its time to live:
+    some minutes. To release it earlier, check on that machine that the process has ended, and name
+    it: `vde unlock environment:prod --gone 4711@host`. A process that runs on this machine keeps
+    its leases. One that still runs elsewhere can record and publish nothing under a lease that was
+    released.
     """
     if (resource is None) != (gone is None):
-        raise click.UsageError("RESOURCE and --gone belong together.")
+        raise click.UsageError("Give RESOURCE and --gone together.")
     state = call.services.state
     held = state.leases()
     if resource is not None:
         lease = next((each for each in held if each.resource == resource), None)
         if lease is None:
-            lists = f"`{vde('unlock')}` lists what is held."
-            raise Refused(f"nobody holds {resource}", advice=lists)
+            lists = f"`{vde('unlock')}` lists the leases."
+            raise Refused(f"no process holds {resource}", advice=lists)
         _refuse_unless_gone(lease, gone or "")
         state.free_lease(lease)
         held = [each for each in held if each is not lease]
-    said = _table(held) if held else "Nobody holds anything."
+    said = _table(held) if held else "No process holds anything."
     call.answer(
         {"freed": resource, "leases": held}, [said if resource is None else f"{resource} is free."]
     )
@@ -61,12 +61,12 @@ def _refuse_unless_gone(lease: HeldLease, gone: str) -> None:
     if gone != who:
         raise Refused(
             f"{held}, and not by {gone}. Nothing was changed",
-            advice="Look on that machine whether it still runs.",
+            advice="Check on that machine whether it still runs.",
         )
     if lease.runs_here:
         raise Refused(
             f"{held}, which runs on this machine. Nothing was changed",
-            advice=f"It is free once that process has ended: `kill {lease.pid}` ends it.",
+            advice=f"It is released when that process ends: `kill {lease.pid}` ends it.",
         )
 
 

@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 @click.argument("models", nargs=-1, metavar="[MODEL ...]")
 @options.ENVIRONMENT
 def verify_command(call: Call, *, models: tuple[str, ...], environment: str) -> None:
-    """Compute the D-SHAs of an environment's tables from storage again, and compare them.
+    """Recompute the D-SHAs of an environment's tables from storage, and compare them.
 
     A D-SHA is a digest of rows that was recorded when they were published. Without MODEL all models
-    that store rows are compared. Differences are listed by interval, as are tables that somebody
-    else has written to since, and the exit code is then 1. D-SHAs detect change; they are no
-    evidence against somebody who tampers with data on purpose.
+    that store rows are compared. Differences are listed by interval, as are tables that another
+    program has written to since; the exit code is then 1. D-SHAs detect changes; they do not prove
+    that nobody tampered with data on purpose.
     """
     from vde_dagster.app.binding import shown_binding
     from vde_dagster.app.inspect.verify import verify
@@ -48,7 +48,7 @@ def verify_command(call: Call, *, models: tuple[str, ...], environment: str) -> 
     holds = all(each.holds for each in found)
     verified = [{**fields_of(each), "holds": each.holds} for each in found]
     plan = call.vde("plan", environment)
-    none = [] if found else [Note(f"No model that stores rows has any yet. `{plan}` fills it.")]
+    none = [] if found else [Note(f"No model that stores rows has any yet. `{plan}` loads them.")]
     call.answer({"environment": environment, "holds": holds, "models": verified}, none)
     if not holds:
         call.end()
@@ -58,17 +58,17 @@ def _advice(binding: Binding, found: Verified) -> str:
     """What to do about rows that are not as recorded."""
     name, environment = found.key.model, binding.environment
     if found.missing_table:
-        return f"`vde plan {environment}` computes its rows again, or says why it cannot."
+        return f"`vde plan {environment}` recomputes its rows, or reports why it cannot."
     if binding.node(name).model.kind.disable_restatement:
         return "Restore the table's files: the model sets disable_restatement (docs/kinds.md)."
     again = f"vde plan {environment} --restate-model {name}"
-    return f"Restore the table's files, or compute the rows again where they are owned: `{again}`"
+    return f"Restore the table's files, or recompute the rows in the owning environment: `{again}`"
 
 
 def _verified(found: Verified, advice: str, folder: Path) -> Iterator[Printed]:
     table = f"{found.key.model} ({found.key.version[:8]})"
     if found.missing_table:
-        yield Text(f"{table}: its table does not exist", style="red")
+        yield Text(f"{table}: its table is missing", style="red")
         yield f"  {advice}"
     elif found.mismatches:
         yield Text(f"{table}: not as recorded", style="red")
@@ -84,17 +84,17 @@ def _verified(found: Verified, advice: str, folder: Path) -> Iterator[Printed]:
 @options.command("repair")
 @options.MODEL
 @options.ENVIRONMENT
-@click.option("--dry-run", is_flag=True, help="Only say what is wrong and what repairs it.")
+@click.option("--dry-run", is_flag=True, help="Only report what is wrong and what repairs it.")
 def repair_command(call: Call, *, model: ModelName, environment: str, dry_run: bool) -> None:
     """Find what is wrong with the table and view of MODEL, and repair it without losing rows.
 
-    Work that an earlier process began is finished or undone. A table that another program wrote to
-    or rolled back is put back to the Iceberg snapshot that was recorded last; the rows of the other
-    program stay in the table under the tag `before_repair_<Iceberg snapshot>`. No Spark is started.
+    Work that an earlier process started is finished or reverted. A table that another program wrote
+    to or rolled back is put back to the Iceberg snapshot that was recorded last; the rows of the
+    other program stay in the table under the tag `before_repair_<Iceberg snapshot>`. No Spark is
+    started.
 
-    What needs rows that are not there is reported with the command that computes them: tables and
-    views that somebody dropped, and data files that somebody deleted. Each data file is looked for
-    in storage, and none is read.
+    Missing rows are reported with the command that recomputes them: dropped tables and views, and
+    deleted data files. It checks that each data file exists, and reads none.
 
     Exit codes: 0 if nothing is wrong any more, 1 otherwise; with --dry-run, 0 if nothing is wrong.
     """
@@ -118,7 +118,7 @@ def _repaired(found: Repaired, *, dry_run: bool) -> Iterator[str]:
     name = found.key.model
     if found.finished:
         units = plural(found.finished, "unit")
-        yield f"{name}: finished {units} of work of an earlier process."
+        yield f"{name}: finished {units} of work that an earlier process started."
     if found.repaired is not None:
         yield f"{described(found.key, found.repaired)}."
         back = "would be" if dry_run else "is"

@@ -96,7 +96,7 @@ def parsed(call: Call) -> dict[str, exp.Expr]:
     try:
         return {name: sqlglot.parse_one(sql, dialect="spark") for name, sql in call.arguments}
     except SQL_ERRORS as error:
-        raise ValueError(f"an argument of {call.name} is no SQL") from error
+        raise ValueError(f"an argument of {call.name} is not valid SQL") from error
 
 
 def given_to(
@@ -178,7 +178,9 @@ def table_name(node: exp.Expr) -> ModelName:
         InvalidName: It is no name.
     """
     if not isinstance(node, exp.Column | exp.Dot):
-        raise InvalidName(f"{node.sql('spark')} is no name", advice="write it as schema.name")
+        raise InvalidName(
+            f"{node.sql('spark')} is not a valid name", advice="write it as schema.name"
+        )
     return ModelName.of([each.name for each in node.parts])
 
 
@@ -215,8 +217,8 @@ def _items(node: exp.Expr) -> list[exp.Expr]:
 def _advice_for(parameter: Parameter) -> str:
     if parameter.form in _OVER_COLUMNS:
         return (
-            "Write it over the columns of one row, without a sub-query, an aggregate or a window; "
-            "for those write an audit of your own in audits/."
+            "Write it over the columns of one row, without a sub-query, an aggregate or a "
+            "window; for those write your own audit in audits/."
         )
     return f"Write `{parameter.name} := ...` with {parameter.form.value}."
 
@@ -243,7 +245,7 @@ def _why_not(node: exp.Expr, form: Form) -> str | None:
         case Form.TEXTS:
             fits = isinstance(node, exp.Literal) and node.is_string
         case Form.VALUES if isinstance(node, exp.Null):
-            return "NULL is in it, which no value equals"
+            return "it contains NULL, which no value equals"
         case Form.TABLE:
             try:
                 table_name(node)
@@ -260,7 +262,7 @@ def _why_no_row_expression(node: exp.Expr, form: Form) -> str | None:
         return f"{summed.sql('spark')} needs other rows"
     for each in node.walk():
         if isinstance(each, exp.Parameter) and each.name.lower() not in TIME_MACROS:
-            return f"@{each.name} is no time macro"
+            return f"@{each.name} is not a time macro"
     if form in _OVER_COLUMNS and node.find(exp.Column, exp.Dot) is None:
-        return f"{node.sql('spark')} names no column"
+        return f"{node.sql('spark')} does not name a column"
     return None

@@ -120,8 +120,8 @@ def wrong_calls(call: Call) -> list[Finding]:
     _, wrong = given_to(name, arguments, BUILTINS[name].parameters)
     contradiction = arguments.get(BLOCKING)
     if call.name != name and isinstance(contradiction, exp.Boolean) and contradiction.this:
-        message = f"the audit {call.name} only warns by its name, and has `{BLOCKING} := true`"
-        wrong.append(Finding(message=message, advice=f"Write {name}, or take the argument out."))
+        message = f"the audit {call.name} is non-blocking by its name, but has `{BLOCKING} := true`"
+        wrong.append(Finding(message=message, advice=f"Write {name}, or remove the argument."))
     return [*wrong, *wrong_bounds(name, arguments)]
 
 
@@ -265,7 +265,7 @@ def _source_rows(
         axis = _source_axis(graph[parent], time_column)
         if axis is None:
             raise Refused(
-                f"{node.name}: it is not known which rows of {parent} belong to an interval."
+                f"{node.name}: it is unknown which rows of {parent} belong to an interval."
             )
         column = cast("exp.Column", time_column or exp.column(axis.column))
         kind, form = axis_type(axis.type), axis.format
@@ -302,16 +302,16 @@ def _wrong_source(
         parents = suggested(written, map(str, node.model.parents)) if node.model.parents else ""
         yield Finding(message=message, advice=parents or "Name a table that the query reads.")
     elif node.model.kind.order is not None:
-        message = f"the audit {name} {does} {parent}, and {node.name} does not show all its changes"
-        advice = "Take it out: the check `vde_not_stale` says whether all of a feed is loaded."
+        message = f"the audit {name} {does} {parent}, but {node.name} does not show all its changes"
+        advice = "Remove it: the check `vde_not_stale` reports whether all of a feed is loaded."
         yield Finding(message=message, advice=advice)
     elif (
         parent in graph
         and _reads_its_interval(node)
         and _source_axis(graph[parent], arguments.get("time_column")) is None
     ):
-        message = f"the audit {name} does not know which rows of {parent} are of an interval"
-        advice = "Write the argument `time_column := ...` with the column of the source."
+        message = f"the audit {name} cannot tell which rows of {parent} belong to an interval"
+        advice = "Set the argument `time_column := ...` to the column of the source."
         yield Finding(message=message, advice=advice)
 
 

@@ -27,7 +27,7 @@ _REFUSES: Final = (
     "`blocking := false`."
 )
 """How the message of a blocking audit ends whose rows are refused."""
-_WARNS: Final = "It only warns, so it keeps no rows from being published. Look at them."
+_WARNS: Final = "It is non-blocking, so the rows are published. Check them."
 
 
 def passed(audit: Audit) -> AuditResult:
@@ -82,8 +82,8 @@ def outside(place: str, column: str, intervals: str, *, first: object, last: obj
         failing=1,
         columns=("first", "last"),
         sample=((scalar(first), scalar(last)),),
-        message=f"{place} returns rows for {intervals}, and none of them lies there: {column} goes "
-        f"from {first} to {last}. The interval is loaded without rows.",
+        message=f"{place} returns rows for {intervals}, but none of them is in it: {column} "
+        f"ranges from {first} to {last}. The interval is loaded without rows.",
     )
 
 

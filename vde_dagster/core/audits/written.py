@@ -124,4 +124,4 @@ def _where_ends(text: str) -> int:
         depth -= token.token_type in _CLOSING
         if depth == 0 and token.token_type is TokenType.WHERE:
             return token.end + 1
-    raise AssertionError("the query has a WHERE of its own")
+    raise AssertionError("the query has its own WHERE")

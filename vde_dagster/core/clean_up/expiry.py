@@ -123,7 +123,7 @@ def _referenced(
             if each.id in published:
                 break
     for each in line:  # the head, and what it is a compaction of
-        yield each.id, "readers see it"
+        yield each.id, "it is visible to readers"
         if not each.is_compaction:
             break
 
@@ -143,16 +143,16 @@ def _uncut(
         if each.id in pins.since:
             wanted[number] = pins.since[each.id]
         elif follower is None or _left(history, each, follower) > since:
-            wanted[number] = "it was replaced a short while ago"
+            wanted[number] = "it was replaced recently"
         elif number < newest:
-            wanted[number] = f"the newest {newest} stay"
+            wanted[number] = f"it is among the newest {newest}"
     last = max(wanted, default=-1)
     for number, each in enumerate(line[: last + 1]):
-        yield each.id, wanted.get(number, "what became of the table since then has to be known")
+        yield each.id, wanted.get(number, "the table's later history depends on it")
     published = {each.id for each in line}
     for each in history.snapshots.values():
         if each.id not in published and _left(history, each, each.committed_at) > since:
-            yield each.id, "it was made or replaced a short while ago"
+            yield each.id, "it was created or replaced recently"
 
 
 def _left(history: TableHistory, each: IcebergSnapshot, otherwise: datetime) -> datetime:

@@ -89,9 +89,9 @@ def pins(named: Named, *, by_history: Collection[ModelName]) -> Pins:
     """
     at, since = dict[int, str](), dict[int, str]()
     for key, head in named.heads.items():
-        at.setdefault(head, f"the ledger of {key.model} is true there")
+        at.setdefault(head, f"the ledger of {key.model} refers to it")
     for mark in named.marks:
-        why = f"a high-water mark of {mark.key.model} is there"
+        why = f"a high-water mark of {mark.key.model} refers to it"
         since.setdefault(mark.iceberg_snapshot_id, why)
     for work in named.works:
         if work.may_publish:
@@ -101,7 +101,7 @@ def pins(named: Named, *, by_history: Collection[ModelName]) -> Pins:
             for each in work.inputs.values():
                 since.setdefault(each, why)
     for key, each in _read(named, by_history):
-        since.setdefault(each, f"what {key.model} read there decides what is stale")
+        since.setdefault(each, f"staleness of {key.model} is decided by it")
     return Pins(at=at, since=since)
 
 

@@ -136,7 +136,7 @@ def why_in_history(found: References, shown: ShownVersions, ttl: timedelta) -> s
     if found.now < shown.until + ttl:
         return f"{name} showed it at revision {shown.revision.number}"
     if any(each.environment == name and each.began <= shown.until for each in _running(found, ttl)):
-        return f"work that {name} began reads it"
+        return f"work that {name} started reads it"
     return None
 
 
@@ -150,7 +150,7 @@ def _roots(found: References, ttl: timedelta) -> Iterator[tuple[VersionKey, str]
             yield planned.key, f"a plan of {planned.environment} is being applied"
         elif found.now < planned.at + ttl:
             yield planned.key, f"a plan of {planned.environment} was to show it"
-    yield from ((key, "a process holds it") for key in found.written)
+    yield from ((key, "in use by a process") for key in found.written)
     for work in _running(found, ttl):
         yield work.key, "a unit of work on it is not finished"
 

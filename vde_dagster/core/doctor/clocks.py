@@ -22,7 +22,7 @@ That is ``ONE_MINUTE`` of its class ``TableMetadata``.
 """
 
 _ADVICE: Final = (
-    "Let all machines keep the time from a time server: `timedatectl set-ntp true` on Linux with "
+    "Synchronize all machines with a time server: `timedatectl set-ntp true` on Linux with "
     "systemd, or chrony."
 )
 
@@ -55,7 +55,7 @@ def judge_clocks(check: str, readings: Sequence[ClockReading]) -> CheckResult:
         return warning(
             check,
             "no other clock could be read",
-            "Mend what is broken above; its clock is read then.",
+            "Fix the problems above first; then its clock can be read.",
         )
     worst = max(readings, key=lambda each: abs(each.ahead))
     if abs(worst.ahead) <= TOLERATED:

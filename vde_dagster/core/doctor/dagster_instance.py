@@ -13,8 +13,8 @@ from vde_dagster.core.listing import some
 from vde_dagster.core.time.intervals import format_instant
 
 _POSTGRES: Final = (
-    "Give Dagster's storage to Postgres in dagster.yaml, as docs/dagster.md shows, or use a "
-    "DAGSTER_HOME on a disk of this machine."
+    "Move Dagster's storage to Postgres in dagster.yaml, as docs/dagster.md shows, or use a "
+    "DAGSTER_HOME on a local disk."
 )
 _MONITORING: Final = (
     "Write `run_monitoring: {enabled: true}` and `run_launcher: {module: vde_dagster, class: "
@@ -46,7 +46,7 @@ class InstanceFacts:
 def judge_storage(check: str, facts: InstanceFacts) -> CheckResult:
     """Whether all who need Dagster's history have the same one."""
     if not facts.in_files:
-        return ok(check, "Dagster's history is in a database of its own")
+        return ok(check, "Dagster's history is in a separate database")
     if facts.elsewhere:
         return broken(
             check,
@@ -73,8 +73,8 @@ def judge_monitoring(check: str, facts: InstanceFacts) -> CheckResult:
     if not facts.sees_ends:
         return warning(
             check,
-            f"run monitoring is on, and {facts.launcher} cannot say that the process of a run has "
-            "ended: such a run never ends",
+            f"run monitoring is on, but {facts.launcher} cannot detect that the process of a run "
+            "has died: such a run never ends",
             _MONITORING,
         )
     return ok(check, f"runs whose process is killed end while the daemon runs ({facts.launcher})")
@@ -105,12 +105,14 @@ def judge_daemons(
     if dead:
         said = _silent(dead)
         advice = (
-            "`vde ui` has one for as long as it runs; on a server, keep `dagster-daemon run` "
-            "running with the same DAGSTER_HOME."
+            "`vde ui` starts one while it runs; on a server, keep `dagster-daemon run` running "
+            "with the same DAGSTER_HOME."
         )
         if switched_on:
             return broken(
-                check, f"{said}, so these that are switched on do nothing: {_few(switched_on)}",
+                check,
+                    f"{said}, so these do nothing although they are switched on: "
+                    f"{_few(switched_on)}",
                 advice,
             )  # fmt: skip
         return warning(check, f"{said}: no sensor, schedule or queued run starts", advice)
@@ -119,15 +121,15 @@ def judge_daemons(
         return warning(
             check, f"the daemon reports errors: {errors}", "See its log for the whole error."
         )
-    return ok(check, f"the daemon is alive ({len(daemons)} of its parts are needed)")
+    return ok(check, f"the daemon is running ({len(daemons)} of its parts are needed)")
 
 
 def _silent(dead: Sequence[DaemonFacts]) -> str:
     beats = [each.last_heartbeat for each in dead if each.last_heartbeat is not None]
     if not beats:
-        return "no daemon of Dagster has ever run here"
+        return "no Dagster daemon has ever run here"
     names = ", ".join(each.name for each in dead)
-    return f"Dagster's daemon does not run: {names} last seen {format_instant(max(beats))} UTC"
+    return f"Dagster's daemon is not running: {names} last seen {format_instant(max(beats))} UTC"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,7 +160,7 @@ def judge_workspace(check: str, locations: Sequence[LocationFacts]) -> CheckResu
         said = "; ".join(
             f"the code location {each.name} does not load: {each.error}" for each in wrong
         )
-        return broken(check, said, "Mend what the error names, then try again.")
+        return broken(check, said, "Fix the error, then try again.")
     return ok(check, f"code locations load: {', '.join(each.name for each in locations)}")
 
 
@@ -170,18 +172,18 @@ def judge_instigators(check: str, locations: Sequence[LocationFacts]) -> CheckRe
         errors = "; ".join(f"{name}: {error}" for name, error in failed.items())
         return warning(
             check,
-            f"the last tick failed of {errors}",
+            f"the last tick failed for {errors}",
             "The tick's page in the UI, under Automation, has the whole error.",
         )
     if on:
         return ok(check, f"switched on: {_few(on)}")
     off = [name for each in locations for name in each.switched_off]
     if not off:
-        return ok(check, "there are no sensors and no schedules")
+        return ok(check, "there are no sensors or schedules")
     return warning(
         check,
-        "no sensor and no schedule is switched on: nothing runs by itself",
-        f"Switch on what is to run in the UI, under Automation: {_few(off)}.",
+        "no sensor and no schedule is switched on: nothing runs automatically",
+        f"Switch on what should run in the UI, under Automation: {_few(off)}.",
     )
 
 

@@ -32,7 +32,7 @@ class CheckResult:
 
     def __post_init__(self) -> None:
         if (self.outcome in (Outcome.WARNING, Outcome.BROKEN)) != bool(self.advice):
-            raise ValueError(f"{self.check}: something to mend, and only that, has an advice")
+            raise ValueError(f"{self.check}: a failed check, and only that, has advice")
 
 
 def ok(check: str, message: str) -> CheckResult:

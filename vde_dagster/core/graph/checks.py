@@ -35,8 +35,8 @@ def duplicates(models: Sequence[Model]) -> Iterator[Problem]:
 def elsewhere(models: Sequence[Model]) -> Iterator[Problem]:
     """Names in other catalogs. Views, pinned reads and publishing work in the project's own."""
     advice = (
-        "Leave the catalog out where it is the project's own (`catalog.name` in vde.yaml). Another "
-        "catalog's rows have to be loaded into a table of this one by whoever writes it."
+        "Omit the catalog if it is the project's own (`catalog.name` in vde.yaml). Load rows of "
+        "another catalog into a table of the project's catalog first."
     )
     for model in models:
         if model.name.catalog:
@@ -63,7 +63,7 @@ def missing_parents(
                 yield Problem(
                     place=_place_of_read(model, parent),
                     message=f"{model.name} reads {parent}, which is disabled",
-                    advice=f"Take `enabled false` out of {parent}, or disable {model.name}, too.",
+                    advice=f"Remove `enabled false` from {parent}, or also disable {model.name}.",
                 )
                 continue
             close = guess(str(parent), sorted(known - {str(model.name)}))
@@ -90,8 +90,9 @@ def written_models(models: Mapping[ModelName, Model]) -> Iterator[Problem]:
             yield Problem(
                 place=place_in(model, line_of(table)),
                 message=f"a pre- or post-statement of {model.name} changes {whose}",
-                advice="Only its own evaluation writes a model, so that what is recorded of its "
-                "rows is true. Do it in the query, or write a table that is no model.",
+                advice="A model may only be written by its own evaluation, or its recorded rows "
+                "would be wrong. Do it in the query, or write to a table that is not a "
+                "model.",
             )
 
 
@@ -148,8 +149,8 @@ def unknown_own_columns(models: Iterable[Model]) -> Iterator[Problem]:
     for model in filter(lacks_own_columns, models):
         yield Problem(
             place=_place_of_read(model, model.name),
-            message=f"{model.name} reads itself, so its columns have to be known before its query "
-            "is",
+            message=f"{model.name} reads itself, so its columns must be known before its query "
+            "is analysed",
             advice="Declare them all: `columns (account bigint, ...)`.",
         )
 
@@ -165,9 +166,9 @@ def unpinned_reads(model: Model, kinds: Mapping[ModelName, Kind]) -> Finding | N
     if not views or not isinstance(model.body, PythonFunction):
         return None
     return Finding(
-        message=f"{model.name} is a Python model and reads the {', '.join(views)}, which is no "
-        "table that can be pinned",
-        advice="Read the tables that it reads, or make it FULL.",
+        message=f"{model.name} is a Python model and reads the {', '.join(views)}, which is not "
+        "a table that can be pinned",
+        advice="Read its upstream tables instead, or make it FULL.",
     )
 
 
@@ -176,16 +177,18 @@ def _circle(cycle: Sequence[ModelName], place: Place) -> Problem:
     if len(set(cycle)) == 1:
         return Problem(
             place=place,
-            message=f"{cycle[0]} reads itself, which only a SQL model with stateful sessions does",
-            advice="With `late_data (mode stateful, ...)` each interval reads the one before it. "
-            "Else take what it needs from the models upstream, such as with a window over all of "
-            "their rows. If another table of that name is meant, give the model another name.",
+            message=(
+                f"{cycle[0]} reads itself, which only a SQL model with stateful sessions can do"
+            ),
+            advice="With `late_data (mode stateful, ...)` each interval reads the previous one. "
+            "Otherwise compute it from upstream models, for example with a window over "
+            "all of their rows. If you mean another table of that name, rename the model.",
         )
     way = " reads ".join(str(name) for name in reversed(cycle))
     return Problem(
         place=place,
-        message=f"models read each other in a circle: {way}",
-        advice="Take one of these reads out, or split a model in two.",
+        message=f"models depend on each other in a cycle: {way}",
+        advice="Remove one of these reads, or split a model in two.",
     )
 
 

@@ -43,13 +43,13 @@ def parse_freshness(text: str, name: str = FRESHNESS) -> timedelta:
         found = parse_duration(text)
     except (ValueError, OverflowError):
         raise FreshnessInvalid(
-            f"{name} {text!r} is no length of time",
+            f"{name} {text!r} is not a valid duration",
             advice="Write it like '4 hours' or '2 days'.",
         ) from None
     if found < _SHORTEST:
         raise FreshnessInvalid(
             f"{name} {text!r} is shorter than a minute",
-            advice="Write it like '4 hours', or leave it out to have every change at once.",
+            advice="Write it like '4 hours', or omit it to follow every change immediately.",
         )
     return found
 

@@ -290,7 +290,9 @@ def _stand_in(name: ModelName, place: Place) -> Node:
 def too_deep(model: Model) -> Problem:
     """What is said of a model whose query is too deep for a look at it."""
     message = f"{model.name}: its query or code is nested too deeply"
-    advice = "Split it in several models, or a long chain of operators in several columns."
+    advice = (
+        "Split it into several models, or split a long chain of operators into several columns."
+    )
     return Problem(place=model.place, message=message, advice=advice)
 
 

@@ -111,7 +111,7 @@ def proposed(graph: Graph, name: ModelName, known: Sequence[SourceMetadata]) -> 
             left_out.append((each, found))
     if not tracked:
         reasons = "; ".join(f"{each}: {why}" for each, why in left_out)
-        raise Refused(f"{name} reads nothing that a session can track: {reasons or 'no table'}.")
+        raise Refused(f"{name} has no input that a session can track: {reasons or 'no table'}.")
     return Proposal(
         mode=LateDataMode.STATEFUL,
         why=why_stateful,
@@ -123,7 +123,7 @@ def proposed(graph: Graph, name: ModelName, known: Sequence[SourceMetadata]) -> 
 def _check(node: Node) -> None:
     if node.model.late_data is not None:
         raise Refused(
-            f"{node.name} has late_data already.",
+            f"{node.name} already has late_data.",
             advice=f"`vde late explain {node.name}` shows what its next session would do.",
         )
     kind = node.model.kind
@@ -142,7 +142,8 @@ def _check(node: Node) -> None:
         )
     if node.canonical is None:
         raise Refused(
-            f"{node.name} is a Python model: a function does not show by which columns it reads.",
+            f"{node.name} is a Python model: a function does not show which columns its "
+            "reads are bounded by.",
             advice="Name the sources and their columns yourself (docs/late_data.md).",
         )
 
@@ -160,7 +161,7 @@ def _order_proposed(node: Node, kind: IncrementalByUniqueKey | ScdType2) -> str:
     if by or not kind.keeps_history:  # the rows of a history begin at a time
         by += _best([each for each in numbers if _GROWING.search(each)], _COUNTER)
     if not by:
-        what = "a time and whatever else" if kind.keeps_history else "what"
+        what = "a time and any other column that" if kind.keeps_history else "what"
         return f"Add `sequence_by` to its kind, with {what} grows with each change of a key."
     written = by[0] if len(by) == 1 else f"({', '.join(by)})"
     return (
@@ -180,8 +181,8 @@ def _refuse_unless_once(graph: Graph, node: Node, why_stateful: str) -> None:
     why = why_stateful or (why_not_once(query) if query is not None else "")
     if why:
         raise Refused(
-            f"{node.name} cannot have late_data: {why}, and rows of {node.model.kind.keyword} can "
-            "only be taken one by one",
+            f"{node.name} cannot have late_data: {why}, and rows of {node.model.kind.keyword} "
+            "can only be processed one by one",
             advice="Use INCREMENTAL_BY_TIME_RANGE, whose intervals can be overwritten.",
         )
 
@@ -205,7 +206,7 @@ def _tracked(
     source = graph[name]
     if not source.model.kind.is_source:
         if source.time_axis is None:
-            return "it has no intervals, so that a change of it is one of everything"
+            return "it has no intervals, so a change of it affects all of it"
         return ProposedSource(name=name, why=f"{source.time_axis.column} is its time column")
     columns = known.columns if known is not None else source.columns
     times = [each.name.lower() for each in columns if axis_type(each.type) in _TIMES]
@@ -216,7 +217,7 @@ def _tracked(
         return ProposedSource(name=name, tracked_by=times[0], why="its only time")
     if times:
         return f"it has the times {', '.join(times)}; write `tracked_by` with one of them"
-    return "it has no column that is a date or a timestamp" if columns else "it does not exist yet"
+    return "it has no date or timestamp column" if columns else "it does not exist yet"
 
 
 def _candidates(

@@ -106,7 +106,7 @@ def _unselected_parents(
                     place=model.place,
                     message=f"{model.name} reads {parent}, which is new and not selected, so "
                     f"{environment} would not have it",
-                    advice=f"Select it, too: `--select-model +{model.name}`.",
+                    advice=f"Also select it: `--select-model +{model.name}`.",
                 )
             else:
                 yield Problem(
@@ -125,7 +125,8 @@ def _explained(
 ) -> Problem:
     """A problem of a mixed graph, which is in no project, with the selection that caused it."""
     why = (
-        f"What is not selected stays as {environment} shows it ({some(left_out, _NAMED)}): select "
-        "what is read, too, with `+` in front of the model's name."
+        f"Models that are not selected stay as {environment} shows them "
+        f"({some(left_out, _NAMED)}): also select the upstream models, with `+` in front of the "
+        "model's name."
     )
     return replace(problem, advice=f"{problem.advice} {why}".strip())

@@ -24,7 +24,7 @@ def counted(node: Node, missing: Sequence[Interval]) -> str:
     if not missing:
         return ""
     if not node.model.kind.is_by_interval:
-        return "make the view" if node.model.kind.is_view else "the whole table"
+        return "create the view" if node.model.kind.is_view else "the whole table"
     return "; ".join(_range(node.model.unit, each) for each in missing)
 
 

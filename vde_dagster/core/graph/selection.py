@@ -99,21 +99,21 @@ def _reached(
 
 def _unreadable(text: str) -> str:
     return (
-        f"{text!r} selects no models: write a name (mart.revenue), a pattern (mart.*), "
-        "tag:NAME or path:FILE, with + in front for all that they read and + behind for all that "
-        "reads them."
+        f"{text!r} selects no models: write a name (mart.revenue), a pattern (mart.*), tag:NAME "
+        "or path:FILE, with + in front for all upstream models and + behind for all downstream "
+        "models."
     )
 
 
 def _unknown(wanted: ModelPattern, models: Mapping[ModelName, Model]) -> str:
     pattern = wanted.pattern
     if wanted.by is By.NAME and wanted.is_wild:
-        return f"no model is named like {pattern!r}."
+        return f"no model name matches {pattern!r}."
     every = models.values()
     what, listed, known = {
         By.TAG: (f"no model has the tag {pattern!r}", "Tags", {t for m in every for t in m.tags}),
         By.PATH: (
-            f"no model is in a file like {pattern!r}",
+            f"no model file matches {pattern!r}",
             "Files",
             {each.source.path.as_posix() for each in every},
         ),

@@ -24,20 +24,23 @@ def acceptable(work: UnitOfWork, accepted: Collection[str]) -> tuple[Publication
     names = tuple(dict.fromkeys(each.name for each in work.audits if each.stops))
     why, advice = "\n".join(_problems(work, names, accepted)), ""
     if work.state is UnitOfWorkState.DONE:
-        why = f"{work_id} is published already{f', {before}' if before is not None else ''}"
+        why = f"{work_id} has already been published{f', {before}' if before is not None else ''}"
     elif work.state is not UnitOfWorkState.ABANDONED:
         why = (
-            f"{work_id} is not finished: a process writes it, or the next run of "
+            f"{work_id} is not finished: a process is writing it, or the next run of "
             f"{work.intent.environment} finishes it"
         )
     elif not names or publication is None:
-        why = f"{work_id} has staged nothing that could be published: {work.reason}"
+        why = f"{work_id} has staged no rows that could be published: {work.reason}"
     elif before is not None:
-        why = f"{work_id} was to publish the rows of {before.work_id}, and did not: {work.reason}"
+        why = (
+            f"{work_id} should have published the rows of {before.work_id}, but did not: "
+            f"{work.reason}"
+        )
         advice = f"name {before.work_id}."
     elif why:
         wanted = " ".join(f"--accept {name}" for name in names)
-        advice = f"To publish the rows of {work_id} all the same: {wanted}"
+        advice = f"To publish the rows of {work_id} anyway: {wanted}"
     else:
         return publication, names
     raise Refused(f"{why}. Nothing was published", advice=advice)
@@ -49,6 +52,6 @@ def _problems(work: UnitOfWork, names: Collection[str], accepted: Collection[str
         if name not in accepted:
             failing = sum(each.failing for each in work.audits if each.stops and each.name == name)
             rows = "1 row fails" if failing == 1 else f"{failing:,} rows fail"
-            yield f"the audit {name} refused the rows of {work.intent.work_id}, too: {rows}"
+            yield f"the rows of {work.intent.work_id} also failed the audit {name}: {rows}"
     for name in sorted(set(accepted) - set(names)):
-        yield f"no blocking audit {name} refused them"
+        yield f"they failed no blocking audit {name}"

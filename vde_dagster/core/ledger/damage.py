@@ -162,43 +162,47 @@ def described(key: VersionKey, damage: Damage) -> str:
         case HeadMoved(found=found, recorded=recorded):
             at = f"is at the Iceberg snapshot {found}" if found is not None else "has no rows"
             said = (
-                f"{what} {at}, and {recorded} was recorded: somebody "
-                "else wrote to it or rolled it back, or this state is an older copy, and nothing "
-                "is built on unknown rows"
+                f"{what} {at}, but {recorded} was recorded. Another program wrote to it or "
+                "rolled it back, or this state is an older copy; nothing is built on unknown "
+                "rows"
             )
         case ColumnsChanged(changes=changes):
             named = ", ".join(changes)
-            said = f"{what} has other columns than were recorded: {named}, by somebody else"
+            said = (
+                f"{what} was changed by another program, and its columns differ from the "
+                f"recorded ones: {named}"
+            )
         case ColumnsGone(columns=columns):
             said = (
-                f"{what} lacks columns that were recorded: {', '.join(columns)}, so somebody else "
-                "renamed or dropped them"
+                f"{what} lacks recorded columns: {', '.join(columns)}. Another program renamed "
+                "or dropped them"
             )
         case HeadExpired(found=found, recorded=recorded):
             at = f"is at the Iceberg snapshot {found}" if found is not None else "has no rows"
             said = (
-                f"{what} {at}, and {recorded} was recorded, which it does not have any more: "
-                "somebody else wrote to it or created it again"
+                f"{what} {at}, and it no longer has the recorded snapshot {recorded}: another "
+                "program wrote to it or recreated it"
             )
         case NeverRecorded(found=found):
             said = (
-                f"{what} has rows (Iceberg snapshot {found}) that were never recorded: somebody "
-                "else wrote them, or this state is an older copy, or not the one of this warehouse"
+                f"{what} has rows (Iceberg snapshot {found}) that were never recorded: another "
+                "program wrote them, or this state is an older copy, or belongs to another "
+                "warehouse"
             )
         case OtherTable(recorded=recorded):
             said = (
-                f"{what} is another one than was recorded: somebody created it again, without the "
+                f"{what} is not the recorded one: another program recreated it, without the "
                 f"recorded rows (Iceberg snapshot {recorded})"
             )
         case MetadataGone(said=answer) if answer:
             said = f"{what} cannot be read: the catalog answers {answer}"
         case MetadataGone(file=file):
-            said = f"{what} cannot be read: its metadata file {file} is not in storage any more"
+            said = f"{what} cannot be read: its metadata file {file} is missing in storage"
         case TableDropped():
-            said = f"{what} does not exist: somebody dropped it, and its rows with it"
+            said = f"{what} does not exist: it was dropped outside vde, with its rows"
         case FilesGone(files=files):
             count = plural(len(files), "file")
-            said = f"{what} lacks {count} in storage: {some(files, MOST_FILES)}"
+            said = f"{what} is missing {count} in storage: {some(files, MOST_FILES)}"
         case unreachable:
             assert_never(unreachable)
     return said
@@ -218,38 +222,38 @@ def advice_for(key: VersionKey, damage: Damage, *, owner: str, shown: str, again
     match damage:
         case HeadMoved() | ColumnsChanged():
             newer = (
-                " If this state is an older copy, put the newer one back instead."
+                " If this state is an older copy, restore the newer one instead."
                 if isinstance(damage, HeadMoved)
                 else ""
             )
             return (
-                f"Run `vde repair {key.model}{env_option(shown)}`: it makes the recorded "
-                "rows and columns current again, without Spark, and keeps other rows under a tag "
-                f"of the table.{newer}"
+                f"Run `vde repair {key.model}{env_option(shown)}`: it restores the recorded rows "
+                "and columns, without Spark, and keeps other rows under a tag of the "
+                f"table.{newer}"
             )
         case ColumnsGone():
             return (
-                "Rename them back (`ALTER TABLE ... RENAME COLUMN ...` in Spark). Where they were "
-                f"dropped, drop {key.table}; {plan} then computes its rows again, or says why it "
-                "cannot."
+                "Rename them back (`ALTER TABLE ... RENAME COLUMN ...` in Spark). If they were "
+                f"dropped, drop {key.table}; {plan} then computes its rows again, or reports why "
+                "it cannot."
             )
         case HeadExpired() | NeverRecorded() | OtherTable():
             return (
-                f"Drop {key.table} if nobody needs what it has; {plan} then computes its rows "
-                "again, or says why it cannot."
+                f"Drop {key.table} if its present rows are not needed; {plan} then computes its "
+                "rows again, or reports why it cannot."
             )
         case MetadataGone(said=answer):
-            back = "Put its metadata file back" if answer else "Put it back"
+            back = "Restore its metadata file" if answer else "Restore it"
             return (
                 f"{back}, for example from a backup, or drop {key.table} from its catalog "
-                f"(pyiceberg's `drop_table` needs no file of it); {plan} then computes its rows "
-                "again, or says why it cannot."
+                f"(pyiceberg's `drop_table` does not need its files); {plan} then computes its "
+                "rows again, or reports why it cannot."
             )
         case TableDropped():
-            return f"The next {plan} computes its rows again, or says why it cannot."
+            return f"The next {plan} computes its rows again, or reports why it cannot."
         case FilesGone():
             again = again or f"compute it again: `{plan[1:-1]} --restate-model {key.model}`."
-            return f"Put them back{', or ' if again[0].islower() else '. '}{again}"
+            return f"Restore them{', or ' if again[0].islower() else '. '}{again}"
         case unreachable:
             assert_never(unreachable)
 

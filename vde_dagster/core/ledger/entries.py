@@ -254,7 +254,7 @@ def _kept(before: LedgerEntry | None, change: LedgerChange) -> LedgerEntry:
     """An entry that is kept for an interval without being written again; see `LedgerChange`."""
     if before is None or before.rows != change.rows or before.status is EntryStatus.EMPTY:
         kept = change.kept or change.interval
-        raise LedgerMismatch(f"the rows of {kept} are no longer those that were to be kept")
+        raise LedgerMismatch(f"the rows of {kept} changed, although they should be kept")
     return replace(before, interval=change.interval, status=EntryStatus.COMPUTED, reason="")
 
 

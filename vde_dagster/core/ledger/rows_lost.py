@@ -52,7 +52,7 @@ class RowsWouldGo(Refused):
         self.bounded, self.rest_goes_on, self.work_id = bounded, rest_goes_on, work_id
         super().__init__(
             f"{model} was not loaded: {why} for {', '.join(map(str, self.intervals))}, where its "
-            "table has some",
+            "table has rows",
             advice=f"If that is right, {self._commands()}.",
         )
 

@@ -228,7 +228,7 @@ def why_nondeterministic(graph: Graph, name: ModelName) -> str:
     """
     body = graph[name].model.body
     if isinstance(body, Query | PythonFunction) and (body.before or body.after):
-        return "it has pre- or post-statements, which may do anything"
+        return "it has pre- or post-statements, whose effects are not analysed"
     if isinstance(body, PythonFunction):
         return "" if body.deterministic else "its function is not declared deterministic"
     for node in _inlined(graph, name):
@@ -285,15 +285,12 @@ def _why_together(graph: Graph, node: Node) -> str:
     if not why:
         return ""
     one = unit.value.replace("_", " ")
-    return (
-        f"it is not certain that the rows of one {one} are the same whatever else is evaluated "
-        f"with it: {why}. {_HELPS}"
-    )
+    return f"the rows of one {one} may depend on what else is evaluated with it: {why}. {_HELPS}"
 
 
 _HELPS: Final = (
-    "`batch_size 1` in its kind computes each by itself; `independent true` there declares that "
-    "they are the same"
+    "`batch_size 1` in its kind computes each one separately; `independent true` there declares "
+    "that they do not depend on others"
 )
 
 
@@ -315,7 +312,7 @@ def _why_nondeterministic(node: Node) -> str:
     nodes = list(node.canonical.expression.walk())
     unknown = next(filter(is_unknown, nodes), None)
     if unknown is not None:
-        return f"{described(unknown)} is a function that is not known"
+        return f"{described(unknown)} is an unknown function"
     if any(map(is_execution_time, nodes)):
         return "the query depends on when it is run"
     if any(part.nondeterministic for part in node.canonical.meaning.parts()):
@@ -323,9 +320,9 @@ def _why_nondeterministic(node: Node) -> str:
         what = (
             "a LIMIT without ORDER BY" if nondeterministic is None else described(nondeterministic)
         )
-        return f"{what} may give something else the next time"
+        return f"{what} may return another result the next time"
     if any(map(_is_loose_limit, nodes)):
-        return "a LIMIT without ORDER BY may give something else the next time"
+        return "a LIMIT without ORDER BY may return other rows the next time"
     return ""
 
 

@@ -293,7 +293,7 @@ class Acceptance:
 
     def __str__(self) -> str:
         at = f"{self.accepted_at:%Y-%m-%d %H:%M} UTC"
-        return f"accepted by {self.author or 'somebody'} at {at}: {self.reason}"
+        return f"accepted by {self.author or 'a user'} at {at}: {self.reason}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -68,7 +68,7 @@ def judged_columns(
         text = f"the result of {model} {said.format(', '.join(columns))} ({name} {rule.value})"
         if rule is OnChange.ERROR:
             text += (
-                f". Name the columns in the query as the table has them, or write `{name} allow` "
-                "(or warn) in the model"
+                f". Name the columns in the query as in the table, or write `{name} allow` (or "
+                "warn) in the model"
             )
         yield JudgedColumns(rule=rule, text=f"{text}.")

@@ -72,8 +72,8 @@ def _uneven(canonical: CanonicalQuery) -> Iterator[Finding]:
         if left is not None and right is not None and left != right:
             yield Finding(
                 message=f"the sides of {node.key.upper()} have {left} and {right} columns",
-                advice="Give both the same number of columns, in the same order; NULL AS name "
-                "stands in for one that a side lacks.",
+                advice="Give both the same number of columns, in the same order; use NULL AS "
+                "name for a column that a side lacks.",
                 line=line_of(node.expression) or line_of(node),
             )
 
@@ -108,7 +108,7 @@ def _repeated(names: Sequence[str], canonical: CanonicalQuery) -> Iterator[Findi
         again = [index for index, name in enumerate(names) if name in names[:index]]
         yield Finding(
             message=f"the query returns several columns named {', '.join(twice)}",
-            advice="Leave all but one of them out, or give each a name of its own with AS.",
+            advice="Keep only one of them, or give each its own name with AS.",
             line=line_of(projections[again[0]]),
         )
 
@@ -140,8 +140,8 @@ def _unfiltered(
         return
     if not any(map(filters_by_time, (query, *(each for _, each in embedded)))):
         yield Finding(
-            message="INCREMENTAL_BY_TIME_RANGE needs a filter on the time of what it reads, so "
-            "that an interval reads only its own rows",
+            message="INCREMENTAL_BY_TIME_RANGE needs a filter on the time of its input, so that "
+            "an interval reads only its own rows",
             advice="Add for example `WHERE event_time BETWEEN @start_dt AND @end_dt`, a condition "
             "on a column in WHERE or in JOIN ... ON.",
             line=line_of(query),
@@ -155,8 +155,8 @@ def _timed_view(model: Model, embedded: EmbeddedQueries) -> Iterator[Finding]:
     for name, query in embedded:
         if any(True for _ in macros_in(query)):
             yield Finding(
-                message=f"a VIEW is read at any time, so the time macros of the EMBEDDED {name}, "
-                "which is inlined in its query, mean nothing",
-                advice="Make it FULL or INCREMENTAL_BY_TIME_RANGE, or take the time macros out of "
-                f"{name}.",
+                message="a VIEW has no intervals, so it cannot use the time macros of the "
+                f"EMBEDDED {name} that is inlined in its query",
+                advice="Make it FULL or INCREMENTAL_BY_TIME_RANGE, or remove the time macros "
+                f"from {name}.",
             )

@@ -58,7 +58,7 @@ def _partition_problems(
         if name not in ("", "unknown") and not fits:
             advice = _ADVICE.get(field.transform, "Choose another column or transform.")
             message = (
-                f"Iceberg cannot partition by {field}, since {field.column} is of type {found}"
+                f"Iceberg cannot partition by {field}, because {field.column} is of type {found}"
             )
             yield Finding(message=message, advice=advice)
 

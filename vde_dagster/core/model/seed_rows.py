@@ -145,8 +145,8 @@ def _read(text: str, declared: Sequence[Column]) -> Iterator[tuple[Cell, ...] | 
             line = reader.line_num + 1
     except csv.Error as error:
         yield Finding(
-            message=f"this is no CSV: {error}",
-            advice='A text with a comma, a quote or a line break stands in quotes: "a ""b"", c".',
+            message=f"this is not a valid CSV: {error}",
+            advice='Put a text with a comma, a quote or a line break in quotes: "a ""b"", c".',
             line=line,
         )
 
@@ -156,12 +156,15 @@ def _wrong_header(names: Sequence[str], columns: Sequence[Column]) -> Iterator[F
     for name in dict.fromkeys(each for each in names if names.count(each) > 1 or not each):
         message = f"the header has several columns named {name!r}"
         message = message if name else "a column of the header has no name"
-        yield Finding(message=message, advice="Give each column a name of its own.", line=1)
+        yield Finding(message=message, advice="Give each column its own name.", line=1)
     wanted = [column.name.lower() for column in columns]
     if set(wanted) != set(names):
         yield Finding(
             message=f"the header has {', '.join(names)}; declared are {', '.join(wanted)}",
-            advice="Declare exactly the columns of the header, or none, which makes all texts.",
+            advice=(
+                "Declare exactly the columns of the header, or none, which makes all of "
+                "them strings."
+            ),
             line=1,
         )
 
@@ -189,7 +192,7 @@ class _Cells:
         """The row of one line, or what is wrong with it."""
         if len(texts) != self._width:
             message = f"there are {len(texts)} cells, and the header has {self._width}"
-            advice = "Write one cell for each column; one with a comma in it stands in quotes."
+            advice = "Write one cell for each column; put a cell with a comma in quotes."
             yield Finding(message=message, advice=advice, line=line)
             return
         row: list[Cell] = []

@@ -340,14 +340,14 @@ def why_without_effect(model: Model) -> str:
     Only of kinds whose intervals are loaded one by one can some be evaluated again.
     """
     if model.kind.disable_restatement:
-        return "it sets disable_restatement, so that its change counts from now on"
+        return "it sets disable_restatement, so its change applies from now on"
     if model.kind.is_by_interval and model.kind.restates_whole:
         return (
-            f"{model.kind.keyword} builds each interval on the ones before it, so that its change "
-            "counts from now on"
+            f"{model.kind.keyword} builds each interval on the ones before it, so its change "
+            "applies from now on"
         )
     if model.kind.restates_whole:
-        return "it is computed as a whole, by its change when it is computed next"
+        return "it is computed as a whole, and its change applies from the next computation on"
     return ""
 
 

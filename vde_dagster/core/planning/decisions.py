@@ -109,7 +109,7 @@ def _why_not(
         return f"{name} cannot be decided: the project has no such model. {close}".rstrip()
     node = after[name]
     if name not in before:
-        return f"{name} cannot be decided: it is new, so that nothing depends on what it was."
+        return f"{name} cannot be decided: it is new, so nothing depends on an earlier version."
     old = before[name].fingerprint
     if old == node.fingerprint:
         return f"{name} cannot be decided: it did not change."
@@ -117,15 +117,15 @@ def _why_not(
         what = "only metadata" if old.parent_data == node.fingerprint.parent_data else "only models"
         upstream = "" if what == "only metadata" else " upstream"
         return (
-            f"{name} cannot be decided: {what}{upstream} changed. What is decided is what an edit "
-            "of the model itself means; everything downstream follows from it."
+            f"{name} cannot be decided: {what}{upstream} changed. Only an edit of the model "
+            "itself can be decided; everything downstream follows from it."
         )
     known = stored.get((name, node.fingerprint.digest))
     if known is not None and known.category is not category:
         return (
-            f"{name} cannot be decided to be {category.value}: this very model is stored already, "
-            f"{_as_stored(known)}, and is used as it is. To decide again, change the model; its "
-            "property `stamp` is enough."
+            f"{name} cannot be decided to be {category.value}: this model is already stored, "
+            f"{_as_stored(known)}, and is reused. To decide again, change the model, for example "
+            "its `stamp`."
         )
     return None
 

@@ -71,9 +71,9 @@ def column_findings(plan: Plan) -> Iterator[ColumnFinding]:
                 continue
             yield ColumnFinding(
                 rule=rule,
-                text=f"{said}, which its {by} does not allow. Write `{by} allow` (or warn) in the "
-                f"model, take the change back, or {new_table(plan, change)}, which makes a new "
-                "table.",
+                text=f"{said}, but its {by} does not allow this. Write `{by} allow` (or warn) in "
+                f"the model, revert the change, or {new_table(plan, change)}, which creates "
+                "a new table.",
             )
 
 
@@ -110,7 +110,7 @@ def _why_refused(
     loaded: Sequence[Interval],
 ) -> str:
     parts = ", ".join(str(each) for each in loaded if each != model.unit.widen(each))
-    by_unit = f"what is there is recorded by the {identity.before}"
+    by_unit = f"loaded data is recorded by the {identity.before}"
     why, way = (
         text.format(
             was=f"was {identity.before} and is {identity.after}",
@@ -118,16 +118,18 @@ def _why_refused(
             kind=model.kind.keyword,
             later=_later(plan, model, loaded),
             column=identity.column,
-            by="" if change.change is Change.DIRECT else " by what it reads",
+            by="" if change.change is Change.DIRECT else " by an upstream change",
             first=format_instant(loaded[0].start) if loaded else "",
-            parts=by_unit if model.kind.is_partitioned else f"{parts} is not made of whole units",
+            parts=by_unit
+            if model.kind.is_partitioned
+            else (f"{parts} does not consist of whole units"),
         )
         for text in _TEXTS[identity.changed]
     )
-    lost = ", without the history that is there" if model.kind.keeps_history else ""
+    lost = ", without the existing history" if model.kind.keeps_history else ""
     return (
         f"{model.place}: {change.name} keeps its table, and {why}. {way[0].upper()}{way[1:]}, or "
-        f"{new_table(plan, change)}, which makes a new table{lost}."
+        f"{new_table(plan, change)}, which creates a new table{lost}."
     )
 
 
@@ -139,57 +141,57 @@ def _later(plan: Plan, model: Model, loaded: Sequence[Interval]) -> str:
     return f"once {', '.join(map(str, widened))} is loaded, {plan.again.removesuffix('.')}, or "
 
 
-_BACK: Final = "take the change back"
+_BACK: Final = "revert the change"
 _TEXTS: Final = {
-    Property.KIND: ("its kind {was}: the rows that are there were loaded in another way", _BACK),
+    Property.KIND: ("its kind {was}: the existing rows were loaded in another way", _BACK),
     Property.COARSER: (
         "its interval unit {was}: {parts}",
         (
-            "{later}write `interval_unit {before}` in the model, with which another cron only says "
-            "when it is due"
+            "{later}write `interval_unit {before}` in the model, so that the new cron only "
+            "decides when it is due"
         ),
     ),
     Property.FINER: ("its interval unit {was}: {parts}", _BACK),
     Property.START: (
         (
-            "its start {was}: {kind} builds each interval on the ones before it, and is loaded "
-            "from {first} on"
+            "its start {was}: {kind} builds each interval on the ones before it, and has been "
+            "loaded from {first} on"
         ),
         "write `start '{first}'` in the model",
     ),
     Property.TIME_COLUMN: (
-        "its time_column {was}: by that, rows that are there are of other intervals",
+        "its time_column {was}: this moves existing rows to other intervals",
         _BACK,
     ),
     Property.UNIQUE_KEY: (
-        "its unique_key {was}: by that, several rows that are there may have one key",
+        "its unique_key {was}: existing rows may then share a key",
         _BACK,
     ),
     Property.PARTITIONED_BY: (
         (
-            "its partitioned_by {was}: the table's partitions stay as they were made, and they are "
-            "what is replaced"
+            "its partitioned_by {was}: the table keeps its partitions, and rows are replaced by "
+            "partition"
         ),
         _BACK,
     ),
     Property.SEQUENCE: (
-        "its order of changes {was}: by that, other changes of the rows that are there would count",
+        "its order of changes {was}: other changes of the existing rows would then win",
         _BACK,
     ),
     Property.UPDATED_AT: (
-        "its updated_at_name {was}: the rows that are there have the times of the other column",
+        "its updated_at_name {was}: existing rows have the times of the other column",
         _BACK,
     ),
     Property.COMPUTED: (
         (
-            "it tells rows apart by `{column}`, which{by} {was}: rows that are there would stay "
-            "beside the same ones with other values"
+            "it identifies rows by `{column}`, which{by} {was}: existing rows would stay next "
+            "to the same rows with other values"
         ),
-        "take the change back, or give the new values to a column of another name",
+        "revert the change, or give the new values to a column of another name",
     ),
     Property.VALIDITY: (
-        "its history's columns {was}: rows that are there have no value in them",
-        "take the change back, and give the columns other names in a VIEW of the model",
+        "its history's columns {was}: existing rows have no value in them",
+        "revert the change, and give the columns other names in a VIEW of the model",
     ),
 }
 """Why a table cannot be kept, and how it can; properties that never say so are absent."""

@@ -51,8 +51,8 @@ _ROWS: Final = (
     _option(
         "start",
         Sort.INSTANT,
-        "Compute nothing before this instant, in UTC: what needs more begins there, in a table "
-        "that is never promoted. In production only with --restate-model.",
+        "Compute nothing before this instant, in UTC: models that need more start there, in a "
+        "table that is never promoted. In production only with --restate-model.",
     ),
     _option(
         "end",
@@ -63,19 +63,19 @@ _ROWS: Final = (
     _option(
         "restate_model",
         Sort.SELECTORS,
-        "Compute the loaded intervals of these models again, and what reads them.",
+        "Compute the loaded intervals of these models and their downstream models again.",
         "restate",
     ),
     _option(
         "forward_only",
         Sort.FLAG,
-        "Let every edited model keep its table: only new intervals are computed with the edit.",
+        "Keep the table of every edited model: only new intervals are computed with the edit.",
     ),
     _option(
         "effective_from",
         Sort.INSTANT,
-        "From when on forward-only changes count, in UTC. Outside of production they are shown in "
-        "tables of their own, which are never promoted.",
+        "From when on forward-only changes apply, in UTC. Outside production they are shown in "
+        "separate tables, which are never promoted.",
     ),
     _option(
         "skip_backfill",
@@ -95,8 +95,8 @@ _ROWS: Final = (
     _option(
         "accept_loss",
         Sort.FLAG,
-        "Return to an earlier version even if it lacks data that the current one has loaded since, "
-        "and that cannot be computed again.",
+        "Return to an earlier version even if it lacks data that the current one has loaded "
+        "since and that cannot be computed again.",
     ),
     _option(
         "allow_empty",
@@ -121,11 +121,11 @@ _ROWS: Final = (
 PLAN_OPTIONS: Final = {row.name: row for row in _ROWS}
 """The options by name, in the order in which help lists them."""
 
-SKIP_TESTS: Final = "Run no unit tests before the plan, and apply it whatever they would say."
+SKIP_TESTS: Final = "Skip the unit tests before the plan."
 """What the option ``skip_tests`` says."""
 FAIL_FAST: Final = (
-    "Begin no model after the first one that failed. Otherwise all that does not wait for it is "
-    "computed."
+    "Start no more models after the first failure. Otherwise all models that do not depend on "
+    "it are computed."
 )
 """What the option ``fail_fast`` says."""
 

@@ -110,8 +110,8 @@ def chosen_category(text: str) -> Category:
     known = {each.value: each for each in DECIDABLE}
     if wanted not in known:
         raise ValueError(
-            f"{wanted!r} is no category that can be chosen. {guess(wanted, [*known])}"
-            f"There are {', '.join(known)}."
+            f"{wanted!r} is not a category that you can choose. {guess(wanted, [*known])}Choose "
+            f"one of {', '.join(known)}."
         )
     return known[wanted]
 
@@ -139,8 +139,8 @@ def _among_themselves(options: PlanOptions) -> Iterator[str]:
     if options.start is not None and options.end is not None and options.end <= options.start:
         yield (
             f"the end, {format_instant(options.end)}, is not after the start, "
-            f"{format_instant(options.start)}: no interval lies between them. A date as the end "
-            "means the whole day."
+            f"{format_instant(options.start)}: there is no interval between them. A date as the "
+            "end means the whole day."
         )
     if options.skip_backfill and options.empty_backfill:
         yield (
@@ -150,23 +150,23 @@ def _among_themselves(options: PlanOptions) -> Iterator[str]:
     evaluates_nothing = options.evaluates_nothing
     if evaluates_nothing and options.restate:
         yield (
-            f"--restate-model evaluates intervals again, and {evaluates_nothing} evaluates "
-            "none: leave one of them out."
+            f"--restate-model evaluates intervals again, and {evaluates_nothing} evaluates none: "
+            "omit one of them."
         )
     if evaluates_nothing and options.effective_from is not None:
         yield (
-            f"--effective-from evaluates intervals by a forward-only change, and "
-            f"{evaluates_nothing} evaluates none: leave one of them out."
+            "--effective-from evaluates intervals by a forward-only change, and "
+            f"{evaluates_nothing} evaluates none: omit one of them."
         )
     if options.skip_backfill and options.bounds_backfills:
         yield (
             "--start and --end bound what is evaluated, and --skip-backfill evaluates nothing: "
-            "leave one of them out."
+            "omit one of them."
         )
     if options.empty_backfill and options.no_gaps:
         yield (
-            "--no-gaps refuses versions that lack rows which are shown now, and --empty-backfill "
-            "makes versions without rows: leave one of them out."
+            "--no-gaps refuses versions without the rows shown now, and --empty-backfill "
+            "creates versions without rows: omit one of them."
         )
     for name, category in sorted(options.decisions.items()):
         if category not in DECIDABLE:
@@ -179,16 +179,16 @@ def _for_environment(options: PlanOptions, environment: str) -> Iterator[str]:
         return
     if options.bounds_backfills and not options.restate:
         yield (
-            f"--start and --end bound what is evaluated, and {PRODUCTION} shows versions only "
-            "that hold all that is due: use them with --restate-model, or in another environment."
+            f"--start and --end bound what is evaluated, and {PRODUCTION} only shows versions "
+            "with all due intervals: use them with --restate-model, or in another environment."
         )
     if options.empty_backfill:
         yield (
-            f"--empty-backfill records intervals that have no rows, which {PRODUCTION} would show "
-            "as if they were all that there is: use it in another environment."
+            f"--empty-backfill records intervals without rows, and {PRODUCTION} would show them "
+            "as if they were complete: use it in another environment."
         )
     if not options.include_unmodified:
         yield (
-            f"--no-include-unmodified leaves out what is as in {PRODUCTION}, so in {PRODUCTION} "
-            "nothing would be left: use it in another environment."
+            f"--no-include-unmodified excludes models that are the same as in {PRODUCTION}, so "
+            f"{PRODUCTION} would have none: use it in another environment."
         )

@@ -106,8 +106,8 @@ def read_plan(text: str, *, name: str) -> SavedPlan:
     written = content.pop("digest", None)
     if written != _digest(content):
         raise PlanFileInvalid(
-            f"{name} was edited or damaged after it was saved: its digest is another one. A plan "
-            "is applied as it was reviewed, or not at all",
+            f"{name} was edited or damaged after it was saved: its digest differs. A plan is "
+            "applied exactly as reviewed, or not at all",
             advice=_AGAIN,
         )
     match content:
@@ -140,14 +140,14 @@ def _content(text: str, name: str) -> dict[str, Plain]:
     except (ValueError, RecursionError) as error:
         if is_plan_file(text):
             raise PlanFileInvalid(
-                f"{name} is cut off or damaged: {error}", advice=_AGAIN
+                f"{name} is truncated or damaged: {error}", advice=_AGAIN
             ) from error
         raise PlanFileInvalid(
-            f"{name} is no saved plan: it is no JSON ({error})", advice=_AGAIN
+            f"{name} is not a saved plan: it is not valid JSON ({error})", advice=_AGAIN
         ) from error
     if not isinstance(found, dict) or found.get("format") != FORMAT:
         raise PlanFileInvalid(
-            f"{name} is JSON and no saved plan. The document of `vde plan --format json` "
+            f"{name} is JSON, but not a saved plan. The document of `vde plan --format json` "
             "describes a plan and cannot be applied",
             advice=_AGAIN,
         )
@@ -182,10 +182,10 @@ def _changed(saved: SavedPlan, found: Mapping[ModelName, str]) -> str:
     names = sorted({*found, *saved.fingerprints})
     other = [str(name) for name in names if found.get(name) != saved.fingerprints.get(name)]
     return (
-        f"{some(other, _LISTED)}: read from the saved plan, what is computed is not "
-        "what was reviewed. Another release of vde_dagster reads models in another way (the plan "
-        f"was saved by {saved.release}), and a variable or a setting of Spark in vde.yaml that "
-        "takes its value from outside may have another one now. Nothing was written; plan again."
+        f"{some(other, _LISTED)}: the saved plan would not compute what was reviewed. Either "
+        "another release of vde_dagster reads models differently (the plan was saved by "
+        f"{saved.release}), or the outside value of a variable or a Spark setting in vde.yaml "
+        "has changed. Nothing was written; plan again."
     )
 
 
@@ -244,7 +244,7 @@ def refuse_moved(saved: Plan, revision: int) -> None:
     if revision != saved.base_revision:
         raise Conflict(
             f"{saved.environment} was changed since this plan was made: it is at revision "
-            f"{revision}, the plan was made at {saved.base_revision}. Nothing was written",
+            f"{revision}, but the plan was made at {saved.base_revision}. Nothing was written",
             advice=_saving(saved),
         )
 
@@ -287,18 +287,18 @@ def _moved(saved: Plan, current: Plan) -> Iterator[str]:
         if name not in current.snapshots or current.snapshots[name].version != each.version
     ]
     if other:
-        yield f"{some(other, _LISTED)} would get another version than the one that was reviewed."
+        yield f"{some(other, _LISTED)} would get another version than the reviewed one."
     if {each.name for each in saved.changes} != {each.name for each in current.changes}:
         yield f"{environment} shows other models than it did."
     elif saved.base_revision and (shown := _shown_otherwise(saved, current)):
         yield f"{environment} shows another version of {some(shown, _LISTED)} than it did."
     if saved.hidden != current.hidden:
-        yield f"other models than those that were reviewed would have a view in {environment}."
+        yield f"the models with a view in {environment} would differ from the reviewed ones."
     behind = [str(each.name) for each in current.changes if _is_further_behind(saved, each)]
     if behind:
-        yield f"what {some(behind, _LISTED)} would be computed from changed since."
+        yield f"inputs of {some(behind, _LISTED)} have changed since."
     if current.promotes and not saved.promotes:
-        yield f"views of {environment} would change, and the reviewed plan changes none."
+        yield f"views of {environment} would change, but the reviewed plan changes none."
 
 
 def _is_further_behind(saved: Plan, change: ModelChange) -> bool:

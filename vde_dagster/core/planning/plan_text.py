@@ -69,14 +69,14 @@ def totals(plan: Plan) -> Iterator[str]:
     yield from work_totals(plan)
     reused = sum(1 for each in models if each.reuse and each.version != each.previous_version)
     if reused:
-        yield f"Reused: what {plural(reused, 'new version')} hold already."
+        yield f"Reused: existing data of {plural(reused, 'new version')}."
     yield from remarks(plan)
 
 
 def remarks(plan: Plan) -> Iterator[str]:
     """What a plan leaves out or will not load, although somebody may expect it."""
     if plan.left_out:
-        yield f"Left as they are, since they are not selected: {listed(plan.left_out)}."
+        yield f"Unchanged, because not selected: {listed(plan.left_out)}."
     if plan.hidden:
         yield f"Without a view in {plan.environment}, as in prod: {len(plan.hidden):,}."
     for each in plan.not_restated:
@@ -88,9 +88,11 @@ def remarks(plan: Plan) -> Iterator[str]:
     yield from map(_paused, plan.pauses)
     bounded = [f"{e.name} ({bound_text(e.bounded)})" for e in plan.changes if e.bounded]
     if bounded:
-        yield f"Begins later than its model, and is never promoted: {listed(bounded)}."
+        yield f"Starts later than its model, and is never promoted: {listed(bounded)}."
     if plan.unfinished:
-        yield f"Begun by an earlier process, and finished or undone: {listed(plan.unfinished)}."
+        yield (
+            f"Started by an earlier process, to be finished or reverted: {listed(plan.unfinished)}."
+        )
     for change in plan.changes if plan.is_empty else ():
         if change.behind is not None:
             yield f"Behind: {change.name}: {change.behind.reason}"
@@ -99,7 +101,7 @@ def remarks(plan: Plan) -> Iterator[str]:
     yield from _dropped(plan)
     if plan.gaps:
         less = listed([each.name for each in plan.gaps])
-        yield f"Less than is shown now will be loaded of {less}."
+        yield f"Fewer intervals than shown now will be loaded of {less}."
 
 
 def _not_noticed(plan: Plan) -> Iterator[str]:
@@ -108,8 +110,8 @@ def _not_noticed(plan: Plan) -> Iterator[str]:
         edited = change.change in (Change.ADDED, Change.DIRECT)
         for name in not_noticed(plan.graph, plan.graph[change.name]) if edited else ():
             yield (
-                f"Warning: {change.name} would not notice late rows of {name}: which rows of it "
-                "belong to an interval is not known. Bound a time column of it, as in "
+                f"Warning: {change.name} would not notice late rows of {name}: it is unknown "
+                "which of its rows belong to an interval. Bound one of its time columns, as in "
                 "`column BETWEEN @start_ts AND @end_ts`."
             )
 
@@ -120,8 +122,8 @@ def nothing_to_plan(plan: Plan, *, waits: bool) -> str:
     if not plan.is_up_to_date:
         return f"{name} is not up to date, and this plan cannot change that."
     if waits:
-        return f"Nothing to be done by this plan: {name} waits for what is named below."
-    return f"Nothing to be done: {name} is up to date."
+        return f"Nothing to do in this plan: {name} waits for the following."
+    return f"Nothing to do: {name} is up to date."
 
 
 def nothing_to_run(plan: Plan, *, waits: bool) -> str:
@@ -135,7 +137,7 @@ def _paused(paused: PausedModel) -> str:
     if len(paused.waiting) == 1:
         waits = f" {paused.waiting[0]} waits for it."
     return (
-        f"Not computed: {paused.pause.model} is {paused.pause}.{waits} To go on: "
+        f"Not computed: {paused.pause.model} is {paused.pause}.{waits} To resume: "
         f"`{paused.pause.resume}`"
     )
 
@@ -144,17 +146,17 @@ def _dropped(plan: Plan) -> Iterator[str]:
     """The views that are missing, the tables that somebody dropped, and what becomes of them."""
     if plan.dropped_views:
         names = listed(plan.dropped_views)
-        yield f"Missing or replaced by another program, and made now: the views of {names}."
+        yield f"Views missing or replaced by another program, to be rebuilt: {names}."
     if plan.rebuilds:
         names = listed([each.name for each in plan.rebuilds])
-        yield f"Dropped by somebody, and computed again: the tables of {names}."
+        yield f"Tables dropped outside vde, to be computed again: {names}."
     for lost in plan.lost_tables:
         if lost.damage:
             yield f"Not as recorded: {lost.told}"
             continue
-        way = f"made again by a plan of {lost.owner}" if lost.owner else "restored"
+        way = f"rebuilt by a plan of {lost.owner}" if lost.owner else "restored"
         why = f": {lost.why}" if lost.why else ""
-        yield f"Its {lost.what} is gone, and must be {way}: {lost.name} ({lost.table}){why}."
+        yield f"The {lost.what} of {lost.name} ({lost.table}) is missing and must be {way}{why}."
 
 
 def work_totals(plan: Plan) -> Iterator[str]:
@@ -245,7 +247,7 @@ def work_text(plan: Plan, change: ModelChange) -> Iterator[str]:
     if change.skipped:
         yield f"left out: {counted_ranges(node, change.skipped)}"
     if change.may_adopt:
-        yield "at most, since the rows upstream may turn out to be equal"
+        yield "at most, because the upstream rows may turn out to be equal"
     if change.reuse is not None and change.version != change.previous_version:
         owner = change.reuse.owner
         by = f" of {owner}" if owner not in (None, plan.environment) else ""
@@ -257,8 +259,8 @@ def work_text(plan: Plan, change: ModelChange) -> Iterator[str]:
 def _without_times(node: Node) -> str:
     """Why nothing can be computed of a model, if no time is known up to which all is complete."""
     if node.model.stateful is not None:
-        return "waits: it is not known yet up to when what it tracks is complete"
-    return "waits: what it reads has no data yet"
+        return "waits: it is not known yet up to when its tracked sources are complete"
+    return "waits: its inputs have no data yet"
 
 
 def late_or_changed(plan: Plan, change: ModelChange) -> Iterator[str]:
@@ -304,7 +306,7 @@ def kept_text(node: Node, found: Staleness) -> str:
         return f"{found.reason}: {found.why_kept}"
     when = "" if found.intervals else since_text(found)
     also = "" if found.why_kept == found.reason else f", and {found.why_kept}"
-    return f"{_ranges(node, found.kept)}{when}, since {found.reason}{also}"
+    return f"{_ranges(node, found.kept)}{when}, because {found.reason}{also}"
 
 
 def since_text(found: Staleness) -> str:
@@ -318,10 +320,10 @@ def _behind(node: Node, found: Behind) -> Iterator[str]:
     """What a version lacks of its inputs, and which of its rows cannot be computed again."""
     yield f"behind: {found.reason}"
     if found.lost:
-        yield f"as it was: {counted_ranges(node, found.lost)}, since {found.why_lost}"
+        yield f"as it was: {counted_ranges(node, found.lost)}, because {found.why_lost}"
 
 
-def counted_ranges(node: Node, ranges: Sequence[Interval], view: str = "make the view") -> str:
+def counted_ranges(node: Node, ranges: Sequence[Interval], view: str = "create the view") -> str:
     """Ranges of a model, for people; many of them as a whole."""
     if node.model.kind.is_view:
         return view

@@ -109,8 +109,8 @@ def refuse_unbuilt(request: PullRequest) -> None:
     count = len(request.waits)
     waits = "wait" if count > 1 else "waits"
     opening = (
-        f"{plural(count, 'model')} of {request.environment} {waits} for what only another "
-        "environment may compute, so that nobody has seen the rows:"
+        f"{plural(count, 'model')} of {request.environment} {waits} for work that only another "
+        "environment may do, so their rows have not been reviewed:"
     )
     lines = [f"- {each.model}: {each.why}" for each in request.waits]
     text = [
@@ -129,8 +129,8 @@ def _mending(request: PullRequest) -> str:
     stamped = listed(tuple(each.model for each in unshown))
     names = ", ".join(dict.fromkeys(each.environment for each in unshown))
     other = (
-        f", which lets {names} show these files, or write another `stamp` in {stamped}, which "
-        f"{request.environment} then computes as a version of its own"
+        f", so that {names} shows these files. Or write another `stamp` in {stamped}, which "
+        f"{request.environment} then computes as a separate version"
         if unshown
         else ""
     )
@@ -158,7 +158,7 @@ def read_request(content: Plain, *, name: str, environment: str) -> PullRequest:
         return _CODEC.read(PullRequest, content)
     except NotPlain as error:
         raise Refused(
-            f"{name} is no record of a pull request: {error}",
+            f"{name} is not a record of a pull request: {error}",
             advice=f"Run {planning_again(environment)} again.",
         ) from error
 

@@ -179,7 +179,7 @@ def _refuse_kept(models: Iterable[Model]) -> None:
         named = ", ".join(f"{each.name} ({each.place})" for each in refused)
         kinds = ", ".join(dict.fromkeys(each.kind.keyword for each in refused))
         raise RestatementRefused(
-            f"{named} sets disable_restatement, so what it holds is kept; nothing was done",
+            f"{named} sets disable_restatement, so its rows are kept; nothing was done",
             advice="To restate it, write `disable_restatement false` among the options of its "
             f"kind {kinds}, apply a plan, and restate again.",
         )
@@ -228,7 +228,7 @@ def units_reading(
 def why_never_again(model: Model) -> str:
     """Why the rows of a model cannot be computed again once they are gone; empty if they can."""
     if model.kind.keeps_history and model.kind.order is None:
-        return "a history has the states that it saw at the time, and these cannot be seen again"
+        return "a history keeps the states observed at the time, which cannot be observed again"
     if model.kind.disable_restatement:
         return "it sets disable_restatement, so its rows are never computed again"
     return ""
@@ -239,8 +239,8 @@ def computed_again(model: Model, environment: str) -> str:
     why = why_never_again(model)
     if why:
         return (
-            f"It is not computed again: {why}. Write another `stamp` in the model, which gives it "
-            f"a table of its own, and plan again: `vde plan {environment}`."
+            f"It is not computed again: {why}. Write another `stamp` in the model, which gives "
+            f"it a new table, then plan again: `vde plan {environment}`."
         )
     return f"compute it again: `vde plan {environment} --restate-model {model.name}`."
 

@@ -32,7 +32,7 @@ class Concurrency:
 
     def __post_init__(self) -> None:
         if self.models < 1:
-            raise ValueError(f"at least one model is evaluated at once, not {self.models}")
+            raise ValueError(f"at least one model is evaluated at a time, not {self.models}")
 
 
 ONE_AT_A_TIME: Final = Concurrency()

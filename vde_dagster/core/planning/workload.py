@@ -196,13 +196,13 @@ def why_never_empty(model: Model) -> str:
     What was recorded so could never be distinguished from what was loaded.
     """
     if model.stateless is not None:
-        return "its rows enter through catch-up sessions only (rule R7)"
+        return "its rows are only loaded by catch-up sessions (rule R7)"
     if isinstance(model.body, PythonFunction) and not model.columns:
-        return "its function says only when it is called which columns there are"
+        return "its columns are only known when its function is called"
     if model.kind.is_sequential:
-        return f"{model.kind.keyword} builds each interval on what the ones before it left"
+        return f"{model.kind.keyword} builds each interval on the ones before it"
     if model.reads_itself:
-        return "each interval goes on from its own rows of the one before"
+        return "each interval builds on its own rows of the previous one"
     return ""
 
 
@@ -251,7 +251,7 @@ def not_restated(
     for name in sorted(select([graph], options.restate, catalog=catalog) - named):
         if graph[name].model.kind.stores_rows:  # else those that read it are restated
             when = "of that time" if holdings.recorded[name] else "yet"
-            yield NotRestated(name=name, reason=f"it holds nothing {when}")
+            yield NotRestated(name=name, reason=f"it has no rows {when}")
 
 
 _TIMELESS: Final = Interval(EPOCH, END_OF_TIME)

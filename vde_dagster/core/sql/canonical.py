@@ -257,7 +257,7 @@ def _unresolved(
 
 def _finding(error: Refused, line: int | None = None) -> Finding:
     """An error as a finding about a query."""
-    advice = as_sentence(error.advice) or "Name what the SELECT reads as it is called there."
+    advice = as_sentence(error.advice) or "Use the names of the tables as this SELECT reads them."
     return Finding(message=error.message, advice=advice, line=line)
 
 
@@ -273,11 +273,11 @@ def _misunderstood(error: Exception, query: exp.Query) -> Finding:
     return Finding(message=message, advice=advice, line=max(lines, default=None))
 
 
-_CHECK: Final = "Check the names in the query against the columns of what it reads."
+_CHECK: Final = "Check the names in the query against the columns of its inputs."
 _ADVICE: Final = {
-    "Alias already used": "Give each table of a SELECT an alias of its own.",
-    "Unknown table": "Write an alias that stands in FROM or JOIN of the same SELECT.",
-    "Cannot automatically join": "A column of USING has to be in both tables; else write ON.",
+    "Alias already used": "Give each table of a SELECT its own alias.",
+    "Unknown table": "Use an alias from FROM or JOIN of the same SELECT.",
+    "Cannot automatically join": "A column of USING must be in both tables; otherwise write ON.",
     "Unknown output column": "Numbers in ORDER BY and GROUP BY count the columns from 1.",
 }
 """What to do, by how a message of sqlglot's optimizer begins."""

@@ -67,7 +67,7 @@ def transpiled(tree: exp.Expr, *, pretty: bool = False) -> str:
         sqlglot.errors.SqlglotError: sqlglot cannot write a part of it for Spark.
     """
     if isinstance(tree, exp.Command):
-        raise UnsupportedError(f"`{tree.sql()[:60]}` is a statement that it does not understand")
+        raise UnsupportedError(f"`{tree.sql()[:60]}` is a statement that it does not support")
     level = ErrorLevel.RAISE
     return with_macros(tree).sql("spark", identify=True, pretty=pretty, unsupported_level=level)
 

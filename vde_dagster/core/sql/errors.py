@@ -29,7 +29,7 @@ _INSIDES: Final = (
 def first_line(error: Exception) -> str:
     """What is wrong, in one line."""
     if not isinstance(error, SqlglotError):
-        return "the parser cannot make sense of it"
+        return "the parser cannot read it"
     details = getattr(error, "errors", None)
     if details and details[0].get("description"):
         near = f" near `{details[0].get('highlight')}`" if details[0].get("highlight") else ""

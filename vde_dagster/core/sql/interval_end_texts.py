@@ -45,8 +45,8 @@ def finding_of(
     if not isinstance(comparison, exp.LT | exp.LTE | exp.GT | exp.GTE | exp.Between):
         text, alone = described(compared.value), _ALONE if may_be_alone else ""
         message = (
-            f"`{text}` is equal to @{bound.macro} in one unit of time only, so other rows of what "
-            "is evaluated at once would be left out"
+            f"`{text}` equals @{bound.macro} in one unit of time only, so other rows of the "
+            "evaluated range would be left out"
         )
         advice = f"Write {_range(compared, bound, pattern, both=True)}.{alone}"
     elif bound.is_counted and bound.macro.startswith("end_"):
@@ -67,13 +67,13 @@ def of_repeated(bound: Bound, comparison: exp.Expr, value: exp.Expr) -> Finding:
     """What a start by the day takes again in each shorter interval of that day."""
     column = described(value)
     advice = (
-        f"Evaluate the model by the day (`cron '@daily'`), since `{column}` has no time of day."
+        f"Evaluate the model by the day (`cron '@daily'`), because `{column}` has no time of day."
     )
     if kind_of(value) is Form.INSTANT:
         advice = f"Write `{column} BETWEEN @start_dt AND @end_dt`, which takes the interval only."
     return Finding(
-        message=f"`{column}` is compared with the day of @{bound.macro}, and the intervals are "
-        "shorter, so the rows of a day would be appended again by each interval of it",
+        message=f"`{column}` is compared with the day of @{bound.macro}, but the intervals are "
+        "shorter, so each interval of a day would append all its rows again",
         advice=advice,
         line=line_of(comparison),
     )
@@ -82,8 +82,8 @@ def of_repeated(bound: Bound, comparison: exp.Expr, value: exp.Expr) -> Finding:
 def of_hours(bound: Bound, comparison: exp.Expr, *, may_be_alone: bool) -> Finding:
     """What a comparison with an hour of the day leaves out of several days."""
     return Finding(
-        message=f"@{bound.macro} is an hour of the day, and intervals of several days that are "
-        "evaluated at once are no range of such hours, so rows would be left out",
+        message=f"@{bound.macro} is an hour of the day, but intervals of several days that are "
+        "evaluated together are not a range of such hours, so rows would be left out",
         advice="Compare the time itself: `value BETWEEN @start_dt AND @end_dt`."
         f"{_ALONE if may_be_alone else ''}",
         line=line_of(comparison),
@@ -110,8 +110,8 @@ def _dated(bound: Bound, compared: Compared, pattern: str | None) -> str:
         if compared.strict:
             return f"`>` would leave out the rows of `{value}` at @{name}, which is in the interval"
         return (
-            f"`{value}` is the first instant of a unit of time in which the interval may start, so "
-            f"rows of the interval that are in it would be before @{name}, and left out"
+            f"`{value}` is the first instant of a unit of time in which the interval may start, "
+            f"so rows of the interval in that unit would be before @{name}, and left out"
         )
     if compared.strict:
         unit = "day" if is_day else "microsecond"

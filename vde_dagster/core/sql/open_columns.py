@@ -126,11 +126,11 @@ class _Binding:
         self.merged |= {name for join in from_.joins for name in join.using}
         is_natural = any(join.node.method == "NATURAL" for join in from_.joins)
         if self.reads.open_tables and (self.scope.pivots or is_natural):
-            raise ColumnsUnclear("PIVOT and NATURAL JOIN depend on columns that are not known")
+            raise ColumnsUnclear("PIVOT and NATURAL JOIN depend on unknown columns")
         if isinstance(query, exp.Select):
             self._note_aliases(query, own)
             if self.reads.open_tables and _counts_columns(clauses_of(query)):
-                raise ColumnsUnclear("a number stands for a column that is not known")
+                raise ColumnsUnclear("a number refers to an unknown column")
         mine = {id(each) for each in own}
         outside = [each for each in self.scope.columns if id(each) not in mine]
         shadowed = [column for column in own if not self._bind(column, _place(column, query))]

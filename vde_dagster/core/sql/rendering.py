@@ -66,8 +66,8 @@ def inline(query: exp.Query, bodies: Mapping[ModelName, exp.Query]) -> exp.Query
         if is_read and name is not None and name in bodies:
             if any(table.args.get(key) for key in ("version", "when", "system_time")):
                 raise Refused(
-                    f"{name} is read as of a version or a time, but it is no table: its query is "
-                    "inlined in the queries that read it",
+                    f"{name} is read as of a version or a time, but it is not a table: its query "
+                    "is inlined in downstream queries",
                     advice="Read its upstream tables as of a version or a time.",
                 )
             subquery = bodies[name].copy().subquery(table.alias_or_name, copy=False)
@@ -93,5 +93,5 @@ def spark_text(statement: exp.Expr) -> str:
         reason = "it is nested too deeply" if nested else first_line(error).rstrip(".")
         raise Refused(
             f"the {what} cannot be written in Spark's SQL: {reason}",
-            advice="Write that part in another way, such as with a function that Spark has, too.",
+            advice="Write that part differently, for example with a function that Spark also has.",
         ) from error

@@ -110,7 +110,7 @@ def expand_star_macros(
     left = next(filter(is_star_macro, expanded.find_all(exp.Anonymous)), None)
     if left is not None:
         shown = SHOWN[left.name]
-        raise StarMacroInvalid(f"{shown} stands for columns of a SELECT, and for nothing else")
+        raise StarMacroInvalid(f"{shown} can only stand for columns of a SELECT")
     return expanded
 
 
@@ -166,7 +166,7 @@ def _starred(facts: object, scope: Scope, columns: _Columns) -> Iterator[exp.Exp
             )
     kept = [each for each in known if each.name.lower() not in excluded]
     if not kept:
-        raise StarMacroInvalid(f"@STAR leaves out every column of {_written(relation)}")
+        raise StarMacroInvalid(f"@STAR excludes every column of {_written(relation)}")
     for each in kept:
         column = exp.column(_quoted(each.name), table=_qualifier(scope, name))
         renamed = f"{prefix}{each.name}{suffix}"
@@ -246,7 +246,7 @@ class _Columns:
             return self._table(_parts(source))
         if not isinstance(source.expression, exp.Query):
             raise StarMacroInvalid(
-                "the columns of a table function are not known", advice="name them"
+                "the columns of a table function are unknown", advice="name them"
             )
         found = self._outputs(source)
         given = source.outer_columns
@@ -256,7 +256,7 @@ class _Columns:
     def _table(self, relation: Relation) -> list[Column]:
         found = self.schemas.get(_known_as(_model(relation), self.schemas))
         if not found:
-            raise StarMacroInvalid(f"the columns of {_written(relation)} are not known")
+            raise StarMacroInvalid(f"the columns of {_written(relation)} are unknown")
         return list(found)
 
     def _outputs(self, scope: Scope) -> list[Column]:

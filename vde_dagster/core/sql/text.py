@@ -188,7 +188,7 @@ def query_of_cte(text: str, name: str) -> str:
 def _end_of_with(tokens: Sequence[Token]) -> int:
     """Where the query itself begins: behind the last parenthesis of its WITH clause."""
     if not tokens or tokens[0].token_type is not TokenType.WITH:
-        raise ValueError("there is no common table expression in front of the query")
+        raise ValueError("the query has no common table expressions in front of it")
     depth = 0
     for at, token in enumerate(tokens):
         depth += token.token_type is TokenType.L_PAREN
@@ -197,4 +197,4 @@ def _end_of_with(tokens: Sequence[Token]) -> int:
             continue
         if tokens[at + 1].token_type in _FIRST:
             return token.end + 1
-    raise ValueError("nothing stands behind the common table expressions")
+    raise ValueError("there is no query after the common table expressions")

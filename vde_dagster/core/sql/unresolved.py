@@ -106,8 +106,8 @@ def _unbound(column: exp.Column, inside_out: Sequence[Sources]) -> Finding:
     if column.table:
         aliases = [alias for sources in inside_out for alias in sources]
         return Finding(
-            message=f"nothing that is read here is called {column.table!r}, which "
-            f"`{column.table}.{name}` names",
+            message=f"`{column.table}.{name}` refers to {column.table!r}, which this query does "
+            "not read",
             advice=f"{guess(column.table, aliases)}Known here: {', '.join(aliases) or 'nothing'}.",
             line=line,
         )
@@ -116,9 +116,9 @@ def _unbound(column: exp.Column, inside_out: Sequence[Sources]) -> Finding:
         if len(owners) > 1:
             owners_named = ", ".join(sources[alias][0] for alias in owners)
             said = " or ".join(f"`{alias}.{name}`" for alias in owners)
-            message = f"the column {name!r} is ambiguous, since each of {owners_named} has it"
+            message = f"the column {name!r} is ambiguous: each of {owners_named} has it"
             return Finding(message=message, advice=f"Say {said}.", line=line)
-    message = f"there is no column {name!r} in what is read"
+    message = f"the inputs have no column {name!r}"
     return Finding(message=message, advice=_what_there_is(name, every), line=line)
 
 
@@ -155,5 +155,5 @@ def _what_there_is(name: str, sources: Iterable[tuple[str, Sequence[str]]]) -> s
 
 def _listed(columns: Sequence[str]) -> str:
     if not columns:
-        return "columns that are not known"
+        return "unknown columns"
     return some(columns, _MOST_COLUMNS)

@@ -154,7 +154,7 @@ def _parsed(text: str) -> Cron:
         _check(cron)
     except _Wrong as error:
         raise CronInvalid(
-            f"the cron {text!r} is not understood: {error}",
+            f"the cron {text!r} is not valid: {error}",
             advice=f"Use one of {', '.join(sorted(_NAMED))}, or five fields such as "
             "`*/15 * * * *`, `5 * * * *`, `30 6 * * mon-fri`.",
         ) from None
@@ -164,7 +164,7 @@ def _parsed(text: str) -> Cron:
 def _read(text: str) -> Cron:
     fields = _NAMED.get(text, text).split()
     if text.startswith("@") and text not in _NAMED:
-        raise _Wrong("there is no such name")
+        raise _Wrong("unknown name")
     if len(fields) != len(_FIELDS):
         raise _Wrong(
             f"five fields are needed: minute, hour, day, month, weekday; it has {len(fields)}"
@@ -190,7 +190,7 @@ def _item(text: str, of: _Field) -> range:
     if found is None:
         if _EXTENSION.fullmatch(text):
             raise _Wrong(f"{text!r} is an extension (L, W, # or ?), which is not supported")
-        raise _Wrong(f"{text!r} is no {of.name}")
+        raise _Wrong(f"{text!r} is not a valid {of.name}")
     first, last, step = found.groups()
     if step is not None and int(step) == 0:
         raise _Wrong(f"the step of {text!r} is zero")
@@ -210,15 +210,15 @@ def _item(text: str, of: _Field) -> range:
 def _value(text: str, of: _Field) -> int:
     value = int(text) if text.isdigit() else of.numbers.get(text)
     if value is None or not of.low <= value <= of.high:
-        raise _Wrong(f"{text!r} is no {of.name} ({of.low} to {of.high})")
+        raise _Wrong(f"{text!r} is not a valid {of.name} ({of.low} to {of.high})")
     return value
 
 
 def _check(cron: Cron) -> None:
     if len(cron.weekdays) == 7 and not _dates(cron):
-        raise _Wrong("its day never comes")
+        raise _Wrong("it never occurs")
     if _gaps(cron)[0] < _SHORTEST:
-        raise _Wrong(f"it comes more often than every {_SHORTEST} minutes")
+        raise _Wrong(f"it is due more often than every {_SHORTEST} minutes")
 
 
 # The time between ticks

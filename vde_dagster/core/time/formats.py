@@ -127,9 +127,9 @@ def _why_unordered(tokens: Sequence[str]) -> str | None:
     codes = [each for each in tokens if each.startswith("%")]
     unknown = [each for each in codes if each not in _UNITS]
     if unknown:
-        return f"has {unknown[0]}, which is no unit of time with a fixed number of digits"
+        return f"has {unknown[0]}, which is not a unit of time with a fixed number of digits"
     if not codes or codes != list(_UNITS)[: len(codes)]:
-        return "writes texts that are not ordered like time"
+        return "writes texts that do not sort like time"
     return None
 
 
@@ -164,7 +164,7 @@ def python_format(written: str, dialect: str) -> str:
         codes = {key: code for key, code in mapping.items() if key.startswith("%")}
         converted = _converted(written, codes)
         quotes = set(written) & set("'\"`")
-        why = f"has {min(quotes)} in it, which is no part of a time" if quotes else None
+        why = f"contains {min(quotes)}, which is not part of a time" if quotes else None
     else:
         parts = _QUOTED.split(written)  # every second one stood in quotes, and means itself
         parts[::2] = [_converted(each, mapping) for each in parts[::2]]
@@ -234,7 +234,7 @@ def why_no_axis(
     known = axis_type(column_type)
     match known:
         case "":
-            message = f"is of type {column_type}, which holds no time"
+            message = f"is of type {column_type}, which is not a time"
             advice = "Choose a column of type DATE or TIMESTAMP, or CAST it in the query."
             return Finding(message=message, advice=advice)
         case "unknown":

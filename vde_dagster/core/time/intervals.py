@@ -248,7 +248,7 @@ def parse_instant(text: str) -> datetime:
     try:
         return instant.astimezone(UTC)
     except OverflowError as error:
-        raise ValueError(f"{text!r} lies before or after every date") from error
+        raise ValueError(f"{text!r} is before or after every possible date") from error
 
 
 _WORDS: Final = {
@@ -274,7 +274,7 @@ def parse_duration(text: str) -> timedelta:
         length += int(found[1]) * _WORDS[found[2]]
         position = found.end()
     if not lowered or position < len(lowered):
-        raise ValueError(f"{text!r} is no length of time; write it like '7 days' or '1 hour'")
+        raise ValueError(f"{text!r} is not a valid duration; write it like '7 days' or '1 hour'")
     return length
 
 

@@ -19,7 +19,7 @@ def written_instant(text: str) -> datetime:
     try:
         return parse_instant(text)
     except ValueError as error:
-        message = f"{text!r} is no date or time; write it like 2013-01-04"
+        message = f"{text!r} is not a valid date or time; write it like 2013-01-04"
         raise ValueError(message) from error
 
 
@@ -33,7 +33,7 @@ def written_end(text: str) -> datetime:
     try:
         return instant + _DAY if _is_date(text.strip()) else instant
     except OverflowError as error:
-        raise ValueError(f"{text!r} is the last day of all; write an earlier one") from error
+        raise ValueError(f"{text!r} is the last possible day; write an earlier one") from error
 
 
 def _is_date(text: str) -> bool:

@@ -34,7 +34,7 @@ def zone_of(name: str) -> tzinfo:
     close = difflib.get_close_matches(name.lower(), known, n=1)
     guess = f"Did you mean {known[close[0]]!r}? " if close else ""
     raise ZoneUnknown(
-        f"the time zone {name!r} is not known",
+        f"unknown time zone {name!r}",
         advice=f"{guess}Write a name of the IANA database, such as 'Europe/Berlin' or 'UTC'.",
     )
 

@@ -43,7 +43,7 @@ def read_cell(raw: Raw, kind: str) -> object:
     """
     parsed = type_of(kind)
     if parsed is None:
-        raise WrongValue(f"no value of the type {kind} can be written in a test")
+        raise WrongValue(f"values of the type {kind} cannot be written in a test")
     return _read(raw, parsed)
 
 
@@ -99,7 +99,7 @@ def _read(raw: Raw, of: exp.DataType) -> object:
         return None
     if of.is_type(_BITS.ARRAY):
         if isinstance(raw, str | Mapping):
-            raise WrongValue(f"{_shown(raw)} is no list, which {_spelled(of)} needs")
+            raise WrongValue(f"{_shown(raw)} is not a list, which {_spelled(of)} needs")
         return [_read(each, of.expressions[0]) for each in raw]
     if of.is_type(_BITS.MAP):
         key, value = of.expressions
@@ -107,7 +107,7 @@ def _read(raw: Raw, of: exp.DataType) -> object:
     if of.is_type(_BITS.STRUCT):
         return _struct(_mapping(raw, of), of)
     if not isinstance(raw, str):
-        raise WrongValue(f"{_shown(raw)} is no single value, which {_spelled(of)} needs")
+        raise WrongValue(f"{_shown(raw)} is not a single value, which {_spelled(of)} needs")
     return _single(raw, of)
 
 
@@ -121,12 +121,12 @@ def _single(text: str, of: exp.DataType) -> object:
         assert parse is not None, "the type is one that texts are read as"
         return parse(text)
     except (ValueError, ArithmeticError, KeyError) as error:
-        raise WrongValue(f"{_shown(text)} is no {_spelled(of)}") from error
+        raise WrongValue(f"{_shown(text)} is not a valid {_spelled(of)}") from error
 
 
 def _mapping(raw: Raw, of: exp.DataType) -> Mapping[str, Raw]:
     if not isinstance(raw, Mapping):
-        raise WrongValue(f"{_shown(raw)} is no mapping, which {_spelled(of)} needs")
+        raise WrongValue(f"{_shown(raw)} is not a mapping, which {_spelled(of)} needs")
     return raw
 
 
@@ -135,7 +135,7 @@ def _struct(raw: Mapping[str, Raw], of: exp.DataType) -> dict[str, object]:
     names = {name.lower(): name for name in kinds}
     unknown = [name for name in raw if name.lower() not in names]
     if unknown:
-        raise WrongValue(f"{', '.join(unknown)} is no field of {_spelled(of)}")
+        raise WrongValue(f"{', '.join(unknown)} is not a field of {_spelled(of)}")
     given = {names[name.lower()]: each for name, each in raw.items()}
     return {name: _read(given.get(name), kind) for name, kind in kinds.items()}
 

@@ -40,11 +40,13 @@ def _sentence(difference: Difference) -> str:
         one = len(difference.absent) == 1
         return (
             f"the column{'' if one else 's'} {', '.join(difference.absent)} "
-            f"{'is' if one else 'are'} expected, and did not come"
+            f"{'is' if one else 'are'} expected, but missing"
         )
-    came = f"{difference.actual} {_rows(difference.actual)} came, {difference.expected} expected"
+    came = (
+        f"{difference.actual} {_rows(difference.actual)} returned, {difference.expected} expected"
+    )
     if difference.reordered:
-        return f"{came}: the same rows in another order than the query's ORDER BY gives"
+        return f"{came}: the same rows, but not in the order of the query's ORDER BY"
     counts = (
         (len(difference.changed), "with other values"),
         (len(difference.missing), "missing"),

@@ -28,7 +28,7 @@ def chosen_tests(tests: Sequence[UnitTest], wanted: Sequence[str]) -> tuple[Unit
             known = [name for each in tests for name in (each.name, each.identity)]
             close = difflib.get_close_matches(text, known, n=1)
             guess = f"Did you mean {close[0]}?" if close else "`vde test` runs all of them."
-            raise Refused(f"there is no unit test {text}", advice=guess)
+            raise Refused(f"no unit test is named {text}", advice=guess)
     return tuple(
         each for each in tests if not wanted or any(_is_meant(each, text) for text in wanted)
     )

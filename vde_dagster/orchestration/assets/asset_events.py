@@ -110,7 +110,7 @@ def recorded_checks(
     found = [each for each in recorded if each.check_name in checks]
     if not found:
         raise Refused(
-            f"no rows of {name} were audited yet, and audits run where rows are written",
+            f"no rows of {name} have been audited yet: audits run when rows are written",
             advice="Materialize it.",
         )
     yield from found

@@ -49,7 +49,7 @@ def form_of(context: dg.InputContext) -> Form:
             return form
     key = context.asset_key.to_user_string()
     raise Refused(
-        f"the rows of {key} cannot be given as {_shown(annotation)}, "
+        f"the rows of {key} cannot be passed as {_shown(annotation)}, "
         f"which the argument {context.name!r} is annotated with",
         advice=f"Annotate it with one of {', '.join(each.value for each in Form)}.",
     )
@@ -87,19 +87,19 @@ def _iceberg_table(project: VdeProject, wanted: UserRead) -> object:
     table = wanted.rows.table
     if wanted.is_view:
         raise Refused(
-            f"{table} is a view, and pyiceberg has no table for it",
+            f"{table} is a view, which pyiceberg cannot load as a table",
             advice="Annotate the argument with pandas.DataFrame, pyarrow.Table or "
             "pyspark.sql.DataFrame.",
         )
     if wanted.rows.hidden_rows is not None:
         raise Refused(
-            f"{table} has rows that nobody is shown, and a table of pyiceberg shows all",
+            f"{table} has hidden rows, and a pyiceberg table shows all rows",
             advice="Annotate the argument with pandas.DataFrame, pyarrow.Table or "
             "pyspark.sql.DataFrame.",
         )
     if wanted.rows.columns:
         raise Refused(
-            f"`columns` have no effect on {table} as a table of pyiceberg",
+            f"`columns` has no effect on {table} as a pyiceberg table",
             advice="Leave them out, and write `table.scan(selected_fields=(...))`.",
         )
     return project.iceberg_catalog().load_table((table.namespace, table.name))

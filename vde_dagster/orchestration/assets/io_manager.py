@@ -147,7 +147,7 @@ class VdeIcebergIOManager(dg.IOManager):
             return name, current_binding(self._location, name), None
         upstream = context.upstream_output
         if upstream is None or TABLE not in (upstream.definition_metadata or {}):
-            raise Refused(f"{context.asset_key.to_user_string()} is no model of this project.")
+            raise Refused(f"{context.asset_key.to_user_string()} is not a model of this project.")
         own = own_table(self._location, upstream.asset_spec)
         return own.model.name, own.binding, upstream.asset_spec.partitions_def
 

@@ -56,15 +56,15 @@ def own_table(location: Location, spec: dg.AssetSpec) -> OwnTable:
     arguments = arguments.data if isinstance(arguments, dg.JsonMetadataValue) else arguments
     if not isinstance(arguments, Mapping):
         raise Refused(
-            f"{place} is written by vde_io_manager and does not say which columns it returns",
+            f"{place} is written by vde_io_manager and does not declare its columns",
             advice=f'Add `metadata={{"{TABLE}": {{"columns": {{"day": "date"}}}}}}` with all of '
             "its columns.",
         )
     if not spec.code_version:
         raise Refused(
-            f"{place} is written by vde_io_manager and has no code version, which its table has in "
-            "its name",
-            advice='Add `code_version="1"`, and count it up whenever the code changes.',
+            f"{place} is written by vde_io_manager and has no code version, which is part of its "
+            "table's name",
+            advice='Add `code_version="1"`, and increase it whenever the code changes.',
         )
     try:
         model = own_model(
@@ -126,7 +126,7 @@ def _name(location: Location, key: dg.AssetKey) -> ModelName:
     """
     if len(key.path) != _PARTS:
         raise Refused(
-            "its key is no name of a table: it has to have two parts, schema and name",
+            "its key is not a valid table name: it needs two parts, schema and name",
             advice='Give it one like `key=["mart", "report"]`.',
         )
     schema, name = key.path
@@ -136,7 +136,7 @@ def _name(location: Location, key: dg.AssetKey) -> ModelName:
         found = ModelName.parse(f"{schema}.{name}")
     except InvalidName as error:
         raise Refused(
-            "its key is no name of a table", advice='Give it one like `key=["mart", "report"]`.'
+            "its key is not a valid table name", advice='Give it one like `key=["mart", "report"]`.'
         ) from error
     if found in location.binding.graph:
         raise Refused(
@@ -156,7 +156,7 @@ def _timed(partitions: dg.PartitionsDefinition | None) -> dict[str, object]:
     if not isinstance(partitions, dg.TimeWindowPartitionsDefinition) or (
         partitions.timezone != "UTC"
     ):
-        raise Refused("its partitions are no windows of time in UTC")
+        raise Refused("its partitions are not time windows in UTC")
     return {"cron": partitions.cron_schedule, "start": partitions.start.date().isoformat()}
 
 
@@ -173,7 +173,7 @@ def _check_partitions(partitions: dg.PartitionsDefinition | None, model: Model) 
         return
     if not is_timed:
         raise Refused(
-            "it has partitions, and does not say which column has the time",
+            "it has partitions, but does not name its time column",
             advice=f'Add `"kind": {{"name": "INCREMENTAL_BY_TIME_RANGE", "time_column": ...}}` to '
             f"`{TABLE}`.",
         )

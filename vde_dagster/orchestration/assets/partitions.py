@@ -80,14 +80,12 @@ def contiguous(unit: IntervalUnit, keys: Sequence[str]) -> Interval:
         Refused: There are none, or there are holes between them.
     """
     if not keys:
-        raise Refused(
-            "this model is partitioned", advice="Name the partitions that the run is for."
-        )
+        raise Refused("this model is partitioned", advice="Choose the partitions for the run.")
     found = merge(interval_of(unit, key) for key in keys)
     if len(found) != 1:
         raise Refused(
-            f"a run evaluates one contiguous range of partitions; these are {len(found)} ranges",
-            advice="Launch one run for each, or a backfill, which does.",
+            f"a run evaluates one contiguous range of partitions; {len(found)} were chosen",
+            advice="Launch one run for each, or a backfill, which does that.",
         )
     return found[0]
 

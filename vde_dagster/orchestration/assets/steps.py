@@ -154,7 +154,7 @@ def current_binding(location: Location, name: ModelName) -> Binding:
     revision = shown.revision if shown is not None else 0
     if shown is None and location.followed is None:
         raise Refused(
-            f"no plan of {environment} was applied yet, so nothing runs there",
+            f"no plan of {environment} has been applied yet, so nothing runs there",
             advice=f"Run `vde plan {environment}` and apply it, then reload this code location.",
         )
     if revision == location.binding.revision:
@@ -166,8 +166,8 @@ def current_binding(location: Location, name: ModelName) -> Binding:
         or binding.key(name) != location.binding.key(name)
     ):
         raise Refused(
-            f"environment moved, reload this code location: {environment} does not run version "
-            f"{location.binding.key(name).version[:8]} of {name} any more. Nothing was done."
+            f"environment moved, reload this code location: {environment} no longer runs "
+            f"version {location.binding.key(name).version[:8]} of {name}. Nothing was done."
         )
     return binding
 
@@ -288,7 +288,7 @@ def _whole(
         wanted = rules.missing(model, (), due.complete_to or model.start)[:1]
     if not wanted:
         raise Refused(
-            f"{node.name} is not due: nothing that it reads is complete for a whole "
+            f"{node.name} is not due: none of its inputs is complete for a whole "
             f"{model.unit.value} yet",
             advice="Load its sources first.",
         )

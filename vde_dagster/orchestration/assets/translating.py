@@ -57,16 +57,16 @@ def _loaded(path: str, folder: Path) -> VdeTranslator:
     """
     module, _, name = path.replace(":", ".").rpartition(".")
     if not module:
-        raise Refused(f"dagster.translator names no class: {path}", advice=_ADVICE)
+        raise Refused(f"dagster.translator does not name a class: {path}", advice=_ADVICE)
     file = Path(*module.split(".")).with_suffix(".py")
     if (folder / file).is_file():
         found = _of_file(folder, file).get(name)
     else:
         found = getattr(_imported(module, file), name, None)
     if not (isinstance(found, type) and issubclass(found, VdeTranslator)):
-        message = f"dagster.translator: {name} is no subclass of VdeTranslator in {module}"
+        message = f"dagster.translator: {name} is not a subclass of VdeTranslator in {module}"
         raise Refused(message, advice=_ADVICE)
-    with _users_code(f"{name} cannot be made without arguments"):
+    with _users_code(f"{name} cannot be created without arguments"):
         return found()
 
 
@@ -82,7 +82,7 @@ def _of_file(folder: Path, file: Path) -> Mapping[str, object]:
     except ModuleFailed as error:
         raise ProjectInvalid([error.problem]) from error
     except UnicodeDecodeError as error:
-        message = f"this is no text in UTF-8: {error_text(error)}"
+        message = f"this is not UTF-8 text: {error_text(error)}"
         raise ProjectInvalid([Problem(place=Place(path=file), message=message)]) from error
 
 
@@ -99,7 +99,7 @@ def _imported(module: str, file: Path) -> ModuleType:
         except ModuleNotFoundError as error:
             if error.name is None or not f"{module}.".startswith(f"{error.name}."):
                 raise  # something else is missing, which that module imports
-            where = f"neither the project's file {file} nor a module of Python"
+            where = f"neither the project's file {file} nor a Python module"
             raise Refused(f"dagster.translator: {module} is {where}", advice=_ADVICE) from error
 
 
@@ -138,7 +138,7 @@ def translated_spec(translator: VdeTranslator, data: VdeTranslatorData) -> dg.As
     with _users_code(f"get_asset_spec of {data.node.name}"):
         found: object = translator.get_asset_spec(data)
         if not isinstance(found, dg.AssetSpec):
-            raise TypeError(f"it returned {type(found).__name__}, which is no AssetSpec")
+            raise TypeError(f"it returned {type(found).__name__}, which is not an AssetSpec")
         return found
 
 

@@ -210,7 +210,7 @@ def _metadata(data: VdeTranslatorData) -> dict[str, object]:
     if data.node.model.updates_on is not UpdatesOn.ANY:
         metadata["vde/updates_on"] = data.node.model.updates_on.value
     if data.paused is not None:
-        metadata["vde/paused"] = f"{data.paused}. To go on: {data.paused.resume}"
+        metadata["vde/paused"] = f"{data.paused}. To resume: {data.paused.resume}"
     return metadata | {
         **bound_metadata(data.snapshot),
         "dagster/code_references": dg.CodeReferencesMetadataValue(code_references=[reference]),

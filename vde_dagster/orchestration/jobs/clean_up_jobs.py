@@ -54,7 +54,7 @@ _MOST_LINES: Final = 200
 class JanitorConfig(dg.Config):
     """What `vde janitor` takes."""
 
-    dry_run: bool = Field(default=False, description="Only list what would be done, and why.")
+    dry_run: bool = Field(default=False, description="Only list the actions, and why.")
 
 
 class MaintainConfig(dg.Config):
@@ -64,7 +64,7 @@ class MaintainConfig(dg.Config):
         default=[],
         description="Maintain the tables and views of these models only: mart.revenue, mart.*.",
     )
-    dry_run: bool = Field(default=False, description="Only list what would be done, and why.")
+    dry_run: bool = Field(default=False, description="Only list the actions, and why.")
 
 
 def build_janitor_job(location: Location) -> dg.JobDefinition:
@@ -74,8 +74,8 @@ def build_janitor_job(location: Location) -> dg.JobDefinition:
         partial(_clean_up, location),
         JanitorConfig,
         step=_JANITOR_OP,
-        description="Remove environments whose time is over, and drop versions to which nothing "
-        "refers, of all environments.",
+        description="Remove expired environments, and drop versions that nothing refers to, "
+        "in all environments.",
         tags={PROJECT: location.project.configuration.name},
     )
 
@@ -87,7 +87,7 @@ def build_maintain_job(location: Location) -> dg.JobDefinition:
         partial(_maintain, location),
         MaintainConfig,
         step=_MAINTAIN_OP,
-        description="Rewrite small files, and remove old Iceberg snapshots and files, of all "
+        description="Rewrite small files, and remove old Iceberg snapshots and files, in all "
         "environments.",
         tags={PROJECT: location.project.configuration.name},
     )
@@ -205,8 +205,9 @@ def _left_to_others(context: dg.OpExecutionContext, shown: Metadata) -> Iterator
     try:
         yield
     except LeaseHeld as error:
-        shown["vde/reason"] = f"nothing was done, since another process is at it: {error.message}"
-        context.log.info(shown["vde/reason"])
+        reason = f"nothing was done, since another process is working on it: {error.message}"
+        shown["vde/reason"] = reason
+        context.log.info(reason)
 
 
 def _tell(

@@ -34,7 +34,7 @@ class AtOnceConfig(dg.Config):
 
     concurrency: int | None = Field(
         default=None,
-        description="Evaluate up to so many models at once; by default as vde.yaml says.",
+        description="Evaluate up to this many models concurrently; by default as vde.yaml says.",
     )
     fail_fast: bool = Field(default=False, description=FAIL_FAST_HELP)
 
@@ -65,8 +65,8 @@ class PlanConfig(AtOnceConfig):
     apply: bool = Field(default=False, description="Apply the plan. Otherwise it is only shown.")
     save: str | None = Field(
         default=None,
-        description="Write the plan to this file, for vde_apply, and apply nothing now. A relative "
-        "path is one in the project's folder.",
+        description="Write the plan to this file, for vde_apply, and apply nothing now. Relative "
+        "paths start at the project's folder.",
     )
     skip_tests: bool = Field(default=False, description=SKIP_TESTS_HELP)
     select_model: list[str] = _of_plan("select_model", [])
@@ -83,12 +83,12 @@ class PlanConfig(AtOnceConfig):
     include_unmodified: bool = _of_plan("include_unmodified", True)
     categorize: str | None = Field(
         default=None,
-        description="When a person has to decide the category of an edit (`decide`): automatic "
+        description="When a user has to choose the category of an edit (`decide`): automatic "
         "(never), ask (if it cannot be derived) or always. By default as vde.yaml says.",
     )
     decide: dict[str, str] = Field(
         default={},
-        description="What the edit of a model means: breaking, non_breaking or forward_only.",
+        description="The category of a model's edit: breaking, non_breaking or forward_only.",
     )
 
     @property
@@ -143,11 +143,12 @@ class PlanConfig(AtOnceConfig):
     def _other_problems(self) -> Iterator[str]:
         yield from self.wrong_concurrency()
         if self.apply and self.save is not None:
-            yield "apply and save exclude each other."
+            yield "apply and save cannot be combined."
         known = [each.value for each in Mode]
         if self.categorize is not None and self.categorize not in known:
             close = guess(self.categorize, known)
-            yield f"categorize: {self.categorize!r} is none of {', '.join(known)}. {close}".rstrip()
+            choices = ", ".join(known)
+            yield f"categorize: {self.categorize!r} is not one of {choices}. {close}".rstrip()
 
 
 def _read(

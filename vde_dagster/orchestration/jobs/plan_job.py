@@ -46,8 +46,8 @@ class ApplyConfig(AtOnceConfig):
     """What `vde apply` takes."""
 
     file: str = Field(
-        description="A plan that `vde plan --save FILE`, or vde_plan with `save`, wrote. A "
-        "relative path is one in the project's folder."
+        description="A plan that `vde plan --save FILE`, or vde_plan with `save`, wrote. Relative "
+        "paths start at the project's folder."
     )
 
 
@@ -84,7 +84,7 @@ def _planned(
     configuration, services = project.configuration, project.services
     options = config.options(configuration, environment)
     if finish_promotions(services, environment):
-        context.log.info(f"a promotion of {environment} had begun and was not finished; it is now.")
+        context.log.info(f"finished an interrupted promotion of {environment}.")
     graph = load_files(configuration, project.models).graph
     plan = plan_environment(services, graph, environment, options)
     _show(context, location, plan, shown)
@@ -172,9 +172,7 @@ def _saved(
     left, before = left_of(services, plan)
     _show(context, location, left, shown)
     if before:
-        shown["vde/reason"] = (
-            f"this plan was applied already: {plan.environment} shows what it made"
-        )
+        shown["vde/reason"] = f"this plan is already applied: {plan.environment} shows its versions"
     applied = None if left.is_empty else concurrency
     yield from _done(context, location, left, shown, applied=applied)
 
@@ -202,7 +200,7 @@ def _done(
         report_views(context.instance, location.project.services, plan, events.keys)
         if plan.promotes:
             context.log.info(
-                f"{plan.environment} shows this plan. Reload this code location, so that its "
-                "assets do, too."
+                f"{plan.environment} shows this plan. Reload this code location to update "
+                "its assets."
             )
     shown |= {"vde/applied": applied is not None, **done_metadata(events.done)}

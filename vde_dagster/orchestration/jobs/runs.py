@@ -277,7 +277,7 @@ class _PlanRun:
             yield dg.Output(None)
 
         plan = self.walk.plan
-        name, said = _PROMOTE_OP, f"Let the views of {plan.environment} show the plan's versions."
+        name, said = _PROMOTE_OP, f"Point the views of {plan.environment} at the plan's versions."
         if isinstance(stage, WorkStage):
             model = stage.model
             name, said = f"{model.schema}__{model.name}", plan.graph[model].model.description

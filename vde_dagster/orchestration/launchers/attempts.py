@@ -130,9 +130,9 @@ def pauses_of(
         refused = _refused(services, binding, name)
         pause = tried.pause(datetime.now(UTC))
         if refused:
-            yield name, f"{refused}; `vde run {environment}` tries it all the same"
+            yield name, f"{refused}; `vde run {environment}` retries it anyway"
         elif pause:
-            yield name, f"{tried.ended} runs did not compute it; it is tried again {pause}"
+            yield name, f"{tried.ended} runs did not compute it; it is retried {pause}"
 
 
 def _refused(services: Services, binding: Binding | None, name: ModelName) -> str:

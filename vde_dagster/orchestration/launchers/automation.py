@@ -85,15 +85,16 @@ class Due:
 class RunJobConfig(AtOnceConfig):
     """What `vde run` takes."""
 
-    no_stale: bool = Field(default=False, description="Compute only what is due.")
+    no_stale: bool = Field(default=False, description="Compute only due intervals.")
     only_stale: bool = Field(
-        default=False, description="Compute only what is late or changed upstream."
+        default=False, description="Compute only intervals whose inputs are late or changed."
     )
     only_late_data: bool = Field(
         default=False,
-        description="Compute only models with late data: what is due, late or changed upstream.",
+        description="Compute only models with late data: due intervals, and those whose inputs "
+        "are late or changed.",
     )
-    explain: bool = Field(default=False, description="Only show what would be computed, and why.")
+    explain: bool = Field(default=False, description="Only show the intervals to compute, and why.")
 
     def wanted(self) -> Wanted:
         """What the run computes.
@@ -108,7 +109,7 @@ class RunJobConfig(AtOnceConfig):
         }
         found = {name: wanted for name, (is_set, wanted) in asked.items() if is_set}
         if len(found) > 1:
-            raise Refused(f"{' and '.join(found)} exclude each other.")
+            raise Refused(f"{' and '.join(found)} cannot be combined.")
         return next(iter(found.values()), Wanted.DUE_AND_STALE)
 
 
@@ -122,8 +123,8 @@ def build_automation_job(location: Location) -> dg.JobDefinition:
         partial(_run, location),
         RunJobConfig,
         step=RUN_OP,
-        description=f"Compute what is due in {location.environment}, and what is late or changed "
-        "upstream, parents first.",
+        description=f"Compute due intervals of {location.environment}, and those whose inputs are "
+        "late or changed, upstream models first.",
         tags={**location.run_tags, AUTOMATION: _who(location)},
     )
 
@@ -163,8 +164,8 @@ def build_automation_sensor(location: Location, job: dg.JobDefinition) -> dg.Sen
         location,
         job,
         Wanted.DUE_AND_STALE,
-        "Finds what is due by its cron, and what is late or changed upstream, from metadata and "
-        "without Spark, and requests one run for all of it.",
+        "Finds intervals that are due by cron, or whose inputs are late or changed, from metadata "
+        "and without Spark, and requests one run for all of them.",
     )
 
 
@@ -177,8 +178,8 @@ def build_late_data_sensor(location: Location, job: dg.JobDefinition) -> dg.Sens
         location,
         job,
         Wanted.LATE_DATA,
-        "Finds new and late rows of models with late data in the sources' Iceberg metadata, "
-        "without Spark, and requests one run for all of them.",
+        "Finds new and late rows in the Iceberg metadata of sources, without Spark, and "
+        "requests one run for all models with late data.",
     )
 
 
@@ -198,8 +199,8 @@ def _sensor(
         other = automation_sensor_name(environment)
         if not every and is_switched_on(context, other):
             return dg.SkipReason(
-                f"the sensor {other} is switched on: it launches models with late data together "
-                "with all others, so this one launches nothing. Switch this one off."
+                f"the sensor {other} is switched on: it launches all models, also those with "
+                "late data, so this one launches nothing. Switch this one off."
             )
         if not services.state.revision(environment):
             return dg.SkipReason(
@@ -283,7 +284,7 @@ def _due(location: Location, runs: Sequence[dg.RunRecord], wanted: Wanted) -> Du
     plan = plan_run(services, location.environment, wanted)
     tokens = work_tokens(services, plan)
     pauses = dict(pauses_of(services, location.environment, runs, tokens))
-    left = set_aside(plan, pauses.keys(), "it waits until the failed model is tried again")
+    left = set_aside(plan, pauses.keys(), "it waits until the failed model is retried")
     return Due(plan=left, token=plan_token(left, tokens), pauses=pauses)
 
 
@@ -300,8 +301,8 @@ def _under_way(location: Location, runs: Sequence[dg.RunRecord]) -> str:
     waited_for = [each for each in runs if is_alive(each, is_held=bool(holder))]
     if waited_for:
         run_id = waited_for[0].dagster_run.run_id[:8]
-        return f"run {run_id} brings {environment} up to date"
-    return f"{holder} is at work on {environment}" if holder else ""
+        return f"run {run_id} is bringing {environment} up to date"
+    return f"{holder} is working on {environment}" if holder else ""
 
 
 def _why_nothing(
@@ -313,7 +314,7 @@ def _why_nothing(
     """Why there is nothing to do, for people."""
     reasons = {str(name): why for name, why in (pauses or {}).items()}
     for lost in plan.lost_tables:
-        reasons.setdefault(str(lost.name), lost.damage or f"its table {lost.table} is gone")
+        reasons.setdefault(str(lost.name), lost.damage or f"its table {lost.table} is missing")
     for change in plan.changes:
         if change.staleness is not None and change.staleness.kept:
             reasons.setdefault(str(change.name), change.staleness.why_kept)

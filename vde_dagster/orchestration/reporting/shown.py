@@ -183,7 +183,8 @@ class Reporter:
             self.keys,
             [[entry]],
             provenance={} if is_stale else provenance,
-            description=f"{self.binding.environment} shows it, and no run of this Dagster told so.",
+            description=f"{self.binding.environment} shows it, and no run of this Dagster instance "
+            "reported it.",
         )
         return event
 

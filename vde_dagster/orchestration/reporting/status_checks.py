@@ -52,10 +52,10 @@ class StatusCheck(StrEnum):
 
 
 _DESCRIPTIONS: Final = {
-    StatusCheck.MISSING: "Everything that is due, and can be computed, is loaded.",
-    StatusCheck.STALE: "Nothing that it was computed from is late or has changed since.",
-    StatusCheck.FOREIGN: "Its table is as it was published: nobody else wrote to it or removed it.",
-    StatusCheck.SCHEMA: "Its table has the columns, with their types, that were recorded for a "
+    StatusCheck.MISSING: "Every interval that is due and can be computed is loaded.",
+    StatusCheck.STALE: "No input is late or has changed since it was computed.",
+    StatusCheck.FOREIGN: "Its table is as published: not written to or dropped outside vde.",
+    StatusCheck.SCHEMA: "Its table has the columns and types that are recorded for a "
     "model, or declared for a source.",
 }
 
@@ -144,7 +144,7 @@ def found_of_tables(
         except (VdeError, OSError, ValueError) as error:  # of the catalog, and of its storage
             for check in checks_of(binding.graph[name]):
                 if check.is_of_table:
-                    text = f"it could not be looked at: {type(error).__name__}: {error}"
+                    text = f"it could not be checked: {type(error).__name__}: {error}"
                     yield Found(name=name, check=check, passed=False, text=text)
 
 
@@ -173,11 +173,11 @@ def found_of_table(look: TableLook) -> Iterator[Found]:
             name=name,
             check=StatusCheck.FOREIGN,
             passed=not look.foreign_write,
-            text=look.foreign_write or f"{look.table} is as it was published.",
+            text=look.foreign_write or f"{look.table} is as published.",
             severity=dg.AssetCheckSeverity.ERROR,
             metadata=metadata,
         )
-    wrong = "there is no such table" if look.is_gone else "; ".join(look.schema)
+    wrong = "the table is missing" if look.is_gone else "; ".join(look.schema)
     yield Found(
         name=name,
         check=StatusCheck.SCHEMA,
@@ -195,13 +195,13 @@ def _missing(name: ModelName, model: ModelStatus | None, environment: str) -> Fo
     if lost is not None and lost.damage:
         text = lost.told.removesuffix(".")
     elif lost is not None:
-        text = f"All that was loaded is gone: somebody dropped {lost.table}"
+        text = f"All loaded rows are missing: {lost.table} was dropped outside vde"
     elif due:
         # The end moves with the clock, and is no news.
         first = format_instant(due[0].start)
-        text = f"What is due from {first} on is missing: {_next(model, environment)}"
+        text = f"Intervals due from {first} on are missing: {_next(model, environment)}"
     elif waits:
-        text = "Nothing is missing that can be computed now"
+        text = "Nothing that can be computed now is missing"
     else:
         text = "Nothing is missing"
     metadata: Metadata = {"vde/missing_intervals": _ranges(due)} if due else {}
@@ -233,7 +233,7 @@ def _stale(
         name=name,
         check=StatusCheck.STALE,
         passed=not text,
-        text=text or "Nothing that it was computed from has changed since.",
+        text=text or "No input has changed since it was computed.",
         metadata=metadata,
     )
 
@@ -241,7 +241,7 @@ def _stale(
 def _next(model: ModelStatus | None, environment: str) -> str:
     """What computes a model that is behind, or what a person has to say first (rule R8)."""
     refused = model.refused if model is not None else ""
-    return refused.rstrip(".") or f"`vde run {environment}` computes it"
+    return refused.rstrip(".") or f"`vde run {environment}` computes them"
 
 
 def _not_loaded(late: LateRows, environment: str) -> str:
@@ -261,7 +261,7 @@ def _not_loaded(late: LateRows, environment: str) -> str:
         return text
     if len(found) == 1:
         return f"{text}: `vde {words}` loads them"
-    return f"{text}: `vde late status {late.name} --env {owner}` has the commands that load them"
+    return f"{text}: `vde late status {late.name} --env {owner}` shows the commands that load them"
 
 
 def _ranges(intervals: Iterable[Interval]) -> str:

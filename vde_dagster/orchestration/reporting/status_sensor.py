@@ -83,7 +83,7 @@ def build_status_sensor(location: Location) -> dg.SensorDefinition:
         services, environment = location.project.services, location.environment
         holder = services.state.lease_holder(environment_resource(environment))
         if holder:
-            return dg.SkipReason(f"{holder} is at work on {environment}")
+            return dg.SkipReason(f"{holder} is working on {environment}")
         try:
             reported, results = _tick(context.instance, location, memory)
         except VdeError as error:  # as while somebody promotes it; the next tick looks again
@@ -98,8 +98,8 @@ def build_status_sensor(location: Location) -> dg.SensorDefinition:
         evaluation_fn=tick,
         minimum_interval_seconds=SECONDS,
         default_status=dg.DefaultSensorStatus.RUNNING,
-        description=f"Reports what {location.environment} shows, where Dagster does not know it, "
-        "and what is missing, stale, or written by others. It launches nothing.",
+        description=f"Reports to Dagster what {location.environment} shows, and what "
+        "is missing, stale or written outside vde. It launches nothing.",
     )
 
 

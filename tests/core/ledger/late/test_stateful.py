@@ -184,7 +184,7 @@ def test_rows_that_a_source_has_lost_are_listed_and_never_loaded() -> None:
 def test_a_change_of_a_source_that_is_not_tracked_is_reported() -> None:
     found = loads_nothing(late=(late(2, 2, tracked=False),))
     assert [each.reason for each in found.pending] == [PendingReason.UNTRACKED]
-    assert "late_data does not name the source that has changed" in found.reason
+    assert "the changed source is not listed in late_data" in found.reason
 
 
 def test_a_compaction_alone_moves_the_mark() -> None:

@@ -49,7 +49,7 @@ STRICTLY = [
     edit("strict: another layout", "MODEL (kind FULL); SELECT a FROM raw.t", "MODEL (kind FULL, partitioned_by a); SELECT a FROM raw.t", NON_BREAKING(""), STRICT, y=("SELECT a FROM m.x", KEPT)),
     edit("strict: a column that is read has other values", AB, LOWER, BREAKING("b", "m.y"), STRICT, y=("SELECT b FROM m.x", REACHED("b")), z=("SELECT a FROM m.x", KEPT)),
     edit("strict: a star downstream of a removed column", AB, A, BREAKING("b"), STRICT, y=("SELECT * FROM m.x", BREAKING("b")), z=("SELECT a FROM m.y", KEPT)),
-    edit("not strict: a column that nobody reads is removed", ABC, AB, UNREAD("c", "readers outside may"), y=("SELECT a FROM m.x", KEPT)),
+    edit("not strict: a column that nobody reads is removed", ABC, AB, UNREAD("c", "but readers outside the project may"), y=("SELECT a FROM m.x", KEPT)),
 ]  # fmt: skip
 
 RANGE = "MODEL (kind INCREMENTAL_BY_TIME_RANGE (time_column ts, forward_only {}));\n"

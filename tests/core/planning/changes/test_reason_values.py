@@ -31,24 +31,24 @@ ORDERS, REVENUE = ModelName("staging", "orders"), ModelName("mart", "revenue")
         ),
         (
             Reason(kind=KIND.UNREAD_COLUMNS_CHANGED, columns=("a",)),
-            "changes `a`: no model reads it, readers outside may",
+            "changes `a`: no model reads it, but readers outside the project may",
         ),
         (
             Reason(kind=KIND.UNREAD_COLUMNS_REMOVED, columns=("a", "b")),
-            "removes `a`, `b`: no model reads them, readers outside may",
+            "removes `a`, `b`: no model reads them, but readers outside the project may",
         ),
         (
             Reason(kind=KIND.UPSTREAM_VALUES, columns=("a",), upstream=ORDERS),
-            "reads `a` of staging.orders, which may have other values",
+            "reads `a` of staging.orders, whose values may change",
         ),
         (
             Reason(kind=KIND.ROWS, clauses=("WHERE", "joins")),
-            "may have other rows: WHERE, joins changed",
+            "its rows may change: WHERE, joins changed",
         ),
-        (Reason(kind=KIND.ROWS), "may have other rows: what its query is made of changed"),
+        (Reason(kind=KIND.ROWS), "its rows may change: parts of its query changed"),
         (
             Reason(kind=KIND.FUNCTION_UNKNOWN, function="{columns}"),
-            "what the function {columns} does to rows is not known",
+            "the effect of the function {columns} on rows is unknown",
         ),
     ],
 )

@@ -84,7 +84,7 @@ OTHERS = {
     "the largest of all": (f"SELECT x.ts, x.n FROM s.a AS x WHERE {IN_X} AND x.n >= (SELECT MAX(e.n) FROM s.b AS e WHERE {IN_E})", "`e.ts BETWEEN"),
     "groups by key": (f"SELECT MAX(x.ts) AS ts, SUM(x.n) AS n FROM s.a AS x WHERE {IN_X} GROUP BY x.k", "GROUP BY x.k brings rows of several hours together"),
     "groups with a sum of all": (f"SELECT MAX(x.ts) AS ts, SUM(x.n) AS n FROM s.a AS x WHERE {IN_X} GROUP BY ROLLUP (x.ts)", "GROUP BY"),
-    "one group": (f"SELECT MAX(x.ts) AS ts, SUM(x.n) AS n FROM s.a AS x WHERE {IN_X}", "MAX(x.ts) is no function of one time column"),
+    "one group": (f"SELECT MAX(x.ts) AS ts, SUM(x.n) AS n FROM s.a AS x WHERE {IN_X}", "MAX(x.ts) is not a function of one time column"),
     "groups by the day": (f"SELECT MAX(x.ts) AS ts, SUM(x.n) AS n FROM s.a AS x WHERE {IN_X} GROUP BY CAST(x.ts AS DATE)", "GROUP BY CAST(x.ts AS DATE) brings"),
     "a running sum": (f"SELECT x.ts, SUM(x.n) OVER (ORDER BY x.ts) AS n FROM s.a AS x WHERE {IN_X}", "`SUM(x.n) OVER (ORDER BY x.ts)` looks at rows of several hours"),
     "a window with a name": (f"SELECT x.ts, SUM(x.n) OVER w AS n FROM s.a AS x WHERE {IN_X} WINDOW w AS (ORDER BY x.ts)", "looks at rows of several hours"),

@@ -111,9 +111,9 @@ class Load:
             late = f"rows of {named(self.sources)} have changed since it was loaded"
             return late if self.late else ""
         if self.is_first:
-            return "no session has loaded what it holds, so that all of it is loaded again"
+            return "no session loaded its rows, so all of it is loaded again"
         if self.evidence:
-            return f"late rows of {named(self.sources)} have come since its mark"
+            return f"late rows of {named(self.sources)} have arrived since its high-water mark"
         return ""
 
     @property
@@ -136,7 +136,7 @@ MISSING: Final = Stop(
     advice="Create the source table, or correct the name under late_data.",
 )
 _RELOADING: Final = "`vde catch-up MODEL --reload`"
-RELOAD: Final = f"{_RELOADING} loads it again, whole, from the source as it is now."
+RELOAD: Final = f"{_RELOADING} reloads all of it from the source as it is now."
 
 
 def reloading(model: ModelName, environment: str) -> str:

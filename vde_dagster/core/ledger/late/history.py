@@ -91,7 +91,7 @@ class SourceHistory:
 
 
 _REWRITES: Final = {
-    SourceStatus.ROLLED_BACK: "the source was rolled back to before what is loaded",
+    SourceStatus.ROLLED_BACK: "the source was rolled back to a time before the loaded rows",
     SourceStatus.EXPIRED: "the source's history since the last load has been expired",
     SourceStatus.OTHER_COLUMNS: (
         "a column of the source was dropped and added again, or swapped with another one"

@@ -27,10 +27,12 @@ class PendingReason(Enum):
 
 
 _TEXTS: Final = {
-    PendingReason.INCOMPLETE: "not all sources are complete up to there",
+    PendingReason.INCOMPLETE: "not all sources are complete up to that time",
     PendingReason.BEYOND_THRESHOLD: "it is further back than catchup_threshold",
-    PendingReason.REMOVED: "a source has lost rows, which takes none from the model by itself",
-    PendingReason.UNTRACKED: "late_data does not name the source that has changed",
+    PendingReason.REMOVED: (
+        "a source has lost rows, which are not removed from the model automatically"
+    ),
+    PendingReason.UNTRACKED: "the changed source is not listed in late_data",
 }
 
 

@@ -78,9 +78,9 @@ def unknown_times(names: Iterable[ModelName]) -> str:
     """Why nothing is loaded of sources whose files do not say which times they have."""
     sources = ", ".join(map(str, names))
     return (
-        f"it is not known up to when {sources} is complete: it has no rows, or its files do not "
-        "say which times of the tracked column they have, or a row has none. Let whatever loads it "
-        "set its table property `vde.valid-to`, or track a column that has a time in every row"
+        f"it is not known up to when {sources} is complete: it has no rows, its files lack "
+        "statistics on the tracked column, or a row has no time in it. Set its table property "
+        "`vde.valid-to` in the job that loads it, or track a column that has a time in every row"
     )
 
 

@@ -157,5 +157,5 @@ def _why_nothing(asked: StatefulQuestion, pending: Sequence[Pending]) -> str:
     if pending:
         return f"what has changed is pending: {pending_text(pending)}"
     if moved:
-        return "the sources' new snapshots change nothing of what is loaded"
-    return "no new snapshot of a source, and no other interval can be loaded yet"
+        return "the sources' new snapshots do not change loaded rows"
+    return "the sources have no new snapshot, and no other interval can be loaded yet"

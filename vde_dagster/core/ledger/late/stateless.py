@@ -147,8 +147,8 @@ def why_nothing(moved: Sequence[SourceFound], pending: Sequence[Pending]) -> str
     return _NOTHING_ADDED if moved else _NOT_DUE
 
 
-_NOTHING_ADDED: Final = "the source's new snapshots add no rows to what is loaded"
-_NOT_DUE: Final = "no new snapshot of the source, and no interval has become due"
+_NOTHING_ADDED: Final = "the source's new snapshots add no rows to loaded intervals"
+_NOT_DUE: Final = "the source has no new snapshot, and no interval has become due"
 
 
 def another_table(history: SourceHistory) -> Stop | None:
@@ -200,13 +200,13 @@ def _why_rebuilt(asked: StatelessQuestion, rules: WithoutTimes) -> str:
     if not asked.loaded:
         return ""
     if asked.mark is None and not rules.outdated:
-        return "no session has loaded what it holds"
+        return "no session loaded its rows"
     if asked.history.rewrite:
         return asked.history.rewrite
     if rules.outdated:
-        return "somebody asked for all of it again"
+        return "a reload was requested"
     early = () if rules.by_time else _early(asked)
-    return f"{early[0]} is due now, and before what it holds" if early else ""
+    return f"{early[0]} is due now, and is earlier than its loaded rows" if early else ""
 
 
 def _early(asked: StatelessQuestion) -> tuple[Interval, ...]:

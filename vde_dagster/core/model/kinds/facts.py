@@ -21,21 +21,21 @@ from vde_dagster.core.time.schedule import Scheduled
 class Role(Enum):
     """What exists in the lakehouse for a version of a model."""
 
-    SOURCE = "a table that others write"
-    EMBEDDED = "nothing: its query stands in the queries that read it"
+    SOURCE = "a table that other programs write"
+    EMBEDDED = "nothing: its query is inlined in downstream queries"
     VIEW = "a view of its query"
-    TABLE = "a table with rows that we write"
+    TABLE = "a table with rows that vde writes"
 
 
 class Loading(Enum):
     """When rows are loaded."""
 
-    BY_INTERVAL = "each interval by itself, in any order"
-    SEQUENTIAL = "each interval once, on what those before it left"
-    APPENDED = "each interval once, beside what is there"
-    WHOLE = "all rows at once, for each cron period again"
+    BY_INTERVAL = "each interval separately, in any order"
+    SEQUENTIAL = "each interval once, on top of the ones before it"
+    APPENDED = "each interval once, appended to existing rows"
+    WHOLE = "all rows together, again for each cron period"
     ONCE = "once for each version"
-    REFRESHED = "once by a plan, then again when what it reads has changed"
+    REFRESHED = "once by a plan, then again when its inputs have changed"
     NEVER = "never"
 
 

@@ -24,44 +24,44 @@ class ReasonKind(Enum):
     MODEL_ADDED = ("model_added", "new model")
     MODEL_REMOVED = ("model_removed", "no longer in the project")
     METADATA = ("metadata", "only metadata changed")
-    METADATA_UPSTREAM = ("metadata_upstream", "only metadata of what it reads changed")
-    NOTHING_READ_CHANGED = ("nothing_read_changed", "nothing that it reads changed")
+    METADATA_UPSTREAM = ("metadata_upstream", "only metadata of upstream models changed")
+    NOTHING_READ_CHANGED = ("nothing_read_changed", "none of its inputs changed")
     FORWARD_ONLY = (
         "forward_only",
-        "forward-only: what is there stays, and the change counts from now on",
+        "forward-only: existing rows stay, and the change applies from now on",
     )
     FORWARD_ONLY_UPSTREAM = (
         "forward_only_upstream",
-        "forward-only: it keeps its rows, and goes on with what it reads now",
+        "forward-only: it keeps its rows, and new intervals read the changed inputs",
     )
-    EQUAL_ROWS = ("equal_rows", "its table is the same, since its rows were found to be equal")
+    EQUAL_ROWS = ("equal_rows", "it keeps its table, because the rows turned out to be equal")
     EFFECTIVE_FROM = (
         "effective_from",
         (
-            "it counts from {after} on: what is loaded since then is computed again, and what is "
-            "before only when a late row or a restatement has it computed"
+            "it applies from {after} on: intervals loaded since then are computed again, "
+            "earlier ones only for a late row or a restatement"
         ),
     )
     BOUNDED = (
         "bounded",
-        "bounded: it begins at {after}, and is never promoted",
+        "bounded: it starts at {after}, and is never promoted",
     )
-    BOUND_ENDS = ("bound_ends", "not bounded any more: it began at {before}")
+    BOUND_ENDS = ("bound_ends", "no longer bounded: it started at {before}")
     BOUND_STAYS = (
         "bound_stays",
-        "what {before} shows of it begins at {after}, and is never promoted: this one has it all",
+        "its version in {before} starts at {after} and is never promoted; this version is complete",
     )
     PREVIEW = (
         "preview",
-        "preview from {after} on, in a table of its own that is never promoted",
+        "preview from {after} on, in a separate table that is never promoted",
     )
     PREVIEW_ENDS = (
         "preview_ends",
-        "no preview any more: it was one from {before} on",
+        "no longer a preview: it was one from {before} on",
     )
     PREVIEW_STAYS = (
         "preview_stays",
-        "what {before} shows of it is a preview from {after} on, which is never promoted",
+        "its version in {before} is a preview from {after} on, which is never promoted",
     )
     DRIFTED = (
         "drifted",
@@ -69,18 +69,18 @@ class ReasonKind(Enum):
     )
     GIVEN_BACK = (
         "given_back",
-        "the table that it adopted no longer has the rows that it would compute here",
+        "the table that it adopted no longer has the rows that it would compute itself",
     )
     HISTORY_ENDS = (
         "history_ends",
-        "the history that its table has is not in the new one: past states cannot be seen again",
+        "its table's history is not in the new one: past states cannot be observed again",
     )
     PYTHON = ("python", "its Python code or inputs changed")
     STATEMENTS = (
         "statements",
-        "its pre- or post-statements changed, and they may do anything",
+        "its pre- or post-statements changed, and their effects are not analysed",
     )
-    MANAGED = ("managed", "it is managed by the platform, which is not looked into")
+    MANAGED = ("managed", "it is managed by the platform, and its changes are not analysed")
     MODEL_KIND = ("model_kind", "its kind was {before} and is {after}")
     KIND_OPTIONS = ("kind_options", "its kind or the kind's options changed")
     PARTITIONS = ("partitions", "the partitions that it replaces changed")
@@ -90,25 +90,25 @@ class ReasonKind(Enum):
         "first_interval",
         "its start, end or interval unit changed, which its query reads",
     )
-    WINDOWS = ("windows", "what it declares to read changed")
+    WINDOWS = ("windows", "the reads that it declares changed")
     SESSION = (
         "session",
-        "settings of Spark's session changed that results may follow from",
+        "Spark session settings that may affect results changed",
     )
     CONTENT = ("content", "its content changed")
-    ROWS = ("rows", "may have other rows: {clauses} changed")
+    ROWS = ("rows", "its rows may change: {clauses} changed")
     KEY_COLUMNS = ("key_columns", "the columns by which its kind identifies rows changed")
     KEY_VALUES = (
         "key_values",
-        "its kind identifies rows by {columns}, which may have other values",
+        "its kind identifies rows by {columns}, whose values may change",
     )
     SOURCE_UNDECLARED = (
         "source_undeclared",
-        "where its columns come from is not known, since a source is not declared",
+        "the origin of its columns is unknown, because a source is not declared",
     )
     FUNCTION_UNKNOWN = (
         "function_unknown",
-        "what the function {function} does to rows is not known",
+        "the effect of the function {function} on rows is unknown",
     )
     COLUMNS_ADDED = ("columns_added", "adds {columns}")
     COLUMNS_REMOVED = ("columns_removed", "removes {columns}")
@@ -117,24 +117,24 @@ class ReasonKind(Enum):
     READ_COLUMN_CHANGED = ("read_column_changed", "changes column {columns}, read by {read_by}")
     UNREAD_COLUMNS_REMOVED = (
         "unread_columns_removed",
-        "removes {columns}: no model reads {them}, readers outside may",
+        "removes {columns}: no model reads {them}, but readers outside the project may",
     )
     UNREAD_COLUMNS_CHANGED = (
         "unread_columns_changed",
-        "changes {columns}: no model reads {them}, readers outside may",
+        "changes {columns}: no model reads {them}, but readers outside the project may",
     )
-    UPSTREAM_ROWS = ("upstream_rows", "reads {upstream}, whose rows may be others")
+    UPSTREAM_ROWS = ("upstream_rows", "reads {upstream}, whose rows may change")
     UPSTREAM_COLUMN_NAMES = (
         "upstream_column_names",
-        "may read every column of {upstream}, which has other ones",
+        "may read every column of {upstream}, whose columns changed",
     )
     UPSTREAM_VALUES = (
         "upstream_values",
-        "reads {columns} of {upstream}, which may have other values",
+        "reads {columns} of {upstream}, whose values may change",
     )
     STORAGE = ("storage", "only how its table is stored changed")
-    STAMP = ("stamp", "its stamp changed: its own table is rebuilt")
-    WRITING = ("writing", "it returns the same rows, written or ordered in another way")
+    STAMP = ("stamp", "its stamp changed: its table is rebuilt")
+    WRITING = ("writing", "it returns the same rows; only the SQL's wording or order changed")
 
     _value_: str
     text: str
@@ -181,7 +181,7 @@ def sentence(reason: Reason) -> str:
         them="it" if len(reason.columns) == 1 else "them",
         upstream=reason.upstream,
         read_by=some(reason.read_by, _MOST),
-        clauses=some(reason.clauses, _MOST) or "what its query is made of",
+        clauses=some(reason.clauses, _MOST) or "parts of its query",
         function=reason.function,
         before=reason.before,
         after=reason.after,

@@ -117,7 +117,7 @@ class _Reader:
             case exp.Select():
                 return self._selected(clauses_of(node), name, span)
             case _:
-                return f"{described(node)} is not understood"
+                return f"{described(node)} is not analysed"
 
     def _united(self, node: exp.SetOperation, name: str, span: Span) -> str:
         """Why a set operation's rows differ; both sides need the time column at one position."""
@@ -138,7 +138,11 @@ class _Reader:
             if column is None:
                 apart = sources_of(select.from_, seen="") is None
                 apart = apart and len(select.from_.joins) > 1
-                return _JOINS if apart else f"{described(output)} is no function of one time column"
+                return (
+                    _JOINS
+                    if apart
+                    else (f"{described(output)} is not a function of one time column")
+                )
             where = {column.column: origin(span, column.steps, self.unit)}
             rows = self._lying(select, where)
             if isinstance(rows, str):
@@ -192,7 +196,7 @@ class _Reader:
     def _why_source(self, rows: _FromRows, source: Source) -> str:
         """Why the rows of a source with macros differ that are joined to the rows that matter."""
         if not is_plain(source):
-            return f"{described(source.node)} is not looked into"
+            return f"{described(source.node)} is not analysed"
         spans = [(key[1], span) for key, span in rows.spans.items() if key[0] == source.alias]
         node = query_of(source.node) or source.node
         reasons = [self.rows(node, name, span) for name, span in spans]
@@ -221,7 +225,7 @@ class _Reader:
         if inner:
             apart = {id(macro) for each in inner for _, macro in macros_in(each)}
             if any(id(macro) not in apart for _, macro in macros_in(condition)):
-                return f"`{described(condition)}` is not looked into"
+                return f"`{described(condition)}` is not analysed"
             reasons = (self._why_in(rows, condition, each) for each in inner)
             return next(filter(None, reasons), "")
         axes, columns = self.columns.of(rows.sources, rows.outer), _columns(condition)

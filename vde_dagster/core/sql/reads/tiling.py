@@ -274,7 +274,7 @@ def _of_partitions(
     if not moved:
         form = _form(axis)
         advice = (
-            f"Take partitions from their start on, as in `{axis.column} BETWEEN "
+            f"Read partitions from their start on, as in `{axis.column} BETWEEN "
             f"{_floored(grain, form)} AND @end_{form}`, or load this model by "
             "INCREMENTAL_BY_TIME_RANGE."
         )
@@ -298,7 +298,7 @@ def _advice(axis: TimeAxis, reader: Reader) -> str:
     form = _form(axis)
     advice = (
         f"Write `{axis.column} BETWEEN @start_{form} AND @end_{form}`: both ends belong to the "
-        "interval. If the range is another one, move both ends by the same time"
+        "interval. For another range, move both ends by the same time"
     )
     if not (reader.in_batches and reader.may_be_alone):
         return f"{advice}."

@@ -98,7 +98,7 @@ class _Star:
         several = " and of ".join(".".join(scopes.name_of(each)) for each in self.meant)
         return self.star, Refused(
             f"`{name}.*` means all columns of {several}",
-            advice="give each of them a name of its own with AS, and say which one is meant.",
+            advice="Give each of them its own name with AS, and refer to that name.",
         )
 
 
@@ -131,7 +131,7 @@ def _fields(projection: exp.Expr, scopes: Scopes) -> Iterator[exp.Expr]:
 
 def _before(star: exp.Expr) -> exp.Column:
     """The name before ``.*``, as a column."""
-    assert isinstance(star, exp.Column), "something stands before the star"
+    assert isinstance(star, exp.Column), "something precedes the star"
     names = (each.copy() for each in reversed(star.parts[:-1]))
     return exp.Column(**dict(zip(("this", "table", "db"), names, strict=False)))
 
