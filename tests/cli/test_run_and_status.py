@@ -134,6 +134,8 @@ def assert_one_late_hour_is_told(changing: InMemory, *, after: datetime) -> None
         "reason": "its inputs from raw.events have changed since",
         "kept": [],
         "why_kept": "",
+        "how": "",
+        "merges": False,
         "following": [],
         "session": False,
         "inputs": ["raw.events"],
@@ -152,7 +154,7 @@ def assert_one_late_hour_is_told(changing: InMemory, *, after: datetime) -> None
         "inputs from raw.events have changed since"
     ) in text
     assert (
-        f"(since {reported}): what it reads"
+        f"(since {reported}): its inputs"
         in call("plan", "--no-apply", "--project", changing.folder).stdout
     )
 
