@@ -78,7 +78,7 @@ def bound(text: str, *properties: str) -> str:
 
 @pytest.mark.full
 def test_what_nobody_promoted_to_cannot_be_run_and_the_command_that_makes_it_is_named() -> None:
-    with pytest.raises(Refused, match=r"no environment prod.*`vde plan prod` makes it\.$"):
+    with pytest.raises(Refused, match=r"no environment prod.*`vde plan prod` creates it\.$"):
         MemoryWorld().plan_run()
 
 

@@ -66,7 +66,7 @@ def test_rows_are_refused_until_their_source_has_others() -> None:
     assert refused(world) == ""
     world.land((1.7, 100), until=2)
     fail(world)
-    assert refused(world).startswith("accepted_range refused its rows")
+    assert refused(world).startswith("its rows failed accepted_range")
     world.land((1.8, 5), until=2)
     assert refused(world) == ""
     fail(world)
