@@ -145,7 +145,7 @@ def take(address: str, flights: Flights, name: str) -> None:
     """Take one picture in a new browser: pages remember what was opened and hidden in them."""
     program = _chromium()
     assert program is not None, "Chromium is not installed: apt-get install chromium"
-    target = ROOT / "docs" / f"{name}.png"
+    target = ROOT / "docs" / "pictures" / f"{name}.png"
     with browser_page(program) as page:
         ui = Ui(page, address)
         PICTURES[name](ui, flights)

@@ -19,9 +19,9 @@ from vde_dagster.composition import spark_conf
 from vde_dagster.project.configuration import read_configuration
 
 ROOT = Path(__file__).parents[2]
-CLI = (ROOT / "docs" / "cli.md").read_text("utf-8")
+CLI = (ROOT / "docs" / "reference" / "cli.md").read_text("utf-8")
 _LAKE = "spark.sql.catalog.lake"
-CONFIGURATION = (ROOT / "docs" / "configuration.md").read_text("utf-8")
+CONFIGURATION = (ROOT / "docs" / "reference" / "configuration.md").read_text("utf-8")
 
 
 def sections() -> dict[str, str]:
@@ -98,7 +98,7 @@ def test_every_command_in_the_docs_can_be_given_as_it_is_written() -> None:
 
 def test_the_example_for_github_takes_each_step_of_ci_once() -> None:
     (text,) = re.findall(
-        r"```yaml\n(.*?)```", (ROOT / "docs" / "ci.md").read_text("utf-8"), re.DOTALL
+        r"```yaml\n(.*?)```", (ROOT / "docs" / "how-to" / "ci.md").read_text("utf-8"), re.DOTALL
     )
     jobs = yaml.safe_load(text)["jobs"]
     run = {

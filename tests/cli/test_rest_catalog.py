@@ -1,4 +1,4 @@
-"""Commands of a project whose catalog is a REST server, as docs/configuration.md has it."""
+"""Commands of a project whose catalog is a REST server, as configuration.md has it."""
 
 from __future__ import annotations
 

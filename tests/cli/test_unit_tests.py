@@ -17,7 +17,7 @@ from tests.cli.conftest import WithoutJava
 from vde_dagster.composition import VdeProject
 
 ROOT: Final = Path(__file__).parents[2]
-PAGE: Final = (ROOT / "docs/unit-tests.md").read_text("utf-8")
+PAGE: Final = (ROOT / "docs/how-to/unit-tests.md").read_text("utf-8")
 WRONG: Final = ("revenue: 15", "revenue: 16")
 
 

@@ -1,4 +1,4 @@
-"""Imports point downward only (docs/architecture.md, *Rooms*)."""
+"""Imports point downward only (docs/inside/architecture.md, *Rooms*)."""
 
 from __future__ import annotations
 

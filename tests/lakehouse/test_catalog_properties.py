@@ -138,7 +138,7 @@ def test_each_catalog_in_the_docs_is_one_that_spark_can_be_told_of(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = 0
-    for page in ("deploy.md", "configuration.md"):
+    for page in ("how-to/deploy.md", "reference/configuration.md"):
         text = (ROOT / "docs" / page).read_text("utf-8")
         for example in re.findall(r"```yaml\n((?:.*\n)*?)```", text):
             if not example.startswith(("catalog:", "name: shop\n")):
@@ -207,7 +207,7 @@ def test_all_other_types_of_pyiceberg_have_views() -> None:
 
 
 def test_the_installed_pyiceberg_has_no_views_in_glue() -> None:
-    """When this fails, look again at what docs/deploy.md says of Glue."""
+    """When this fails, look again at what docs/how-to/deploy.md says of Glue."""
     properties = {"glue.region": "eu-central-1", "glue.endpoint": "http://127.0.0.1:1"}
     keys = {"glue.access-key-id": "k", "glue.secret-access-key": "s"}
     glue = GlueCatalog("lake", **properties, **keys)

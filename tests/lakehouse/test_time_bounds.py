@@ -125,7 +125,7 @@ WRITTEN: Final = (
 
 
 def is_known_gap(kind: str, case: Case) -> bool:
-    """Whether a case is one of those that docs/reliability.md names."""
+    """Whether a case is one of those that docs/inside/reliability.md names."""
     is_wider = "INTERVAL" in case.condition or "- 1" in case.condition
     if kind == "by longer partition":
         return case.value in WRITTEN or "_ts" in case.condition
@@ -152,7 +152,7 @@ def _of(value: str, first: str, last: str) -> Iterator[Case]:
         if is_sum and not {first, last} <= {"date", "dt", "dtntz", "epoch"}:
             continue  # nothing is added to a text
         if value in ("text", "t_text") and "ds" in (first, last):
-            continue  # a text that is compared with a date's text is a date's: docs/models.md
+            continue  # a text that is compared with a date's text is a date's: models.md
         names = {
             "v": value,
             "s": f"@start_{first}",

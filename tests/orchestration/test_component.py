@@ -1,4 +1,4 @@
-"""A project as a component of Dagster: docs/component.md, loaded as `dg` loads a folder."""
+"""A project as a component of Dagster: docs/how-to/component.md, loaded as `dg` loads a folder."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from vde_dagster.orchestration.assets.pyspark_resource import VdePySparkResource
 from vde_dagster.runtime.secrets import Secret
 
 ROOT = Path(__file__).parents[2]
-DOCS = (ROOT / "docs" / "component.md").read_text("utf-8")
+DOCS = (ROOT / "docs" / "how-to" / "component.md").read_text("utf-8")
 TYPE = "vde_dagster.VdeProjectComponent"
 REVENUE, REVENUE_IN_DEV = dg.AssetKey(["mart", "revenue"]), dg.AssetKey(["mart__dev", "revenue"])
 
@@ -139,7 +139,7 @@ def test_the_projects_own_translator_comes_first(sandbox: DefsFolderSandbox) -> 
 def test_a_subclass_changes_specifications_and_checks(sandbox: DefsFolderSandbox) -> None:
     (example,) = re.findall(r"```python\n(.*?)```", DOCS, flags=re.DOTALL)
     names: dict[str, Any] = {}
-    exec(compile(example, "docs/component.md", "exec"), names)
+    exec(compile(example, "docs/how-to/component.md", "exec"), names)
     ours: type[VdeProjectComponent] = names["OurProject"]
 
     class WithoutChecks(ours):  # type: ignore[misc,valid-type]

@@ -1,4 +1,4 @@
-"""docs/dagster.md names every tag and metadata key that this package sets, and no other one."""
+"""dagster.md names every tag and metadata key that this package sets, and no other one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from vde_dagster.orchestration.reporting.shown import Limits
 from vde_dagster.orchestration.reporting.status_checks import StatusCheck
 
 ROOT: Final = Path(__file__).parents[2]
-PAGE: Final = (ROOT / "docs" / "dagster.md").read_text("utf-8")
+PAGE: Final = (ROOT / "docs" / "reference" / "dagster.md").read_text("utf-8")
 CODE: Final = ROOT / "vde_dagster" / "orchestration"
 
 

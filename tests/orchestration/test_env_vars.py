@@ -16,7 +16,9 @@ from vde_dagster.orchestration.assets.pyspark_resource import VdePySparkResource
 from vde_dagster.project.configuration import Configuration
 from vde_dagster.runtime.secrets import Secret
 
-DOCS: Final = (Path(__file__).parents[2] / "docs" / "configuration.md").read_text("utf-8")
+DOCS: Final = (Path(__file__).parents[2] / "docs" / "reference" / "configuration.md").read_text(
+    "utf-8"
+)
 KEY: Final = "spark.hadoop.fs.s3a.secret.key"
 CANARY: Final = "canary-of-an-env-var"
 
@@ -121,5 +123,5 @@ def test_the_docs_example_gives_credentials(shop: Path, monkeypatch: pytest.Monk
     (example,) = re.findall(r"```python\n([^`]*EnvVar[^`]*)```", DOCS)
     monkeypatch.chdir(shop)
     names: dict[str, Any] = {}
-    exec(compile(example, "docs/configuration.md", "exec"), names)
+    exec(compile(example, "docs/reference/configuration.md", "exec"), names)
     assert opened(names["prod"]).location.project.configuration.given == NAMED

@@ -1,4 +1,4 @@
-"""docs/dagster-jobs.md: every example of the launchpad runs, and every option is there."""
+"""dagster-jobs.md: every example of the launchpad runs, and every option is there."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from vde_dagster.orchestration.jobs.plan_job import ApplyConfig
 from vde_dagster.orchestration.launchers.automation import RunJobConfig
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs/dagster-jobs.md").read_text("utf-8")
+PAGE = (ROOT / "docs/reference/dagster-jobs.md").read_text("utf-8")
 EXAMPLES = re.findall(r"```yaml\n# (\w+)\n(.*?)```", PAGE, flags=re.DOTALL)
 LIVE = "MODEL (name mart.live, kind MANAGED);\nSELECT COUNT(*) AS n FROM raw.events"
 

@@ -1,4 +1,4 @@
-"""The examples of docs/own-assets.md, as they stand there."""
+"""The examples of docs/how-to/own-assets.md, as they stand there."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.app.memory_world import PROJECT, START, MemoryWorld
 from tests.orchestration.automated_world import CONFIGURATION, SOURCES, AutomatedWorld
 from vde_dagster import VdeProject, merge_definitions
 
-PAGE = Path(__file__).parents[2] / "docs/own-assets.md"
+PAGE = Path(__file__).parents[2] / "docs/how-to/own-assets.md"
 
 
 @pytest.fixture

@@ -153,7 +153,7 @@ def test_settings_are_written_once_and_never_over_somebody_elses(
 
 
 def test_the_page_has_the_lines_for_a_home_of_ones_own() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "dagster.md").read_text("utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "dagster.md").read_text("utf-8")
     launcher, retention = map(home._SETTINGS.index, ("run_launcher:", "retention:"))
     assert home._SETTINGS[launcher:retention] in page
     assert home._SETTINGS[retention:] in page

@@ -1,4 +1,4 @@
-"""What a user's translator changes wherever assets and checks are named (docs/translator.md)."""
+"""What a user's translator changes wherever assets and checks are named (translator.md)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-DOCS = (Path(__file__).parents[2] / "docs" / "translator.md").read_text("utf-8")
+DOCS = (Path(__file__).parents[2] / "docs" / "how-to" / "translator.md").read_text("utf-8")
 EXAMPLES = {
     name: text
     for text in re.findall(r"```python\n(.*?)```", DOCS, flags=re.DOTALL)

@@ -108,17 +108,22 @@ class Repository:
                 yield found.start(), found[0]
 
     @property
+    def _parts(self) -> list[Path]:
+        """The folders of docs/."""
+        return sorted(each for each in (self.root / "docs").rglob("*") if each.is_dir())
+
+    @property
     def _rules(self) -> frozenset[str]:
-        titles = headings_of(self.root / "docs" / "rules.md")
+        titles = headings_of(self.root / "docs" / "inside" / "rules.md")
         return frozenset(f"rule-{each[1]}" for title in titles if (each := _RULE.match(title)))
 
     def _are_decisions(self, numbers: str) -> bool:
-        pages = (self.root / "docs" / "adr").glob("*.md")
+        pages = (self.root / "docs" / "inside" / "adr").glob("*.md")
         known = {int(each.name[:4]) for each in pages}
         return known.issuperset(map(int, re.findall(r"\d+", numbers)))
 
     def _is_source(self, number: str, section: str | None) -> bool:
-        page = self.root / "docs" / "sources.md"
+        page = self.root / "docs" / "inside" / "sources.md"
         if f"Seed {number}" not in headings_of(page):
             return False
         part = page.read_text("utf-8").partition(f"## Seed {number}\n")[2].partition("\n## ")[0]
@@ -126,7 +131,7 @@ class Repository:
         return section is None or any(section.lower() in each for each in listed)
 
     def _is_page(self, path: Path, name: str, anchor: str, section: str | None) -> bool:
-        places = (self.root, self.root / "docs", path.parent)
+        places = (self.root, path.parent, self.root / "docs", *self._parts)
         page = next((place / name for place in places if (place / name).is_file()), None)
         if page is None:
             return False

@@ -1,6 +1,6 @@
-"""docs/kinds.md: its examples are read, and its options are those of the code.
+"""docs/reference/kinds.md: its examples are read, and its options are those of the code.
 
-docs/proofs/kinds.md: every rule of a kind names a test that is there.
+docs/inside/proofs/kinds.md: every rule of a kind names a test that is there.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from vde_dagster.project.model_files import read_model, seed_path
 from vde_dagster.project.properties.kind_options import KEYWORDS
 
 ROOT = Path(__file__).parents[2]
-KINDS = (ROOT / "docs" / "kinds.md").read_text("utf-8")
-PROOFS = (ROOT / "docs" / "proofs" / "kinds.md").read_text("utf-8")
-MODELS = (ROOT / "docs" / "models.md").read_text("utf-8")
+KINDS = (ROOT / "docs" / "reference" / "kinds.md").read_text("utf-8")
+PROOFS = (ROOT / "docs" / "inside" / "proofs" / "kinds.md").read_text("utf-8")
+MODELS = (ROOT / "docs" / "reference" / "models.md").read_text("utf-8")
 SENTENCES = ROOT / "tests" / "kinds" / "sentences"
 PENDING = (
     "when partial intervals are evaluated",

@@ -1,4 +1,4 @@
-"""Every module is found from its tests, and back: by its name, or by docs/proofs/modules.md."""
+"""Every module is found from its tests, and back: by name, or by docs/inside/proofs/modules.md."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def folders_of(module: str) -> tuple[Path, ...]:
 
 def rows() -> list[tuple[list[str], list[str]]]:
     """The texts of the two cells of each row."""
-    page = (ROOT / "docs/proofs/modules.md").read_text("utf-8")
+    page = (ROOT / "docs/inside/proofs/modules.md").read_text("utf-8")
     cells = [each.groups() for each in _ROW.finditer(page)]
     return [(re.findall(r"`([^`]+)`", one), re.findall(r"`([^`]+)`", two)) for one, two in cells]
 

@@ -13,13 +13,13 @@ ROOT = Path(__file__).parents[2]
 EXAMPLES = (Path(__file__), Path(__file__).with_name("test_site.py"))
 """The references here are to a repository that is made for the test."""
 
-RULES = ROOT / "docs" / "rules.md"
-FOR_DEVELOPERS = ("architecture.md", "reliability.md", "rules.md", "sources.md", "testing.md")
+INSIDE = ROOT / "docs" / "inside"
+RULES = INSIDE / "rules.md"
 
 PAGES = {
-    "docs/rules.md": "# Rules\n\n## R1. Views\n\n## R2. Reuse\n",
-    "docs/sources.md": "# Sources\n\n## Seed 001\n\n*SCD Type 2*.\n\n## Seed 002\n\n*Order*\n",
-    "docs/adr/0007-open-rows.md": "# 7. Open rows\n",
+    "docs/inside/rules.md": "# Rules\n\n## R1. Views\n\n## R2. Reuse\n",
+    "sources.md": "# Sources\n\n## Seed 001\n\n*SCD Type 2*.\n\n## Seed 002\n\n*Order*\n",
+    "docs/inside/adr/0007-open-rows.md": "# 7. Open rows\n",
     "docs/page.md": "# Page\n\n## What `x` means, *now*\n\n```sh\n# no title\n```\n",
     "tests/core/test_x.py": "def test_it() -> None: ...\n",
     "vde_dagster/__init__.py": '_LAZY = {"Facade": "vde_dagster.core"}\n',
@@ -86,10 +86,22 @@ def test_every_rule_says_what_goes_wrong_without_it_and_names_a_test() -> None:
 
 
 def test_pages_for_users_name_no_test_and_no_module() -> None:
-    pages = {ROOT / "README.md", *(ROOT / "docs").glob("*.md")}
-    for page in pages - {ROOT / "docs" / each for each in FOR_DEVELOPERS}:
+    pages = {ROOT / "README.md", *(ROOT / "docs").rglob("*.md")}
+    for page in pages - {*INSIDE.rglob("*.md")}:
         text = page.read_text("utf-8")
         found = re.findall(
             r"\btests/\w+\b(?!\.yaml)|\bvde_dagster/\w+|\bvde_dagster\.[a-z_]+\.\w+", text
         )
         assert found == [], page
+
+
+def test_each_page_that_a_message_names_is_in_the_docs() -> None:
+    """An installed package has no docs/: a message says "reference/kinds in the docs"."""
+    named = {
+        page
+        for path in (ROOT / "vde_dagster").rglob("*.*")
+        if path.suffix in (".py", ".yaml")
+        for page in re.findall(r"([a-z-]+/[a-z-]+) in the\W+docs", path.read_text("utf-8"))
+    }
+    assert named
+    assert [each for each in named if not (ROOT / "docs" / f"{each}.md").is_file()] == []

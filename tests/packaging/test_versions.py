@@ -1,4 +1,4 @@
-"""docs/versions.md says what pyproject.toml and the code say."""
+"""docs/reference/versions.md says what pyproject.toml and the code say."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from packaging.specifiers import SpecifierSet
 from vde_dagster.lakehouse.spark import jars, java
 
 ROOT: Final = Path(__file__).parents[2]
-PAGE: Final = (ROOT / "docs" / "versions.md").read_text("utf-8")
+PAGE: Final = (ROOT / "docs" / "reference" / "versions.md").read_text("utf-8")
 PROJECT: Final = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 FOR_DEVELOPERS: Final = {"build", "docs", "release", "test"}
 """Extras that no user needs; one that does not exist is harmless."""
@@ -71,7 +71,7 @@ def test_java_and_icebergs_jars_are_those_of_the_code() -> None:
 
 
 def test_commands_to_copy_name_the_same_jars() -> None:
-    page = (ROOT / "docs" / "deploy.md").read_text("utf-8")
+    page = (ROOT / "docs" / "how-to" / "deploy.md").read_text("utf-8")
     written = set(re.findall(r"\borg\.[\w.]+:[\w.-]+:[\d.]+\d", page))
     assert written == {jars.ICEBERG_SPARK_RUNTIME, jars.POSTGRESQL_JDBC}
 

@@ -1,4 +1,4 @@
-"""One story on each platform that this machine can run: see docs/deploy.md for the others."""
+"""One story on each platform that this machine can run: see deploy.md for the others."""
 
 from __future__ import annotations
 

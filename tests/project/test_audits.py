@@ -459,7 +459,7 @@ def test_formatting_leaves_audits_as_they_are_written() -> None:
     assert "select id from raw.rows;" in formatted
 
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "audits.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "reference" / "audits.md"
 
 
 def test_the_documentation_has_every_audit_with_its_arguments_and_no_other() -> None:

@@ -39,7 +39,7 @@ def problems(folder: Path, files: dict[str, str]) -> list[Problem]:
         ("external_models/prod.yaml", "- name: a.b\n", "external_models.yaml"),
         ("linter/user.py", "class X(Rule): ...", "linter"),
         ("metrics/m.sql", "METRIC (name x);", "columns of a model"),
-        ("materializations/x.py", "class X: ...", "docs/kinds.md"),
+        ("materializations/x.py", "class X: ...", "reference/kinds in the docs"),
         ("macros/m.sql", "{% macro x() %}{% endmacro %}", "macros/NAME.py"),
         ("macros/__init__.py", DECORATED, "macros/NAME.py"),
         ("signals/__init__.py", "@signal()\ndef s(b): ...", "signals/NAME.py"),

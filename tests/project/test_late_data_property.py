@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - rows of tables stay on one line
-"""The property ``late_data`` (docs/architecture.md), in SQL and in Python, and its problems."""
+"""The property ``late_data`` (docs/inside/architecture.md), in SQL and in Python, and its problems."""
 
 from __future__ import annotations
 

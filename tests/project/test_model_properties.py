@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - rows of tables stay on one line
-"""Every property of docs/models.md, in SQL and in Python, and what is reported if it is wrong."""
+"""Every property of docs/reference/models.md, in SQL and in Python, and what is reported if it is wrong."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ from vde_dagster.core.time.windows import Window
 from vde_dagster.project.defaults import Defaults
 from vde_dagster.project.properties.known_properties import PROPERTIES, UNSUPPORTED
 
-DOCUMENT = Path(__file__).parents[2] / "docs/models.md"
+DOCUMENT = Path(__file__).parents[2] / "docs/reference/models.md"
 ORDERS = ModelName("raw", "orders")
 DAY = timedelta(days=1)
 

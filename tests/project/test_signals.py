@@ -21,7 +21,7 @@ from vde_dagster.project.loading import ProjectFiles, load_project
 from vde_dagster.project.model_files import read_model
 from vde_dagster.project.signals import load_signals, ready_intervals, value_of
 
-DOCUMENT = Path(__file__).parents[2] / "docs/models.md"
+DOCUMENT = Path(__file__).parents[2] / "docs/reference/models.md"
 START = datetime(2024, 1, 1, tzinfo=UTC)
 DAY = timedelta(days=1)
 UNITS = [Interval(START + n * DAY, START + (n + 1) * DAY) for n in range(4)]

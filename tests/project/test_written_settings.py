@@ -20,7 +20,7 @@ from vde_dagster.project.machine import author, user
 from vde_dagster.project.written_settings import WrittenConfiguration
 from vde_dagster.runtime.secrets import STARS, without_secrets
 
-DOCS: Final = Path(__file__).parents[2] / "docs" / "configuration.md"
+DOCS: Final = Path(__file__).parents[2] / "docs" / "reference" / "configuration.md"
 TOKEN: Final = "0123456789abcdef"
 REMOTE: Final = f"sc://spark.example.com:443/;use_ssl=true;token={TOKEN}"
 

@@ -38,7 +38,7 @@ from vde_dagster.core.time.intervals import parse_instant
 
 _DROP: Final = re.compile(r"[Dd]rop (vde__\S+?)[ ;,]")
 _TIED: Final = re.compile(r"(\S+)@\w+: different changes have the same")
-"""A change that comes again after an edit may be another one; docs/kinds.md says what to do."""
+"""A change that comes again after an edit may be another one; kinds.md says what to do."""
 _LOOKS: Final = ("status", "history", "audits", "late", "diff", "unlock", "environments")
 """Commands that change nothing here: leases of dead processes are over before anybody unlocks."""
 _COMMAND: Final = re.compile(r"`(?:\S*/run )?vde ([^`]+)`")

@@ -1,7 +1,7 @@
 """A state that is pruned again and again answers as one in which nothing was ever compacted.
 
 Random histories are recorded twice: in the state under test, and in one in memory that is never
-pruned. What may differ is what docs/clean-up.md says is forgotten, and nothing else.
+pruned. What may differ is what docs/how-to/clean-up.md says is forgotten, and nothing else.
 """
 
 from __future__ import annotations

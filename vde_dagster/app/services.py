@@ -58,7 +58,7 @@ class Services:
         return self.asked_at if self.asked_at is not None else self.clock.now()
 
     def project_now(self) -> datetime | None:
-        """The project's clock (docs/configuration.md): the least valid-to time of its sources.
+        """The project's clock (configuration.md): the least valid-to time of its sources.
 
         None if a source has none yet, so nothing can be due.
         """

@@ -99,7 +99,7 @@ FORMAT: Final = click.option(
     "output",
     type=click.Choice(["text", "json"]),
     default="text",
-    help="text for people (default), json for programs: docs/cli.md describes it.",
+    help="text for people (default), json for programs.",
 )
 ENVIRONMENT: Final = click.option(
     "--env",

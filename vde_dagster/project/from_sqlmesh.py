@@ -15,8 +15,8 @@ from vde_dagster.core.errors import Place, Problem
 
 _SQLMESH: Final = "sqlmesh"
 _SETTINGS: Final = (
-    "Write its settings in vde.yaml (docs/configuration.md), and delete it. A whole project of "
-    "SQLMesh is brought along by `vde import sqlmesh DIR --to NEW`."
+    "Write its settings in vde.yaml (reference/configuration in the docs), and delete it. "
+    "`vde import sqlmesh DIR --to NEW` imports a whole SQLMesh project."
 )
 _HOOK: Final = re.compile(r"\b(?:before|after)_all\b")
 _HOOKS: Final = (
@@ -33,7 +33,10 @@ _IGNORED: Final = (
     ("external_models/*.y*ml", "Write its tables in external_models.yaml."),
     ("linter/*.py", "No rules of a project's own are run. Run a linter of SQL beside vde."),
     ("metrics/*.sql", "There are no metrics. Write them as columns of a model."),
-    ("materializations/*.py", "No kinds of a project's own are read. Use one of docs/kinds.md."),
+    (
+        "materializations/*.py",
+        "No kinds of a project's own are read. Use one of reference/kinds in the docs.",
+    ),
     ("macros/*.sql", "Macros are functions in Python: write it as one in macros/NAME.py."),
 )
 """Files that have a meaning in SQLMesh, and what to do with each."""
@@ -76,7 +79,7 @@ def wrong_import(tree: ast.Module, path: Path) -> Problem | None:
                 place=Place(path=path, line=node.lineno),
                 message="this imports sqlmesh, which is another tool",
                 advice="Import `macro`, `model` and `signal` from vde_dagster, and leave out "
-                "what it does not have; docs/models.md says what functions are called with.",
+                "what it does not have. Arguments of functions: reference/models in the docs.",
             )
     return None
 

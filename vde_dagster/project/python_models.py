@@ -92,7 +92,7 @@ def model(
 ) -> Callable[[F], F]:
     """Declare that a function returns a model's rows, as a Spark (or pandas) data frame.
 
-    The arguments are the properties of a MODEL block (docs/models.md); SQL in them is a text.
+    The arguments are the properties of a MODEL block (models.md); SQL in them is a text.
 
     Args:
         name: The model's name, ``schema.name``; required, as ``columns`` is. If one is missing,
@@ -120,7 +120,7 @@ def model(
         storage_format: Iceberg's file format.
         physical_properties: Properties of the table.
         audits: Audits by name, with arguments as ``(name, {argument: value})``. Texts are texts
-            but for columns and conditions; ``{"sql": "..."}`` is SQL (docs/audits.md).
+            but for columns and conditions; ``{"sql": "..."}`` is SQL (docs/reference/audits.md).
         signals: Signals in the same form; texts are texts.
         freshness: How old its rows have to be before it is recomputed by itself because something
             upstream changed, such as ``"4 hours"``.
@@ -133,7 +133,7 @@ def model(
         allow_partials: False; an interval is evaluated once it has ended. A VIEW has none.
         enabled: Whether the model is part of the project.
         stamp: A text whose change makes a new version.
-        late_data: The late-data policy (docs/models.md) as a mapping.
+        late_data: The late-data policy (docs/reference/models.md) as a mapping.
         deterministic: Whether the function promises equal rows for equal inputs and the same
             interval, so that its rows can be reused.
         pre_statements: SQL that runs before the function, in ``dialect``; with macros.

@@ -1,4 +1,4 @@
-"""Audits that compare what a session writes with a source, in memory (docs/late_data.md)."""
+"""Audits that compare what a session writes with a source, in memory (late-data.md)."""
 
 from __future__ import annotations
 

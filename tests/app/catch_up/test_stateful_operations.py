@@ -1,4 +1,4 @@
-"""What each operation on a source leads to in stateful mode, in memory (docs/late_data.md)."""
+"""What each operation on a source leads to in stateful mode, in memory (late-data.md)."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ ROW_CASES = [
     ("unknown", {7, 8}),
     ("after_the_end", {5, 6, 7, 8}),
 ]  # fmt: skip
-"""Calls, and the rows that fail by SQL's semantics as docs/audits.md says."""
+"""Calls, and the rows that fail by SQL's semantics as docs/reference/audits.md says."""
 
 OWN = {
     "audits/own.sql": """

@@ -324,7 +324,7 @@ def test_a_name_in_a_hint_is_no_table_of_a_catalog() -> None:
 
 
 def test_the_example_in_the_documents_is_what_runs() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "models.md").read_text()
+    page = (Path(__file__).parents[3] / "docs" / "reference" / "models.md").read_text()
     written, runs = re.findall(
         r"```(?:sql|text)\n(.*?)```", page.partition("### What runs")[2], re.DOTALL
     )[:2]

@@ -23,11 +23,11 @@ from vde_dagster.core.planning.changes.computed_values import computed_changes
 from vde_dagster.core.time.intervals import Interval
 
 EDITS = list(every_edit())
-DOC: Final = Path(__file__).parents[3] / "docs" / "kinds.md"
+DOC: Final = Path(__file__).parents[3] / "docs" / "reference" / "kinds.md"
 
 
 def table() -> list[str]:
-    """The table of docs/kinds.md, as the function has it."""
+    """The table of docs/reference/kinds.md, as the function has it."""
     kinds = [kind for kind in STORED if kind is not ScdType2ByTime]
     names = [
         "SCD_TYPE_2_…" if kind is ScdType2ByColumn else kind.keyword.removeprefix("INCREMENTAL_")

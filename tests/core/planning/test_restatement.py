@@ -1,4 +1,4 @@
-"""Restatements: of one model, and of all downstream (seed 001; docs/architecture.md)."""
+"""Restatements: of one model, and of all downstream (seed 001; docs/inside/architecture.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each operation of real writers on a source leads to, in both modes (docs/late_data.md).
+"""What each operation of real writers on a source leads to, in both modes (late-data.md).
 
 The hours 0 to 5 are loaded, of two rows each. Then Spark does something to the source. What the
 models decide is written here; what they hold after their sessions is computed from the source.

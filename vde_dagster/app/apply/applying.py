@@ -5,7 +5,7 @@ the others: all in order (`Walk.rest`), or some of them one by one (`Walk.visit`
 At the end everything that failed is raised as one error, and the leases are given back.
 
 If several models may be evaluated at once, threads evaluate them from the first stage on that the
-caller visits, and visiting a stage gets what was done for its model (docs/concurrency.md).
+caller visits, and visiting a stage gets what was done for its model (docs/how-to/concurrency.md).
 """
 
 from __future__ import annotations

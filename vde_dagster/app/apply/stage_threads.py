@@ -1,7 +1,7 @@
 """Evaluates models of a plan on threads, as many at once as its schedule allows.
 
 Threads take models and put what is done into a queue. Whoever walks over the plan takes it out of
-there, so that all results are reported by one thread. See docs/concurrency.md.
+there, so that all results are reported by one thread. See docs/how-to/concurrency.md.
 """
 
 from __future__ import annotations

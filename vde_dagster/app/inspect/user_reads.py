@@ -155,7 +155,7 @@ def _columns(name: ModelName, known: Sequence[Column], wanted: Sequence[str]) ->
 def source_version(services: Services, binding: Binding, source: str) -> str:
     """The token of a source's rows as they are now, from its table's metadata alone.
 
-    It is the one that decides what is reused (docs/reuse.md).
+    It is the one that decides what is reused (docs/concepts/reuse.md).
 
     Args:
         services: The ports.

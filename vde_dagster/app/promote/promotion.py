@@ -1,4 +1,4 @@
-"""Promotion: an environment's views are swapped to other versions (docs/architecture.md).
+"""Promotion: an environment's views are swapped to other versions (docs/inside/architecture.md).
 
 A promotion is recorded before the views move and again after. A process that finds one begun and
 not finished swaps the same views again, which changes nothing if they were swapped already. So the

@@ -67,7 +67,7 @@ class Answer:
     type=click.Choice(["table", "text", "json", "csv"]),
     default="table",
     show_default=True,
-    help="table (or text) for people, json or csv for programs: docs/cli.md describes them.",
+    help="table (or text) for people, json or csv for programs.",
 )
 @options.ENVIRONMENT
 @options.PROJECT

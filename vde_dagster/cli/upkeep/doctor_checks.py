@@ -49,7 +49,9 @@ AUTOMATION: Final = "sensors"
 DAEMON: Final = "Dagster daemon"
 CLEAN_UP: Final = "clean-up"
 
-_CATALOG_ADVICE: Final = "See `catalog.properties` in vde.yaml, and docs/configuration.md."
+_CATALOG_ADVICE: Final = (
+    "See `catalog.properties` in vde.yaml, and reference/configuration in the docs."
+)
 _SPARK_ADVICE: Final = "See `spark.conf` in vde.yaml; --debug shows where it happened."
 _WORKERS_ADVICE: Final = (
     "Set PYSPARK_PYTHON to this release of Python, with the packages that models import, wherever "

@@ -60,7 +60,7 @@ def _advice(binding: Binding, found: Verified) -> str:
     if found.missing_table:
         return f"`vde plan {environment}` recomputes its rows, or reports why it cannot."
     if binding.node(name).model.kind.disable_restatement:
-        return "Restore the table's files: the model sets disable_restatement (docs/kinds.md)."
+        return "Restore the table's files: the model sets disable_restatement."
     again = f"vde plan {environment} --restate-model {name}"
     return f"Restore the table's files, or recompute the rows in the owning environment: `{again}`"
 

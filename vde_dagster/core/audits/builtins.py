@@ -1,6 +1,6 @@
 """The built-in audits by name: their parameters, and how their arguments make a check.
 
-Names and arguments are those that users of SQLMesh know; docs/audits.md says what each does.
+Names and arguments are those that users of SQLMesh know; audits.md says what each does.
 """
 
 from __future__ import annotations

@@ -143,4 +143,4 @@ GROUPS: Final[Mapping[str, Callable[[Given], Check]]] = {
     "sequential_values": _sequential_values,
     "mutually_exclusive_ranges": _mutually_exclusive_ranges,
 }
-"""What fails of an audit, by its name (docs/audits.md)."""
+"""What fails of an audit, by its name (docs/reference/audits.md)."""

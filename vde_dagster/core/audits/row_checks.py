@@ -84,4 +84,4 @@ FAILS: Final[Mapping[str, Callable[[Given], exp.Expr]]] = {
     "valid_email": partial(_is_other, EMAIL),
     "valid_url": partial(_is_other, URL),
 }
-"""When a row fails, by the name of the audit (docs/audits.md)."""
+"""When a row fails, by the name of the audit (docs/reference/audits.md)."""

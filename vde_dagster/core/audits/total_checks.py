@@ -100,4 +100,4 @@ TOTALS: Final[Mapping[str, Callable[[Given], Total]]] = {
     "mean_in_range": partial(_in_range, "mean", exp.Avg),
     "stddev_in_range": partial(_in_range, "deviation", exp.StddevSamp),
 }
-"""The figures of an audit and when they are bad, by its name (docs/audits.md)."""
+"""The figures of an audit and when they are bad, by its name (docs/reference/audits.md)."""

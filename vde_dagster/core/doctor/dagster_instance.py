@@ -13,12 +13,12 @@ from vde_dagster.core.listing import some
 from vde_dagster.core.time.intervals import format_instant
 
 _POSTGRES: Final = (
-    "Move Dagster's storage to Postgres in dagster.yaml, as docs/dagster.md shows, or use a "
+    "Move Dagster's storage to Postgres in dagster.yaml (reference/dagster in the docs), or use a "
     "DAGSTER_HOME on a local disk."
 )
 _MONITORING: Final = (
     "Write `run_monitoring: {enabled: true}` and `run_launcher: {module: vde_dagster, class: "
-    "VdeRunLauncher}` into dagster.yaml, as docs/dagster.md shows."
+    "VdeRunLauncher}` into dagster.yaml, as reference/dagster in the docs shows."
 )
 _NAMED: Final = 5
 

@@ -43,7 +43,7 @@ class EntryStatus(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
-    """What an entry's rows were computed from (docs/architecture.md, *Reuse*).
+    """What an entry's rows were computed from (docs/inside/architecture.md, *Reuse*).
 
     ``key`` is one hash of all of it, ``inputs`` what identifies the range that was read of each
     input; both are made in `vde_dagster.core.ledger.traces`. ``seconds`` is the entry's share of

@@ -53,7 +53,7 @@ class TrackedSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LateDataPolicy:
-    """A model's ``late_data`` property (docs/architecture.md, *Late data*).
+    """A model's ``late_data`` property (docs/inside/architecture.md, *Late data*).
 
     Stateless mode tracks exactly one source. ``catchup_threshold`` is how far back late data is
     repaired without being asked; None for any distance.

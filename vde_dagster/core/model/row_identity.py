@@ -2,7 +2,7 @@
 
 A table that an edit keeps has rows that were recorded by an interval unit, found by a key, or given
 a time of validity. Where an edit changes one of these, the rows that are there no longer mean what
-the model says. `fate` decides it for each property and kind; docs/kinds.md has it as a table.
+the model says. `fate` decides it for each property and kind; kinds.md has it as a table.
 """
 
 from __future__ import annotations

@@ -216,7 +216,7 @@ class Gap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """Everything that applying it needs. ``base_revision`` is its token (docs/architecture.md).
+    """Everything that applying it needs. ``base_revision`` is its token (architecture.md).
 
     ``now`` is the project's clock, None where the clock's source has no time yet. ``changes`` are
     in dependency order, removed models last. ``stored`` are models whose snapshots the state has.

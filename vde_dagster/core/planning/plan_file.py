@@ -2,7 +2,7 @@
 
 The file holds all of the plan, with the text of every model, and no path, address or setting of the
 machine that it was made on. Why each model changes is in it as fields, and as sentences for people,
-which are not read. Its token is the revision of the environment (docs/architecture.md). A
+which are not read. Its token is the revision of the environment (docs/inside/architecture.md). A
 digest over everything finds that the file was edited or damaged; it is no signature, since whoever
 can write the file can also write a digest.
 """
@@ -236,7 +236,7 @@ def nothing_left(saved: Plan) -> Plan:
 
 
 def refuse_moved(saved: Plan, revision: int) -> None:
-    """Refuse a plan whose token does not hold any more (docs/architecture.md).
+    """Refuse a plan whose token does not hold any more (docs/inside/architecture.md).
 
     Raises:
         Conflict: The environment is at another revision than it was.

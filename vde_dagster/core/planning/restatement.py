@@ -79,7 +79,7 @@ def restate_all(
     """What restating models (or sources, or views) over some time evaluates again.
 
     A downstream model is evaluated again for the intervals that read restated rows
-    (docs/architecture.md). A source and a view have no rows that we write: their readers are
+    (docs/inside/architecture.md). A source and a view have no rows that we write: their readers are
     restated, as far as they read the source or the tables behind the view.
 
     Args:

@@ -1,6 +1,6 @@
 """Audits of staged rows on Spark: one query counts the failing rows of all audits.
 
-Only if one fails, a second query gets some of its rows (docs/audits.md).
+Only if one fails, a second query gets some of its rows (docs/reference/audits.md).
 """
 
 from __future__ import annotations

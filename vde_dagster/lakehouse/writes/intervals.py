@@ -275,7 +275,7 @@ def _summed(
 ) -> tuple[DataFrame, Figures | None]:
     """The rows to write, and their sums once they are; None where they are read again for them.
 
-    A sum for each of several units costs several times as much while writing (docs/dsha.md), and
+    A sum for each of several units costs several times as much while writing (dsha.md), and
     less than to read the rows again where it is known that they are few. Times that are texts are
     read again: one may sort within a unit and still be no time.
     """
@@ -290,7 +290,7 @@ _FEW_UNITS, _FEW_ROWS = 32, 100_000
 
 
 def _is_small(write: RangeWrite, units: int) -> bool:
-    """Whether sums by units cost less while writing; see docs/dsha.md."""
+    """Whether sums by units cost less while writing; see docs/concepts/dsha.md."""
     rows = write.source_rows if isinstance(write, AppendToIntervals) else None
     return rows is not None and rows <= _FEW_ROWS and units <= _FEW_UNITS
 

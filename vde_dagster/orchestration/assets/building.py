@@ -1,4 +1,4 @@
-"""One asset per model: its body decides, the IO manager writes (docs/architecture.md)."""
+"""One asset per model: its body decides, the IO manager writes (docs/inside/architecture.md)."""
 
 # No `from __future__ import annotations`: Dagster reads the annotation of `context` as an object.
 from collections.abc import Callable, Iterator

@@ -1,6 +1,6 @@
 """When assets of a user's own that read models run: Dagster's declarative automation.
 
-Models have launchers of their own (docs/automation.md); these conditions are for assets downstream
+Models have launchers of their own (automation.md); these conditions are for assets downstream
 of models. They combine Dagster's built-in operands, so that its daemon evaluates them without this
 package. Three findings from running Dagster (1.13) explain how they are built:
 

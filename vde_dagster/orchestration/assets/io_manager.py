@@ -110,7 +110,7 @@ class VdeIcebergIOManager(dg.IOManager):
         )
 
     def load_input(self, context: dg.InputContext) -> object:
-        """The rows of a model that are loaded, for a user's own asset (docs/own-assets.md).
+        """The rows of a model that are loaded, for a user's own asset (docs/how-to/own-assets.md).
 
         They come in the form that the argument is annotated with. A partitioned asset gets those of
         the model's partitions that it is mapped to, another one all.

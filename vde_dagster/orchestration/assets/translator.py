@@ -59,7 +59,7 @@ class VdeTranslatorData:
 
 
 class VdeTranslator:
-    """Maps models to Dagster's assets, and audits to their checks; see docs/translator.md.
+    """Maps models to Dagster's assets, and audits to their checks; see docs/how-to/translator.md.
 
     Example:
         .. code-block:: python

@@ -17,7 +17,7 @@ from vde_dagster.project.importing.writing import audit_text
 Call = tuple[str, Mapping[str, str]]
 _WARNS: Final = "_non_blocking"
 _ANY: Final = ("!= 0", "!=0", "> 0", ">0", None)
-_BY_HAND: Final = "docs/audits.md says what an audit may read."
+_BY_HAND: Final = "reference/audits in the docs says what an audit may read."
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,7 +97,7 @@ class DbtModel:
     def draft(self) -> ModelDraft | None:
         """The model; None where it is left out, which is said."""
         if self.node.get("language") == "python":
-            advice = "Write a function with @model: docs/models.md, Python models."
+            advice = "Write a function with @model: reference/models in the docs, Python models."
             self.note(Group.EDIT, "a model in Python was left out", advice)
             return None
         if not self.node.get("compiled_code"):
@@ -137,7 +137,7 @@ class DbtModel:
         if kind not in ("view", "table", "ephemeral"):
             here = _KINDS.get(kind, "FULL")
             message = f"the materialization {kind} was written as {here}"
-            self.note(Group.LOOK, message, "docs/kinds.md has the others.")
+            self.note(Group.LOOK, message, "reference/kinds in the docs has the others.")
         return Loading(kind=_KINDS.get(kind, "FULL"), query=full)
 
     def _incremental(self, full: exp.Expr) -> Loading:
@@ -154,7 +154,11 @@ class DbtModel:
             self._note_range(found)
         if found.kind == "INCREMENTAL_BY_UNIQUE_KEY":
             message = "two rows of one key in one evaluation are an error"
-            self.note(Group.LOOK, message, "dbt takes them; docs/kinds.md, One row of each key.")
+            self.note(
+                Group.LOOK,
+                message,
+                "dbt takes them; reference/kinds in the docs, One row of each key.",
+            )
         options = {**found.options, **self._merge(found.kind)}
         if self.config.get("full_refresh") is False and found.kind != "FULL":
             options["disable_restatement"] = "true"
@@ -176,7 +180,7 @@ class DbtModel:
         blocks = _BLOCK.findall(self.node["raw_code"])
         shown = " ".join(" ".join(blocks).split())
         message = "it was written as FULL, which computes all of it each time"
-        advice = "Choose a kind of docs/kinds.md and bound what is read by @start_ts and @end_ts"
+        advice = "Choose another kind (reference/kinds in the docs): it reads @start_ts to @end_ts"
         if is_known:
             self.note(Group.EDIT, f"{message}; `{shown}` was left out", f"{advice}, or keep it.")
             return
@@ -188,10 +192,14 @@ class DbtModel:
     def _note_range(self, found: Loading) -> None:
         if found.kind == "INCREMENTAL_BY_TIME_RANGE":
             message = "the filter by the newest row is the interval that is loaded"
-            advice = f"{_WHOLE} Rows that come late are found as stale (docs/staleness.md)."
+            advice = (
+                f"{_WHOLE} Rows that come late are found as stale (concepts/staleness in the docs)."
+            )
         else:
             message = "the filter by the newest row is the interval that is merged or added"
-            advice = f"{_WHOLE} See `lookback` in docs/kinds.md for rows that come late."
+            advice = (
+                f"{_WHOLE} See `lookback` in reference/kinds in the docs for rows that come late."
+            )
         self.note(Group.CHANGED, message, f"{advice} Rows without a time are in no interval.")
 
     def _microbatch(self, full: exp.Expr) -> Loading:

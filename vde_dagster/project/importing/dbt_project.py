@@ -16,8 +16,8 @@ from vde_dagster.project.importing.dbt_unit_tests import texts_of, unit_tests
 from vde_dagster.project.importing.draft import Draft, Group, ModelDraft, NotImportable, Source
 
 _FRESHNESS: Final = (
-    "A signal that asks for the newest row holds intervals back (docs/models.md, Signals); "
-    "Dagster's freshness policies watch assets."
+    "A signal that asks for the newest row holds intervals back (Signals, reference/models in the "
+    "docs); Dagster's freshness policies watch assets."
 )
 _LEFT_OUT: Final = {
     "exposures": "Dagster's assets can say who reads a table: write one that depends on it.",

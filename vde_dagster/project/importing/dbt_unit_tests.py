@@ -36,7 +36,12 @@ def unit_tests(project: Project, models: Mapping[str, ModelDraft]) -> dict[str, 
             test = _Reading(project, node, model).test()
         except (NotCarried, NotTranslated) as error:
             message = f"the unit test {node['name']} was left out: {error}"
-            project.note(node, Group.MISSING, message, "docs/unit-tests.md has the form of ours.")
+            project.note(
+                node,
+                Group.MISSING,
+                message,
+                "how-to/unit-tests in the docs has the form of ours.",
+            )
             continue
         path = f"tests/{model.name.rpartition('.')[2]}.yaml"
         found.setdefault(path, {})[plain(node["name"])] = test

@@ -81,7 +81,7 @@ class ModelDraft:
     Args:
         name: As queries name it.
         path: Its file here.
-        kind: A kind of docs/kinds.md.
+        kind: A kind of docs/reference/kinds.md.
         options: Of the kind, as written in a header.
         properties: Of the model, as written in a header.
         audits: Names with arguments, as written in a header.

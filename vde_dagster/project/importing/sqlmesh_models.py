@@ -43,7 +43,9 @@ _DAYS: Final = {"day": 1, "week": 7, "month": 30, "year": 365}
 _QUOTES: Final = re.compile("[\"'`]")
 _WORD: Final = re.compile(r"\w+")
 _AS: Final = re.compile(r"\s+AS\s+", re.IGNORECASE)
-_BY_HAND: Final = "Write the macro there: @start_date, @end_date or another one of docs/models.md."
+_BY_HAND: Final = (
+    "Write the macro there: @start_date, @end_date or another one of reference/models in the docs."
+)
 
 
 def kind_of(each: Mapping[str, Any]) -> str:
@@ -114,7 +116,7 @@ class SqlmeshModel:
         """The name of its kind here, with a remark where it is another one."""
         if self.each["kind"] == "CUSTOM":
             what = self.each["options"].get("materialization")
-            advice = "Choose another of docs/kinds.md if its class loads rows in another way."
+            advice = "Choose another kind (reference/kinds in the docs) if its class differs."
             self.note(Group.LOOK, f"the CUSTOM kind {what!r} was written as FULL", advice)
         if self.each["kind"] == "VIEW" and self.name() in self.others.for_python:
             message = "the VIEW was written as FULL, since a model in Python reads it"
@@ -181,7 +183,11 @@ class SqlmeshModel:
         """What lets a model read the interval before its own."""
         read = {self.name(each) for each in self.each["reads"]} - {self.name()}
         message = "it reads itself: each interval sees the one before it, and nothing else of it"
-        self.note(Group.LOOK, message, "docs/late_data.md, Models that read themselves, says how.")
+        self.note(
+            Group.LOOK,
+            message,
+            "concepts/late-data in the docs, Models that read themselves, says how.",
+        )
         return f"(mode stateful, sources ({', '.join(sorted(read & self.others.timed))}))"
 
     def _property(self, key: str, value: Any) -> str:  # noqa: ANN401 - JSON
@@ -239,7 +245,11 @@ class SqlmeshModel:
             below = self.audit_reads(name, self.others.audits) & refused
             if base_name(name) not in {*own, *self.others.audits, *BUILTINS}:
                 message = f"the audit {called} was left out"
-                self.note(Group.MISSING, message, "docs/audits.md lists what is built in.")
+                self.note(
+                    Group.MISSING,
+                    message,
+                    "reference/audits in the docs lists what is built in.",
+                )
             elif below:
                 message = f"the audit {called} was left out: {', '.join(sorted(below))} reads it"
                 self.note(Group.MISSING, message, "Give it to the last one of the models.")

@@ -47,12 +47,12 @@ _SETTINGS: Final = {
     "after_all": _STATEMENTS,
     "gateways": "Models run on one Spark and one catalog, those of vde.yaml.",
     "physical_schema_mapping": "Tables lie in schemas of their own, called vde__SCHEMA.",
-    "environment_catalog_mapping": "See environment_suffix_target in docs/configuration.md.",
+    "environment_catalog_mapping": "vde.yaml has environment_suffix_target.",
     "linter": "Run a linter of SQL beside vde.",
     "notification_targets": "Dagster's own alerts and sensors tell people.",
     "users": "Who may do what is a matter of the catalog and of Dagster.",
-    "plan": "See `categorize` and `forward_only` in docs/configuration.md.",
-    "cicd_bot": "docs/ci.md has the steps of a pull request.",
+    "plan": "See `categorize` and `forward_only` in reference/configuration in the docs.",
+    "cicd_bot": "how-to/ci in the docs has the steps of a pull request.",
 }
 _CARRIED: Final = (
     "model_defaults", "variables", "default_gateway", "environment_suffix_target",
@@ -275,7 +275,9 @@ class _Reading:
             for key, value in each.items():
                 if key in _CARRIED or not value or (key == "gateways" and len(value) == 1):
                     continue
-                advice = _SETTINGS.get(key, "docs/configuration.md has what vde.yaml knows.")
+                advice = _SETTINGS.get(
+                    key, "reference/configuration in the docs has what vde.yaml knows."
+                )
                 shown = "; ".join(map(str, value)) if isinstance(value, list) else str(value)
                 self.notes.add(Group.MISSING, "config", f"{key}: {shown[:300]}", advice)
 

@@ -250,7 +250,7 @@ def _refuse_doubtful(value: Value, problems: Problems) -> None:
 
 
 def read_depends_on(value: Value | None, problems: Problems) -> dict[ModelName, Window | None]:
-    """Parents that the model names itself, each perhaps with its window (docs/models.md)."""
+    """Parents that the model names itself, each perhaps with its window (models.md)."""
     found: dict[ModelName, Window | None] = {}
     for item in value.items() if value is not None else ():
         try:

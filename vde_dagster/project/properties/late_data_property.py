@@ -1,4 +1,4 @@
-"""The property ``late_data`` (docs/models.md), read and checked."""
+"""The property ``late_data`` (docs/reference/models.md), read and checked."""
 
 from __future__ import annotations
 

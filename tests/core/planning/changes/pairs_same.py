@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - rows of tables stay on one line
-"""Two texts of one query: all parts of their fingerprints are equal (docs/architecture.md, *Identity*).
+"""Two texts of one query: all parts of their fingerprints are equal (docs/inside/architecture.md, *Identity*).
 
 Each row is a sentence and both queries; each query is a model of kind FULL.
 """

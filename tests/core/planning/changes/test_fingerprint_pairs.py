@@ -1,7 +1,7 @@
 # ruff: noqa: E501 - rows of tables stay on one line
 """Pairs of models, and which of the four parts of their fingerprints differ.
 
-docs/architecture.md, *Identity*: refactoring that cannot change the result never changes the data hash; comments
+docs/inside/architecture.md, *Identity*: refactoring that cannot change the result never changes the data hash; comments
 belong to the metadata hash. Seed 000, *Fingerprinting*, names the four parts.
 """
 

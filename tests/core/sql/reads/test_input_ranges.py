@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - rows of tables stay on one line
-"""What a query reads of its parents (docs/architecture.md): too wide is safe, too narrow never."""
+"""What a query reads of its parents (docs/inside/architecture.md): too wide is safe, too narrow never."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 Aliases, parentheses that cannot matter, the case of names, the order of what AND and OR connect,
 the order of a comparison's operands, and BETWEEN or its two comparisons do not count
-(docs/architecture.md, *Identity*). A column of a sub-query has the meaning of its expression.
+(architecture.md, *Identity*). A column of a sub-query has the meaning of its expression.
 """
 
 from __future__ import annotations

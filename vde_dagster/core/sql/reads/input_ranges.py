@@ -3,7 +3,7 @@
 If every scan of a parent is bounded by constants on the parent's time column, the result is the
 union of those bounds; in every other case it is the whole table. Too wide is safe, too narrow never
 is, so only conditions whose meaning is certain are used: `vde_dagster.core.sql.reads.scans` says
-which. See docs/architecture.md.
+which. See docs/inside/architecture.md.
 """
 
 from __future__ import annotations
