@@ -53,6 +53,6 @@ def python_page() -> str:
 
 
 GENERATED: Final[dict[str, Callable[[], str]]] = {
-    "generated/commands.md": command_page,
-    "generated/python.md": python_page,
+    "docs/reference/commands.md": command_page,
+    "docs/reference/python.md": python_page,
 }

@@ -15,19 +15,21 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+from docs_site.hooks import GENERATED
+
 FOLDERS: Final = ("vde_dagster", "tests", "docs", "docs_site", "benchmarks", "examples")
 SUFFIXES: Final = (".py", ".md", ".sql", ".yaml", ".toml", ".csv", "")
-GENERATED: Final = ("__pycache__", ".vde", "sqlmesh_shop", "dbt_shop")
+GENERATED_FOLDERS: Final = ("__pycache__", ".vde", "sqlmesh_shop", "dbt_shop")
 ELSEWHERE: Final = (
     "vde_dagster/examples/nyc_flights",
     "vde_dagster/examples/customer_lifecycle",
     "vde_dagster/examples/orders_cdc",
     "vde_dagster.files",
     "IMPORT.md",
-    "generated/commands.md",
-    "generated/python.md",
 )
-"""What is in the wheel only, a logger's name, a file that a command writes, pages of the site."""
+"""What is in the wheel only, a logger's name, a file that a command writes."""
+GENERATED_PAGES: Final = tuple(Path(each).name for each in GENERATED)
+"""Pages of the site that are written when it is built: mkdocs looks their anchors up."""
 
 _RULE: Final = re.compile(r"(?:\bR|\btest_r)(\d+)(?:\b|(?=_))")
 _DECISIONS: Final = re.compile(r"\bADRs? (\d+(?:(?:,| and|,? or) \d+)*)")
@@ -70,7 +72,7 @@ class Repository:
         for folder in FOLDERS:
             found += [each for each in (self.root / folder).rglob("*") if each.is_file()]
         for path in sorted(found):
-            if path.suffix in SUFFIXES and not set(path.parts) & set(GENERATED):
+            if path.suffix in SUFFIXES and not set(path.parts) & set(GENERATED_FOLDERS):
                 yield path, path.read_text("utf-8", errors="ignore")
 
     def broken(self, path: Path, text: str) -> Iterator[Broken]:
@@ -101,7 +103,7 @@ class Repository:
                 yield found.start(), found[0]
         for found in _LINK.finditer(text):
             target, _, anchor = found[1].partition("#")
-            if target.startswith(("https://", "http://")):
+            if target.startswith(("https://", "http://")) or target.endswith(GENERATED_PAGES):
                 continue
             there = path.parent / target if target else path
             if not there.exists() or (anchor and anchor not in anchors_of(there)):
@@ -131,6 +133,8 @@ class Repository:
         return section is None or any(section.lower() in each for each in listed)
 
     def _is_page(self, path: Path, name: str, anchor: str, section: str | None) -> bool:
+        if name.endswith(GENERATED_PAGES):
+            return True
         places = (self.root, path.parent, self.root / "docs", *self._parts)
         page = next((place / name for place in places if (place / name).is_file()), None)
         if page is None:

@@ -69,10 +69,10 @@ def built(folder: Path, site: Path, **changed: Any) -> list[str]:
 def test_the_site_has_no_mistake_and_all_commands_and_public_names(tmp_path: Path) -> None:
     assert built(ROOT, tmp_path) == []
     assert wrong(tmp_path) == []
-    commands = Page(tmp_path / "generated" / "commands.html").anchors
+    commands = Page(tmp_path / "docs" / "reference" / "commands.html").anchors
     assert {*(f"vde-{each}" for each in COMMANDS), "vde-ci-plan"} <= commands
     exported = {f"vde_dagster.{each}" for each in vde_dagster.__all__}
-    names = Page(tmp_path / "generated" / "python.html").anchors
+    names = Page(tmp_path / "docs" / "reference" / "python.html").anchors
     assert exported - names == {"vde_dagster.__version__"}
 
 
@@ -86,7 +86,7 @@ def test_each_planted_mistake_is_found(tmp_path: Path) -> None:
     (docs / "unlisted.md").write_text("# Unlisted\n")
     (docs / "page.md").write_text("\n\n".join(["# Page", *WARNED_OF, *SHOWN]))
     (docs / "page.css").write_text("@font-face { src: url(https://example.org/font) }")
-    generated = ["generated/commands.md", "generated/python.md"]
+    generated = ["docs/reference/commands.md", "docs/reference/python.md"]
     *warnings, refusal = built(
         folder,
         site,

@@ -1,0 +1,110 @@
+"""Plain English: words and forms that readers stumbled over, and the length of sentences.
+
+`python -m tests.packaging.language FILES...` prints what is wrong with these files.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+INSTEAD: Final = {
+    r"\b(?:is|are|was|were|be|been|being) told\b": "reported, known, configured",
+    r"\b(?:it|that|which|tables?|rows?|files?|state|ledger) st(?:ands?|ood)\b": "is",
+    r"\bstanding\b": "status",
+    r"\b(?:it|that|which|rows|files|table) (?:lie|lies|lay)\b": "is, are stored",
+    r"\bmend(?:s|ed|ing)?\b": "fix",
+    r"\banew\b": "again, rebuilt",
+    r"\bof nobody\b": "orphan",
+    r"\b(?:somebody|nobody|whoever)\b": "the actor: a user, another process, no environment",
+    r"(?<!there )\b(?:is|are|was|were) no (?!longer|more|less|later|different)\w+": "is not a ...",
+    r"\bno \w+ (?:is|are) a\b": "... is not a",
+    r"\bnot there\b": "missing, not found",
+    r"\bnone (?:is|are) there\b": "there is no ...",
+    r"\b(?:all|several|many|two|three|both|them|models|runs|processes) at once\b": "concurrently",
+    r"\bbooked?\b|\bbookings?\b": "recorded",
+    r"\bkept as (?:it is|they are)\b": "reused, unchanged",
+    r"\bmay be others?\b": "may change",
+    r"\bmade (?:from|of) (?:it|them)\b": "built from",
+    r"\bwhat (?:is|was) (?:late|changed|missing|stale|due)\b": "late inputs, missing rows",
+    r"\bwhat (?:it|they|one) reads?\b": "its inputs, upstream",
+    r"\bwhat reads (?:it|them)\b": "downstream models",
+    r"\bbrought along\b": "imported",
+    r"\b(?:is|are|was|were|had been) begun\b|\bbegun\b": "started",
+    r"\bto its end\b": "until it finishes",
+    r"\bin its way\b": "blocks it",
+    r"\b(?:is|are) at it\b": "is working on it",
+    r"\bgone\b": "missing, dropped, expired",
+    r"\bby itself\b|\bby themselves\b": "automatically, separately",
+}
+"""Forms, as patterns without regard to case, and what to write instead."""
+
+_FENCE: Final = re.compile(r"^ *(```+|~~~+).*?^ *\1 *$", re.MULTILINE | re.DOTALL)
+_SKIPPED: Final = re.compile(
+    r"^\s*(?:\||#{1,6}\s|</?[a-zA-Z!]|:::|[-*_]{3,}\s*$|\[[^]]+\]:\s|!!!|\?\?\?|===)"
+)
+_ITEM: Final = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+")
+_END: Final = re.compile(r"(?<=[.!?])[\"”)*_]*\s+(?=[\"“(\[*_]*[A-Z0-9`])")
+
+
+def words_of_list(text: str) -> Iterator[tuple[int, str, str]]:
+    """The forms of the list in a text: line, the words, and what to write instead."""
+    for pattern, instead in INSTEAD.items():
+        for found in re.finditer(pattern.replace(" ", r"\s+"), text, re.IGNORECASE):
+            yield text.count("\n", 0, found.start()) + 1, " ".join(found[0].split()), instead
+
+
+def prose(page: str) -> str:
+    """A page of Markdown with its lines, but without code."""
+    page = _FENCE.sub(lambda found: "\n" * found[0].count("\n"), page)
+    return re.sub(r"(`+)(?:.|\n)+?\1", lambda found: "`x`" + "\n" * found[0].count("\n"), page)
+
+
+def sentences(page: str) -> list[str]:
+    """The sentences of a page's paragraphs and list items; a span of code is one word."""
+    blocks, block = [], ""
+    for line in [*prose(page).splitlines(), ""]:
+        if not line.strip() or line.startswith("    ") or _SKIPPED.match(line) or _ITEM.match(line):
+            blocks, block = [*blocks, block], ""
+        if not _SKIPPED.match(line) and not line.startswith("        "):
+            block = f"{block} {_ITEM.sub('', line).lstrip('> ')}".strip()
+    plain = (re.sub(r"!?\[([^]]*)\]\([^)]*\)", r"\1", each) for each in blocks)
+    return [part for each in plain for part in _END.split(each) if length(part) > 2]
+
+
+def length(sentence: str) -> int:
+    """The number of its words."""
+    return sum(bool(re.search(r"\w", word)) for word in sentence.split())
+
+
+def texts_of_code(module: str) -> Iterator[tuple[int, str]]:
+    """The texts of a module, docstrings too, with their lines."""
+    for node in ast.walk(ast.parse(module)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.lineno, node.value
+
+
+def wrong(path: Path) -> Iterator[str]:
+    """What the list says of a file, each with its line."""
+    text = path.read_text("utf-8")
+    texts = texts_of_code(text) if path.suffix == ".py" else [(1, prose(text))]
+    for first, each in texts:
+        for line, found, instead in words_of_list(each):
+            yield f"{path}:{first + line - 1}: {found!r}: write {instead}"
+
+
+if __name__ == "__main__":
+    for path in map(Path, sys.argv[1:]):
+        print(*wrong(path), sep="\n")
+        if path.suffix == ".md" and (
+            lengths := [length(each) for each in sentences(path.read_text())]
+        ):
+            print(f"{path}: {sum(lengths)} words, mean {sum(lengths) / len(lengths):.1f}")
+            print(
+                *(f"  {length(s)}: {s}" for s in sentences(path.read_text()) if length(s) > 40),
+                sep="\n",
+            )
