@@ -66,7 +66,8 @@ def prose(page: str) -> str:
 
 def sentences(page: str) -> list[str]:
     """The sentences of a page's paragraphs and list items; a span of code is one word."""
-    blocks, block = [], ""
+    blocks: list[str] = []
+    block = ""
     for line in [*prose(page).splitlines(), ""]:
         if not line.strip() or line.startswith("    ") or _SKIPPED.match(line) or _ITEM.match(line):
             blocks, block = [*blocks, block], ""
