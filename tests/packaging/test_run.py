@@ -24,7 +24,7 @@ def clone(tmp_path: Path) -> Path:
     shutil.copy(ROOT / "run", folder)
     for name in ("requirements.lock", "pyproject.toml", ".venv/pyvenv.cfg"):
         (folder / name).write_text(name)
-    for name in ("vde", "dagster", "python", "ruff", "mypy"):
+    for name in ("vde", "dagster", "python", "ruff", "mypy", "mike"):
         (programs / name).write_text(STUB)
         (programs / name).chmod(0o755)
     text = f"{folder}\nrequirements.lockpyproject.toml.venv/pyvenv.cfg"
@@ -108,6 +108,13 @@ def test_where_all_is_current_it_only_hands_over(
     assert done.stderr == ""
     there = [str(clone / each) if each == DEMO else each for each in handed_over]
     assert done.stdout.split("|")[:-1] == [program, str(folder), *there]
+
+
+def test_a_site_is_deployed_as_the_latest_one_and_is_where_readers_start(clone: Path) -> None:
+    done = call(clone, "docs", "deploy", "0.1")
+    deployed, default = (each.split("|") for each in done.stdout.split("mike|")[1:])
+    assert deployed[1:-1] == ["deploy", "--update-aliases", "0.1", "latest"]
+    assert default[1:-1] == ["set-default", "latest"]
 
 
 @pytest.mark.parametrize("command", ["test", "bench", "defects"])

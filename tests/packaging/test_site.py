@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any, Final
 
+import pytest
 from mkdocs.commands.build import build
 from mkdocs.config import load_config
 from mkdocs.exceptions import Abort
@@ -76,13 +81,53 @@ def test_the_site_has_no_mistake_and_all_commands_and_public_names(tmp_path: Pat
     assert exported - names == {"vde_dagster.__version__"}
 
 
-def test_each_planted_mistake_is_found(tmp_path: Path) -> None:
-    folder, site = tmp_path / "small", tmp_path / "site"
+def small_site(folder: Path) -> Path:
+    """A folder with the site's configuration and a home page; its docs/."""
     shutil.copytree(ROOT / "docs_site", folder / "docs_site")
     shutil.copy(ROOT / "mkdocs.yml", folder)
-    docs = folder / "docs"
-    docs.mkdir()
     (folder / "README.md").write_text("# Home\n")
+    (folder / "docs").mkdir()
+    return folder / "docs"
+
+
+@pytest.mark.full
+def test_a_version_is_added_beside_earlier_ones(tmp_path: Path) -> None:
+    folder = tmp_path / "small"
+    small_site(folder)
+    (folder / "mkdocs.yml").rename(folder / "site.yml")
+    nav = "nav: [README.md, docs/reference/commands.md, docs/reference/python.md]"
+    plugins = "plugins: [search, autorefs, mike: {alias_type: copy}]"
+    (folder / "mkdocs.yml").write_text(f"INHERIT: site.yml\nwatch: []\n{nav}\n{plugins}\n")
+    programs = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    names = {
+        f"GIT_{who}_{what}": "x" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
+    }
+
+    def run(*command: str) -> str:
+        environment = os.environ | programs | names
+        done = subprocess.run(
+            command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    run("git", "init", "-q")
+    run("git", "commit", "-q", "--allow-empty", "-m", "x")
+    for version in ("0.1", "0.2"):
+        run("mike", "deploy", "--update-aliases", version, "latest")
+    run("mike", "set-default", "latest")
+    listed = json.loads(run("git", "show", "docs-site:versions.json"))
+    assert [(each["version"], each["aliases"]) for each in listed] == [
+        ("0.2", ["latest"]),
+        ("0.1", []),
+    ]
+    assert run("git", "show", "docs-site:0.1/index.html") != ""
+    assert "url=latest/" in run("git", "show", "docs-site:index.html")
+
+
+def test_each_planted_mistake_is_found(tmp_path: Path) -> None:
+    folder, site = tmp_path / "small", tmp_path / "site"
+    docs = small_site(folder)
     (docs / "unlisted.md").write_text("# Unlisted\n")
     (docs / "page.md").write_text("\n\n".join(["# Page", *WARNED_OF, *SHOWN]))
     (docs / "page.css").write_text("@font-face { src: url(https://example.org/font) }")
