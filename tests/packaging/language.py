@@ -43,6 +43,9 @@ INSTEAD: Final = {
 }
 """Forms, as patterns without regard to case, and what to write instead."""
 
+_FORMS: Final = re.compile(
+    "|".join(f"({each})" for each in INSTEAD).replace(" ", r"\s+"), re.IGNORECASE
+)
 _FENCE: Final = re.compile(r"^ *(```+|~~~+).*?^ *\1 *$", re.MULTILINE | re.DOTALL)
 _SKIPPED: Final = re.compile(
     r"^\s*(?:\||#{1,6}\s|</?[a-zA-Z!]|:::|[-*_]{3,}\s*$|\[[^]]+\]:\s|!!!|\?\?\?|===)"
@@ -53,9 +56,10 @@ _END: Final = re.compile(r"(?<=[.!?])[\"”)*_]*\s+(?=[\"“(\[*_]*[A-Z0-9`])")
 
 def words_of_list(text: str) -> Iterator[tuple[int, str, str]]:
     """The forms of the list in a text: line, the words, and what to write instead."""
-    for pattern, instead in INSTEAD.items():
-        for found in re.finditer(pattern.replace(" ", r"\s+"), text, re.IGNORECASE):
-            yield text.count("\n", 0, found.start()) + 1, " ".join(found[0].split()), instead
+    for found in _FORMS.finditer(text):
+        number = found.lastindex or 0
+        words = " ".join(found[0].split())
+        yield text.count("\n", 0, found.start()) + 1, words, [*INSTEAD.values()][number - 1]
 
 
 def prose(page: str) -> str:
@@ -92,6 +96,8 @@ def texts_of_code(module: str) -> Iterator[tuple[int, str]]:
 def wrong(path: Path) -> Iterator[str]:
     """What the list says of a file, each with its line."""
     text = path.read_text("utf-8")
+    if not _FORMS.search(text):
+        return
     texts = texts_of_code(text) if path.suffix == ".py" else [(1, prose(text))]
     for first, each in texts:
         for line, found, instead in words_of_list(each):
