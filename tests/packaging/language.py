@@ -21,7 +21,7 @@ INSTEAD: Final = {
     r"\banew\b": "again, rebuilt",
     r"\bof nobody\b": "orphan",
     r"\b(?:somebody|nobody|whoever)\b": "the actor: a user, another process, no environment",
-    r"(?<!there\s)\b(?:is|are|was|were) no (?!longer|more|less|later|newer|older|different|difference|change)\w+": "is not a ...",
+    r"(?<!there\s)\b(?:is|are|was|were) no (?!\w+er\b|more|less|differen|change)\w+": "is not a",
     r"\bno \w+ (?:is|are) a\b": "... is not a",
     r"\bnot there\b": "missing, not found",
     r"\bnone (?:is|are) there\b": "there is no ...",
