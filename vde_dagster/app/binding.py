@@ -27,7 +27,7 @@ class Binding:
     ``may_empty`` has the times of models all of whose rows may go, since a person said so (rule
     R8). Versions that are ``returning`` may not get smaller, if they build on themselves: they come
     back to what is not to show less than it does. ``taken`` is the revision that was promoted,
-    where that was no plan of files. ``command`` is what evaluates the models again as they are
+    where that was not a plan of files. ``command`` is what evaluates the models again as they are
     here, and ``restates`` says whether it can be asked to restate some.
     """
 

@@ -36,7 +36,7 @@ class Codec:
     """How a store writes values of declared types as plain JSON, and reads them.
 
     The types are bool, int, float, str, `datetime`, `Path`, `ModelName`, enums, dataclasses, those
-    of ``forms``, and unions, tuples, frozensets and mappings of such. Fields that are not there
+    of ``forms``, and unions, tuples, frozensets and mappings of such. Fields that are missing
     have their defaults, so that what was written before there was a field can still be read.
 
     - ``forms`` are those of types, and of what inherits from them.
@@ -77,7 +77,7 @@ class Codec:
             given: The fields of a dataclass that are left out.
 
         Raises:
-            NotPlain: It is no value of this type.
+            NotPlain: It is not a value of this type.
             TypeError: The type has no plain form.
         """
         found = self.form_of(kind)

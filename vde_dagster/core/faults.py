@@ -321,7 +321,7 @@ def repair_of(path: str) -> str:
 
 
 def _model_of_file(path: str) -> str:
-    """The model whose version has a data file, by its folder; empty where that is no version's."""
+    """The model whose version has a data file, by its folder; empty if it has no version."""
     folders = path.split("/")
     for namespace, name in itertools.pairwise(folders):
         model = model_of(TableName(namespace.removesuffix(".db"), name))

@@ -27,10 +27,10 @@ _Written = TypeVar("_Written")
 
 
 class NotPlain(ValueError):
-    """Plain JSON that is no value of a type; the text says where and why.
+    """Plain JSON that is not a value of a type; the text says where and why.
 
     Args:
-        what: What is wrong, as it follows the place, such as `` is no int``.
+        what: What is wrong, as it follows the place, such as `` is not an int``.
     """
 
     def __init__(self, what: str) -> None:

@@ -66,7 +66,7 @@ class ModelName:
         what a part may look like.
 
         Raises:
-            InvalidName: More than three parts, or a part that is no plain identifier.
+            InvalidName: More than three parts, or a part that is not a plain identifier.
         """
         return cls.of([_without_quotes(part.strip()) for part in text.split(".")])
 
@@ -75,7 +75,7 @@ class ModelName:
         """The name of one to three parts, each without quotes, in any case.
 
         Raises:
-            InvalidName: Another number of parts, or a part that is no plain identifier.
+            InvalidName: Another number of parts, or a part that is not a plain identifier.
         """
         written = ".".join(parts)
         if not 1 <= len(parts) <= 3:

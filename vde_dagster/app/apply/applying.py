@@ -207,12 +207,12 @@ class Walk:
 
     @property
     def failed(self) -> frozenset[ModelName]:
-        """The models whose stage was begun and did not succeed."""
+        """The models whose stage was started and did not succeed."""
         return frozenset(name for name in self._begun - self._done if name is not None)
 
     @property
     def not_begun(self) -> tuple[ModelName, ...]:
-        """The models that wait for none that failed, and were not begun since another one had."""
+        """The models that wait for none that failed, and were not started since another one had."""
         if not (self.concurrency.fail_fast and self.errors):
             return ()
         stopped = {*self._begun, *left_out(self.plan, self.failed)}
@@ -223,8 +223,8 @@ class Walk:
     def ended(self) -> Iterator[None]:
         """At the end of a ``with`` block no thread evaluates anything of the plan any more.
 
-        If the block ends by an exception that is no error (Ctrl-C, a process that is to end), units
-        of work that are under way are given up.
+        If the block ends by an exception that is not an error (Ctrl-C, a process that is to end),
+        units of work that are under way are given up.
         """
         interrupts = True
         try:
@@ -263,7 +263,7 @@ class Walk:
         self._done.add(model)
 
     def rest(self) -> Generator[Evaluated, None, None]:
-        """Run the stages not begun yet, in order, except those that wait for what failed.
+        """Run the stages not started yet, in order, except those that wait for what failed.
 
         Each unit of work is yielded when it is done. What fails is raised at the end of the walk.
         """
@@ -277,7 +277,7 @@ class Walk:
                 lacking.add(stage.model)
 
     def end(self) -> Iterator[Evaluated]:
-        """Run only the last stage, unless it was begun or waits; the caller ran the others.
+        """Run only the last stage, unless it was started or waits; the caller ran the others.
 
         Each unit of work is yielded when it is done. What fails is raised at the end of the walk.
         """

@@ -42,12 +42,12 @@ def plan_run(
     wanted: Wanted = Wanted.DUE_AND_STALE,
     options: PlanOptions = DEFAULT_OPTIONS,
 ) -> Plan:
-    """What a run of an environment does now, once a promotion that was begun is finished.
+    """What a run of an environment does now, once a promotion that was started is finished.
 
     See `look_at_run`, which writes nothing.
 
     Raises:
-        Refused: There is no such environment, or its promotion was begun and cannot be finished.
+        Refused: There is no such environment, or its promotion was started and cannot be finished.
         Conflict: Another process is promoting it right now.
     """
     end_promotions(services, environment)
@@ -62,7 +62,7 @@ def look_at_run(
 ) -> Plan:
     """What a run of an environment would do now. Writes nothing.
 
-    Of a promotion that was begun and is not finished, what it is to show counts. The ``options``
+    Of a promotion that was started and is not finished, what it is to show counts. The ``options``
     may have the run restate models, and let rows go.
 
     Raises:

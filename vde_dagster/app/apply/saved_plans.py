@@ -63,7 +63,7 @@ def read_saved(configuration: Configuration, text: str, *, name: str) -> Plan:
         name: What messages call it.
 
     Raises:
-        PlanFileInvalid: It is no plan of this project, or not as it was saved.
+        PlanFileInvalid: It is not a plan of this project, or not as it was saved.
         Refused: A variable or a setting that the plan's models use has no value here.
     """
     saved = read_plan(text, name=name)
@@ -138,7 +138,7 @@ def load_plan(configuration: Configuration, path: Path) -> Plan:
     """The plan in a file.
 
     Raises:
-        Refused: There is no such file, or it is no plan that can be applied.
+        Refused: There is no such file, or it is not a plan that can be applied.
     """
     text = read_as_written(path)
     if text is None:
@@ -168,8 +168,8 @@ class PullRequestFiles:
     ) -> None:
         """Write what became of a request. Without a plan that of an earlier time is removed.
 
-        The plan comes first, and is gone first: whoever finds a record of a request that is built
-        finds its plan.
+        The plan comes first, and is missing first: whoever finds a record of a request that is
+        built finds its plan.
 
         Raises:
             Refused: Something else is there, or the files cannot be written.
@@ -207,7 +207,7 @@ class PullRequestFiles:
         return read_request(content, name=str(self.record), environment=self.environment)
 
     def remove(self) -> None:
-        """Remove both files; it is no error if they are gone.
+        """Remove both files; it is not an error if they are missing.
 
         Raises:
             Refused: They cannot be removed.

@@ -61,7 +61,7 @@ class StoppableClock:
 
 
 class NotBegun(VdeError):
-    """A model was not begun, since another one had failed and nothing was to begin after that."""
+    """A model was not started, since another one had failed and nothing was to begin after that."""
 
     @classmethod
     def of(cls, model: ModelName) -> NotBegun:
@@ -156,7 +156,8 @@ class StageThreads:
         Ends when all have ended. An error of ours is kept in `outcomes`.
 
         Raises:
-            BaseException: What an evaluation raised that is no error of ours. Nothing begins then.
+            BaseException: What an evaluation raised that is not an error of ours. Nothing begins
+            then.
         """
         self._begin()
         for units in self._units.values():
@@ -175,7 +176,7 @@ class StageThreads:
             pass
 
     def end(self, *, interrupt: bool) -> None:
-        """Begin nothing more, and wait until what has begun has ended after its unit of work.
+        """Begin nothing more, and wait until what has started has ended after its unit of work.
 
         A signal that ends a wait for units of work (Ctrl-C) ends these, too, and is raised once all
         have ended. One that ends a wait for ended ones is raised at once.
@@ -196,7 +197,7 @@ class StageThreads:
                     if interrupt:
                         self._engine.interrupt()
                     thread.join(_LOOK_SECONDS)
-                except BaseException as error:  # Dagster's signals are no KeyboardInterrupt
+                except BaseException as error:  # Dagster's signals are not KeyboardInterrupt
                     if interrupt or isinstance(error, Exception):
                         raise
                     interrupt, signal = True, error

@@ -60,9 +60,9 @@ from vde_dagster.ports.state import Lease, LeaseHeld, LeaseLost, environment_res
 
 
 class EnvironmentBusy(Conflict):
-    """Somebody changes an environment, or has changed it since the plan was made; it is not begun.
+    """Another process changes an environment, or changed it after the plan was made.
 
-    So nothing was done. Any other `Conflict` is about a part of a plan that was begun.
+    So nothing was done. Any other `Conflict` is about a part of a plan that was started.
     """
 
 

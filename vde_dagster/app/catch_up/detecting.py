@@ -70,8 +70,8 @@ def question(
 
     With ``reload`` it is decided as if there was no high-water mark: everything is overwritten from
     the source as it is now, and its current state becomes the mark. With ``within`` no interval
-    outside of this time is begun; loaded intervals are brought up to date all the same. An interval
-    that the model's signals hold back is not begun either, unless it is ``asked`` for.
+    outside of this time is started; loaded intervals are brought up to date all the same. An
+    interval that the model's signals hold back is not started either, unless it is ``asked`` for.
 
     Raises:
         Refused: The model has no late data, or a signal does not exist.

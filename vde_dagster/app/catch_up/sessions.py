@@ -62,10 +62,10 @@ def catch_up(
     If rows of the source that were loaded may have changed, all loaded intervals are overwritten,
     provided that the model's policy says so and no interval loses all of its rows (rules R7 and
     R8). With ``reload`` everything that is due is loaded again, and rows that the source no longer
-    has are gone. With ``within`` no interval outside of this time is begun. Intervals that signals
-    hold back are not begun either, unless ``asked`` for. Intervals that would lose all of their
-    rows are added to those that are ``waiting``, where a caller has some, if the rest was loaded.
-    Whoever runs sessions lists them, once for all (`listing.late_data_listed`).
+    has are missing. With ``within`` no interval outside of this time is started. Intervals that
+    signals hold back are not started either, unless ``asked`` for. Intervals that would lose all of
+    their rows are added to those that are ``waiting``, where a caller has some, if the rest was
+    loaded. Whoever runs sessions lists them, once for all (`listing.late_data_listed`).
 
     Raises:
         RowsWouldGo: Some intervals would lose all of their rows; if the rest goes on, it is done.

@@ -40,8 +40,8 @@ class Dropped:
 class Cleaned:
     """What the janitor did.
 
-    ``finished`` are versions whose drop an earlier process had begun, ``busy`` what others were at
-    work on: it is looked at again the next time. ``failed`` are dropped, and some of their files
+    ``finished`` are versions whose drop an earlier process had started, ``busy`` what others were
+    at work on: it is looked at again the next time. ``failed`` are dropped, and some of their files
     could not be deleted, each with the reason. ``branches`` are the units of work whose branch was
     removed, ``records`` how many old records were deleted.
     """
@@ -96,7 +96,7 @@ def clean_up(services: Services, times: Times) -> Cleaned:
 
 @dataclass(frozen=True, slots=True)
 class _Tried:
-    """What did not succeed: one of these is no reason to leave the others."""
+    """What did not succeed: one of these is not a reason to leave the others."""
 
     busy: list[str] = field(default_factory=list)
     failed: list[Left] = field(default_factory=list)

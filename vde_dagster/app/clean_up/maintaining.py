@@ -94,8 +94,8 @@ def maintain(
 
     Several processes may do it at once: a table is maintained under the lease under which it is
     written, so who comes second finds it busy or done; of a view only files are deleted, and one
-    that is gone already is no error. So a person's `vde maintain` need not wait for a scheduled
-    run of all tables.
+    that is missing already is not an error. So a person's `vde maintain` need not wait for a
+    scheduled run of all tables.
 
     See `vde_dagster.app.clean_up.due.find_targets` for ``models``.
 
@@ -115,8 +115,8 @@ def maintain_alone(
 ) -> Maintenance:
     """`maintain`, unless another process does it in this way already.
 
-    That is for schedules, so that they do not do the same work twice. The lease of it is no lock:
-    `maintain` itself needs none but those of the tables.
+    That is for schedules, so that they do not do the same work twice. The lease of it is not a
+    lock: `maintain` itself needs none but those of the tables.
 
     Raises:
         LeaseHeld: Another process does it; nothing was done.

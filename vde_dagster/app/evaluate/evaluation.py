@@ -1,6 +1,6 @@
 """Evaluating a model: what it reads, what need not be computed, and one unit of work for the rest.
 
-It writes one version under its lease. Before anything new is begun, the unfinished work of an
+It writes one version under its lease. Before anything new is started, the unfinished work of an
 earlier process is finished or undone, from the state and the catalog's metadata alone (rule R5).
 """
 

@@ -69,7 +69,7 @@ def run_unit_of_work(
     Raises:
         Refused: A bound would leave out rows of an interval.
         ForeignWrite: Another program wrote to the version's table.
-        DamagedInput: Files of a table that it reads are gone.
+        DamagedInput: Files of a table that it reads are missing.
         EvaluationFailed: The query failed; readers see what they saw before.
     """
     check_bounds(services, binding, node, prepared)
@@ -99,7 +99,7 @@ def _on_newest(
             return _tried(services, binding, node, prepared, base, lease=lease)
         except TableMoved as error:
             give_up(services, key, prepared.work_id, reason=str(error), lease=lease)
-            head_of(services, key)  # raises if it was no compaction
+            head_of(services, key)  # raises if it was not a compaction
             if not left:
                 raise
             prepared = replace(prepared, work_id=services.ids.new())

@@ -27,7 +27,7 @@ _DECLARE: Final = "with `sequence_by`, rows only added upstream are merged inste
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gained:
-    """What of some stale ``entries`` reads rows that one table gained, and no row is gone.
+    """What of some stale ``entries`` reads rows that one table gained, and no row is missing.
 
     ``intervals`` are merged. ``rows`` is how many rows the table gained, at most: not all of them
     need be read. ``lost`` are the stale entries of which rows may be gone, with why; only a history

@@ -135,7 +135,7 @@ def left_by_plan(services: Services, plan: Plan) -> tuple[Waiting, ...]:
 
 
 _NAMED: Final = frozenset({Reason.ENVIRONMENT, Reason.SOURCE, Reason.UNKNOWN, Reason.MODEL})
-"""Of pauses, of tables that are gone and of the project's clock a plan has lines of its own."""
+"""Of pauses, of tables that are missing and of the project's clock a plan has lines of its own."""
 
 
 def wait_texts(waiting: Sequence[Waiting]) -> dict[str, list[str]]:

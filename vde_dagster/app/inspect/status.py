@@ -71,7 +71,7 @@ class EnvironmentStatus:
     ``dropped_views`` those whose view is missing or shows something else than it is to show, such
     as a version that was adopted and nobody computes any more; the next run makes them.
     ``pauses`` are models that are not evaluated: whether these are stale is not known.
-    ``is_promoting`` says that a promotion was begun and is not finished: all else is said of what
+    ``is_promoting`` says that a promotion was started and is not finished: all else is said of what
     it is to show, and the views may be those from before.
     """
 
@@ -86,12 +86,12 @@ class EnvironmentStatus:
 
     @property
     def is_up_to_date(self) -> bool:
-        """Whether nothing is begun, due, stale or gone, and nothing waits or is paused."""
+        """Whether nothing is started, due, stale or gone, and nothing waits or is paused."""
         return not (self.models or self.dropped_views or self.pauses or self.is_promoting)
 
     @property
     def is_behind(self) -> bool:
-        """Whether something is begun, due, stale or gone; what only waits does not count."""
+        """Whether something is started, due, stale or gone; what only waits does not count."""
         has_begun = bool(self.dropped_views) or self.is_promoting
         return has_begun or any(each.is_behind for each in self.models)
 

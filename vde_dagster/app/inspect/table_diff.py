@@ -192,7 +192,7 @@ def _view(services: Services, environment: Environment, model: ModelName) -> Vie
 
 
 def _columns(old: Sequence[Column], new: Sequence[Column]) -> list[ColumnDiff]:
-    """Columns that differ, in the order of the new ones, and then those that are gone."""
+    """Columns that differ, in the order of the new ones, and then those that are missing."""
     before = {each.name.lower(): each for each in old}
     after = {each.name.lower(): each for each in new}
     found = []

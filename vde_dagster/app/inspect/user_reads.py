@@ -89,7 +89,7 @@ def arrow_of(services: Services, wanted: UserRead) -> ArrowRows:
     """The rows in memory. No engine is started for a table; a view is computed by one.
 
     Raises:
-        Refused: The table is gone.
+        Refused: The table is missing.
         EvaluationFailed: The rows cannot be read.
     """
     if wanted.is_view:
@@ -163,8 +163,8 @@ def source_version(services: Services, binding: Binding, source: str) -> str:
         source: The source's name, with or without the project's catalog.
 
     Raises:
-        InvalidName: That is no name.
-        Refused: It is no source of the project, or its table does not exist.
+        InvalidName: That is not a name.
+        Refused: It is not a source of the project, or its table does not exist.
     """
     name = ModelName.parse(source).within(services.naming.catalog)
     if name not in binding.graph or not binding.graph[name].model.kind.is_source:

@@ -39,7 +39,7 @@ class CatalogLook:
     """The tables and views that the state knows and that somebody dropped or changed.
 
     ``physical_views`` are physical views, which are created again like missing ones. The tables of
-    the versions ``table_keys`` are gone with their rows. ``views`` are models whose view the
+    the versions ``table_keys`` are missing with their rows. ``views`` are models whose view the
     environment lacks, or shows something else. ``damaged`` are tables that are there, and not as
     recorded.
     """
@@ -51,19 +51,19 @@ class CatalogLook:
 
     @property
     def lost(self) -> frozenset[ModelName]:
-        """The models whose table or physical view is gone, or not as recorded."""
+        """The models whose table or physical view is missing, or not as recorded."""
         keys = (*self.table_keys.values(), *self.physical_views, *self.damaged)
         return frozenset(key.model for key in keys)
 
     def left(self, loaded: Holdings) -> Holdings:
-        """What is loaded, without the physical views that are gone, so that these are rebuilt."""
+        """What is loaded, without the physical views that are missing: these are rebuilt."""
         if not self.physical_views:
             return loaded
         return {key: each for key, each in loaded.items() if key not in self.physical_views}
 
 
 def lost_for(services: Services, environment: str, look: CatalogLook) -> tuple[LostTable, ...]:
-    """What is gone: tables, and physical views that no plan of the environment creates again.
+    """What is missing: tables, and physical views that no plan of the environment creates again.
 
     Tables that are there and not as recorded follow. What another environment owns is said to be
     its (rule R9).
@@ -160,7 +160,7 @@ def replaced_views(
 ) -> tuple[ModelName, ...]:
     """The models whose view an environment lacks, or whose view shows something else.
 
-    Where somebody promotes the environment meanwhile, its views are no news: a plan that was made
+    Where somebody promotes the environment meanwhile, its views are not news: a plan that was made
     before is refused.
 
     Args:
@@ -238,7 +238,7 @@ def rebuilding(
     options: PlanOptions,
     asked: Mapping[ModelName, tuple[Interval, ...]],
 ) -> Rebuilding:
-    """What a plan does about what is gone; it reads nothing more if nothing is.
+    """What a plan does about what is missing; it reads nothing more if nothing is.
 
     A table that only lacks files is sound again once all of it is restated, as was ``asked``.
     """

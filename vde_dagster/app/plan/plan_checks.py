@@ -33,7 +33,7 @@ def check_plan(services: Services, plan: Plan) -> None:
     """Refuse a plan that cannot be applied. Reads the state, writes nothing.
 
     Raises:
-        Refused: A table of it is gone, or it would change a kept table's schema in a way that
+        Refused: A table of it is missing, or it would change a kept table's schema in a way that
             cannot be done in place or that its model does not allow, record as empty what cannot be
             empty, create a view whose name is taken, or show less than is shown now; the text names
             all models.
@@ -63,7 +63,7 @@ def check_plan(services: Services, plan: Plan) -> None:
 
 
 def _way_out(shown: Environment | None) -> Iterator[str]:
-    """How an environment goes on that no plan was applied to since a promotion was begun."""
+    """How an environment goes on that no plan was applied to since a promotion was started."""
     if shown is not None and shown.promoting:
         yield (
             f"An earlier promotion of {shown.name} was started and is not finished: `vde "

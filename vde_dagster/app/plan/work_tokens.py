@@ -23,7 +23,7 @@ def work_tokens(
 
     It depends on the version, the intervals and the state of the tables that are read (the number
     of the last change of a model's ledger, the Iceberg snapshot of a source), and on the work on
-    models that are filled first. So new data is new work. The version's own rows are no part of
+    models that are filled first. So new data is new work. The version's own rows are not part of
     it: if work leaves as much to do as before, the token stays the same.
 
     With what is ``left`` of some models' work, once that of the models upstream is done, the tokens

@@ -177,7 +177,7 @@ def _placed(statements: Collection[exp.Expr]) -> list[list[str] | None]:
 
 
 def _comments(model: Model) -> set[str]:
-    """Every comment of a file, also those that are no part of the model, and every hint."""
+    """Every comment of a file, also those that are not part of the model, and every hint."""
     tokens = Dialect.get_or_raise(_dialect(model) or None).tokenize(model.source.text)
     return {comment.strip() for token in tokens for comment in token.comments}
 

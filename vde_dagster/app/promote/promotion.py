@@ -1,6 +1,6 @@
 """Promotion: an environment's views are swapped to other versions (docs/inside/architecture.md).
 
-A promotion is recorded before the views move and again after. A process that finds one begun and
+A promotion is recorded before the views move and again after. A process that finds one started and
 not finished swaps the same views again, which changes nothing if they were swapped already. So the
 record is the journal of a catalog whose views move one by one: what is left of it after a crash are
 the views that do not show yet what it says.
@@ -155,7 +155,7 @@ def finish_promotions(services: Services, environment: str) -> bool:
 
 
 def _finish(services: Services, environment: str) -> str:
-    """Finish a promotion that was begun; returns why it cannot be, for people, else nothing."""
+    """Finish a promotion that was started; returns why it cannot be, for people, else nothing."""
     with services.lease(environment_resource(environment), "a recovery") as lease:
         shown = services.state.environment(environment)
         if shown is None or not shown.promoting:

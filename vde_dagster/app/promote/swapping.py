@@ -1,6 +1,6 @@
-"""Moving the views of an environment as a promotion that was begun says.
+"""Moving the views of an environment as a promotion that was started says.
 
-Doing the same again changes nothing. Where views move one by one, what was begun may go on after
+Doing the same again changes nothing. Where views move one by one, what was started may go on after
 another process has taken over: numbers keep it from changing what that one shows.
 """
 
@@ -27,7 +27,7 @@ def swap(
     before: Environment | None = None,
     lost: Collection[ModelName] = (),
 ) -> Environment:
-    """Swap the views of a begun promotion, and finish it; ``before`` was shown, if it is known.
+    """Swap the views of a started promotion, and finish it; ``before`` was shown, if it is known.
 
     The views of ``lost`` models, whose table cannot be read or is not as recorded, stay if they
     show the right version already.

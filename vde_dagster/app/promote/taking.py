@@ -162,13 +162,13 @@ def _identities(shown: Environment) -> set[tuple[ModelName, str, str]]:
 
 
 def give_up_promotion(services: Services, name: str) -> Environment | None:
-    """Let an environment show what it showed before a promotion that was begun and not finished.
+    """Let an environment show what it showed before a promotion that was started and not finished.
 
     Returns:
         What it shows then; None if it showed nothing before, so that there is no such environment.
 
     Raises:
-        Refused: No promotion of it was begun, or what it showed cannot be shown again.
+        Refused: No promotion of it was started, or what it showed cannot be shown again.
         Conflict: Another process is promoting it right now.
         OutcomeUnknown: An answer was lost; doing it again is safe.
     """
@@ -234,7 +234,7 @@ def _begin_back(
 
 
 def _last_finished(services: Services, begun: Environment) -> Environment | None:
-    """What was shown before a begun promotion; None if that was nothing."""
+    """What was shown before a started promotion; None if that was nothing."""
     earlier = earlier_revisions(services, begun)
     before = next((each for each in earlier if not each.promoting), None)
     return None if before is None or before.is_removed else before

@@ -86,7 +86,7 @@ def damages(
 def lost_originals(
     services: Services, recorded: Mapping[VersionKey, int | None]
 ) -> dict[VersionKey, Damage]:
-    """The shallow copies of which files are gone, recorded as such.
+    """The shallow copies of which files are missing, recorded as such.
 
     Files are looked for only where the original has not kept the Iceberg snapshot with them.
 
@@ -256,15 +256,15 @@ def readable(services: Services, key: VersionKey, recorded: int | None) -> AsOf:
 
 
 class DamagedInput(Refused):
-    """An evaluation needs a version's table that cannot be read, since files of it are gone."""
+    """An evaluation needs a version's table that cannot be read, since files of it are missing."""
 
 
 def damaged_input(
     services: Services, binding: Binding, staging: Staging, error: Exception
 ) -> DamagedInput | None:
-    """What an engine's error comes down to, if files of a version that was read are gone.
+    """What an engine's error comes down to, if files of a version that was read are missing.
 
-    Files are looked for only if the error says that one is not there.
+    Files are looked for only if the error says that one is missing.
     """
     found = fault_of(error)
     if found is None or found.fault not in (Fault.FILE_GONE, Fault.METADATA_GONE):

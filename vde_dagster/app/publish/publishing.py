@@ -91,8 +91,8 @@ def _drop_closed_branches(services: Services, key: VersionKey) -> None:
     that wrote on after another one took over their lease. Closed work is never reopened, so this is
     safe even if the lease is lost by now.
 
-    All is recorded already, so a branch that cannot be removed is no failure: the next unit of work
-    that is recorded removes it.
+    All is recorded already, so a branch that cannot be removed is not a failure: the next unit of
+    work that is recorded removes it.
     """
     try:
         for work_id in services.catalog.branches(key.table):

@@ -77,8 +77,8 @@ def compared_again(services: Services, planned: Planned) -> Times:
     """What stays and reads other tables than those that are shown, with other rows, by model.
 
     That is asked when views are about to move: rows that came late since the plan was made count,
-    too. What the plan has computed from the other tables is no part of it, nor what would lose rows
-    by being computed again.
+    too. What the plan has computed from the other tables is not part of it, nor what would lose
+    rows by being computed again.
     """
     readers = kept_readers(services, planned, {})
     states = InputStates(services=services, graph=planned.graph, snapshots=planned.snapshots)

@@ -27,7 +27,7 @@ from vde_dagster.core.unit_tests.definition import (
 from vde_dagster.core.unit_tests.question import FunctionOverRows, QueryOverRows, Question
 
 QUERY: Final = "query"
-"""What is compared where it is no common table expression."""
+"""What is compared where it is not a common table expression."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -44,7 +44,7 @@ def run_project_tests(
     Raises:
         ProjectInvalid: Something is wrong in the files of models or of tests.
         Refused: There is no test of a name.
-        SetupError: A test needs Spark, which is not there.
+        SetupError: A test needs Spark, which is missing.
     """
     if not unit_test_files(configuration.folder) and not wanted:
         return ()

@@ -101,7 +101,7 @@ class References:
     """What the state knows at ``now``, by the database's clock.
 
     ``known`` are all versions of which the state has anything. ``busy`` are environments that a
-    process holds, ``removing`` those whose removal was begun and not finished, ``written`` the
+    process holds, ``removing`` those whose removal was started and not finished, ``written`` the
     versions that a process holds, and ``used`` is when each environment was planned or promoted
     last.
     """

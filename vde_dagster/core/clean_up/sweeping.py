@@ -110,7 +110,7 @@ def readers(
     Args:
         key: The version.
         reading: The outcome of `by_version`.
-        without: Versions whose physical views are gone.
+        without: Versions whose physical views are missing.
     """
     found: dict[TableName, ReadingView] = {}
     waiting = [key]

@@ -41,7 +41,7 @@ def ok(check: str, message: str) -> CheckResult:
 
 
 def warning(check: str, message: str, advice: str, *, usable: bool = True) -> CheckResult:
-    """A part that works and is not as it should be, or that is not there yet."""
+    """A part that works and is not as it should be, or that is missing yet."""
     return CheckResult(
         check=check, outcome=Outcome.WARNING, message=message, advice=advice, usable=usable
     )

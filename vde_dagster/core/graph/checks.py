@@ -156,7 +156,7 @@ def unknown_own_columns(models: Iterable[Model]) -> Iterator[Problem]:
 
 
 def unpinned_reads(model: Model, kinds: Mapping[ModelName, Kind]) -> Finding | None:
-    """Why a Python model cannot be evaluated: it reads what is no table (rule R3).
+    """Why a Python model cannot be evaluated: it reads what is not a table (rule R3).
 
     Args:
         model: The model.

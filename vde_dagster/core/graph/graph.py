@@ -139,7 +139,7 @@ class Graph:
         """These models and those upstream of them, each once; in no order to rely on.
 
         Args:
-            names: Where to begin. Names that are no models are left out.
+            names: Where to begin. Names that are not models are left out.
             through: Whether to look at what a model reads, too.
         """
         waiting = [*names]

@@ -96,7 +96,7 @@ def _own(model: Model) -> tuple[object, ...]:
 def _unselected_parents(
     models: Mapping[ModelName, Model], project: Graph, environment: str
 ) -> Iterator[Problem]:
-    """Reads of models that are not there: new and not selected, or removed by the selection."""
+    """Reads of models that are missing: new and not selected, or removed by the selection."""
     for model in models.values():
         for parent in model.parents:
             if parent in models:

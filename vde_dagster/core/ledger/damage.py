@@ -295,7 +295,7 @@ class Original:
 
     @classmethod
     def read(cls, properties: Mapping[str, str]) -> Original | None:
-        """The one that a table's properties name; None where it is no shallow copy."""
+        """The one that a table's properties name; None where it is not a shallow copy."""
         if SHALLOW_COPY not in properties:
             return None
         said = json.loads(properties[SHALLOW_COPY])

@@ -114,7 +114,7 @@ class LedgerChange:
     """What one written interval does to the ledger.
 
     - ``ADD`` adds rows to an interval that is loaded, and leaves its status. What its rows follow
-      from is not known any more, so its trace is gone.
+      from is not known any more, so its trace is missing.
     - ``CHANGE`` is how a kind without rows of its own per interval adds a change of the table's sum
       to an entry. That sum is already the one under the columns that the table has now, so the
       entry may have had others (rule R11). All else is as for ``ADD``, but for a trace that it has:
@@ -317,7 +317,7 @@ def outdate(
         times: Any times.
         reason: Why, for people.
         rebuilt: Whether that must compute them, whatever they were computed from (rule R2): their
-            traces are gone.
+            traces are missing.
     """
     wanted, first = merge(times), 0
     found: list[LedgerEntry] = []

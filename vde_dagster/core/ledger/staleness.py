@@ -93,7 +93,7 @@ class SourceTime:
 
 
 def source_times(graph: Graph, node: Node) -> Mapping[ModelName, SourceTime]:
-    """The tables of which a model reads a bounded time that is no interval, and by which column.
+    """The tables of which a model reads a bounded time other than an interval, and by which column.
 
     They are sources, and versions of kinds that are not loaded by a time column. A kind that builds
     each interval on those before it may also bound another column than that of the intervals: it

@@ -256,8 +256,8 @@ class Staged:
     ``iceberg_snapshot_id`` is None only where nothing was written to a table without any snapshot.
     A part that only follows, and whose turn did not come, has no sums.
 
-    With ``ends_history`` a history that closes the rows of keys that are gone has no open row, and
-    had some at the base. ``merged`` is set where changes with an order were written.
+    With ``ends_history`` a history that closes the rows of keys that are missing has no open row,
+    and had some at the base. ``merged`` is set where changes with an order were written.
     """
 
     iceberg_snapshot_id: int | None
@@ -363,7 +363,8 @@ class Ending(Enum):
 
     What ``FAILED`` may be tried again. What was ``REFUSED`` would be again, until somebody does
     what is advised. What ``WAITS`` takes rows away, which a person has to allow (rule R8).
-    ``DAMAGED`` is no work of the version: whoever read its table found that files of it are gone.
+    ``DAMAGED`` is not work of the version: whoever read its table found that files of it are
+    missing.
     """
 
     FAILED = ""

@@ -164,7 +164,7 @@ def metadata_parts(model: Model, canonical: CanonicalQuery | None) -> tuple[str,
 
 
 _NO_ROWS: Final = ("path", "partition_by_time_column", "independent")
-"""Options that are no part of a kind here: they are in the storage's part, or a promise."""
+"""Options that are not part of a kind here: they are in the storage's part, or a promise."""
 
 
 _LATER: Final = ("sequence_by", "delete_when")
@@ -254,7 +254,7 @@ def _range_part(model: Model) -> str:
 
 
 def _session_part(model: Model) -> str:
-    """The settings of Spark's session that results may follow from, where they are no defaults."""
+    """The settings of Spark's session that results may follow from, where they are not defaults."""
     computed = isinstance(model.body, Query | PythonFunction)
     return model.source.defaults.get(SESSION, "") if computed else ""
 
@@ -305,7 +305,7 @@ def _names_given(statement: exp.Expr, text: str) -> str:
 
 
 def _named_alike(statement: exp.Expr) -> exp.Expr:
-    """A copy of a statement in which the case of names that are no data does not count."""
+    """A copy of a statement in which the case of names that are not data does not count."""
     if definition_of(statement) is None and not takes_all_names(statement):
         return normalized_names(statement)
     named = statement.copy()

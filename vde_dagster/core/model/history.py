@@ -16,7 +16,7 @@ and wherever that is NULL, the execution time):
 - A key that the history has not: 1970-01-01 on the first load (``at``, if ``from_epoch`` is off),
   later ``at``, or the time at which the key was closed last, if that is later.
 - A row that has changed: ``at``, or the open row's valid_from, if that is later.
-- A row that is gone: the execution time, or the open row's valid_from, if that is later.
+- A row that is missing: the execution time, or the open row's valid_from, if that is later.
 
 So the rows of a key never overlap, and none ends before it begins, whatever order the source's
 times come in.

@@ -25,7 +25,7 @@ def time_partition(axis: TimeAxisSpec) -> PartitionField:
     """The partitioning that a time column gives by itself (seed 001, *Partitioning*).
 
     A partition is an interval unit, but never less than an hour, or a day of a DATE: smaller ones
-    would be files of a few rows. What is no time to Iceberg (text, numbers) is taken as it is.
+    would be files of a few rows. What is not time to Iceberg (text, numbers) is taken as it is.
     """
     if axis.is_formatted:
         return PartitionField(column=axis.column)
@@ -53,7 +53,7 @@ def are_whole_partitions(
 
 
 def grain_of_partition(field: PartitionField, axis: TimeAxisSpec) -> Grain | None:
-    """The time that one partition covers; None where it is no contiguous time."""
+    """The time that one partition covers; None where it is not a contiguous time."""
     if field.transform is not Transform.IDENTITY:
         return _GRAINS.get(field.transform)
     if axis.is_formatted:

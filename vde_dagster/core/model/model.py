@@ -245,7 +245,7 @@ class Model:
         return self.forward_only or self.kind.forward_only
 
     def declares(self, column: str) -> bool:
-        """Whether a person wrote the column's type, so that it is no guess."""
+        """Whether a person wrote the column's type, so that it is not a guess."""
         return column.lower() in {each.name.lower() for each in self.columns}
 
     @property

@@ -90,7 +90,7 @@ def seed_lines(text: str) -> tuple[list[str], list[list[str]]]:
     """The header of a CSV text and its other lines, cell by cell, in no order of the file.
 
     Sorted by their cells from the left, so that edits to the right of a key leave them in order.
-    What is no CSV is one cell.
+    What is not a CSV is one cell.
     """
     try:
         reader = _reader(text)

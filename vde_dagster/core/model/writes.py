@@ -26,7 +26,7 @@ class TimeAxisSpec:
 
     @property
     def is_formatted(self) -> bool:
-        """Whether it is a text or a number, which is no time but writes one."""
+        """Whether it is a text or a number, which is not time but writes one."""
         return self.type in ("string", "bigint")
 
 

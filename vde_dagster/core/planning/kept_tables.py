@@ -1,6 +1,6 @@
 """What a plan does to the columns of kept tables, against what their models allow (rule R11).
 
-A rollback is no edit: it shows a definition again that was there, and its tables keep what they
+A rollback is not an edit: it shows a definition again that was there, and its tables keep what they
 have. So nothing is asked about it.
 """
 

@@ -3,8 +3,8 @@
 The file holds all of the plan, with the text of every model, and no path, address or setting of the
 machine that it was made on. Why each model changes is in it as fields, and as sentences for people,
 which are not read. Its token is the revision of the environment (docs/inside/architecture.md). A
-digest over everything finds that the file was edited or damaged; it is no signature, since whoever
-can write the file can also write a digest.
+digest over everything finds that the file was edited or damaged; it is not a signature, since
+whoever can write the file can also write a digest.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _FINGERPRINTS: Final = Mapping[ModelName, str]
 
 
 class PlanFileInvalid(Refused):
-    """A file is no plan that can be applied; the text says why and what to do."""
+    """A file is not a plan that can be applied; the text says why and what to do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

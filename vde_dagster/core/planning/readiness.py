@@ -1,7 +1,7 @@
 """What each version lacks and can be evaluated now: it is due, and its inputs will be there.
 
 A plan evaluates parents first, so a parent's missing intervals count as there for its children.
-What a child would have to wait for is no part of a plan; evaluating it would be refused.
+What a child would have to wait for is not part of a plan; evaluating it would be refused.
 """
 
 from __future__ import annotations

@@ -226,7 +226,7 @@ def units_reading(
 
 
 def why_never_again(model: Model) -> str:
-    """Why the rows of a model cannot be computed again once they are gone; empty if they can."""
+    """Why the rows of a model cannot be computed again once they are missing; empty if they can."""
     if model.kind.keeps_history and model.kind.order is None:
         return "a history keeps the states observed at the time, which cannot be observed again"
     if model.kind.disable_restatement:

@@ -1,9 +1,9 @@
 """Which models of a plan are evaluated at once: decided purely, by what waits, runs and has ended.
 
 A `Schedule` is a value. Whoever evaluates models asks it what begins (`Schedule.to_begin`), and
-tells it what has begun and ended. No model begins before all that it awaits is done; no more models
-run at once than each of those that run allows; and of those that could begin the first one in the
-plan's order does, so that none is overtaken for ever by others that need less room.
+tells it what has started and ended. No model begins before all that it awaits is done; no more
+models run at once than each of those that run allows; and of those that could begin the first one
+in the plan's order does, so that none is overtaken for ever by others that need less room.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Schedule:
     Args:
         concurrency: How many may run at once.
         waiting: Those that may begin later, in the plan's order: what a task awaits comes before.
-        running: Those that have begun and not ended.
+        running: Those that have started and not ended.
         done: The models whose task has succeeded.
         failed: The models whose task has failed.
         left_out: The models that will not begin, since they await one that failed.
@@ -93,7 +93,7 @@ class Schedule:
         return not self.running and self.to_begin is None
 
     def begun(self, task: Task) -> Schedule:
-        """The schedule once a task has begun: the one that was `to_begin`."""
+        """The schedule once a task has started: the one that was `to_begin`."""
         waiting = tuple(each for each in self.waiting if each is not task)
         return replace(self, waiting=waiting, running=(*self.running, task))
 
@@ -123,7 +123,7 @@ class Schedule:
 
 
 def schedule_of(plan: Plan, concurrency: Concurrency) -> Schedule:
-    """The schedule of what a plan evaluates, before anything has begun."""
+    """The schedule of what a plan evaluates, before anything has started."""
     filled = filled_by(plan)
     return Schedule(
         concurrency=concurrency,

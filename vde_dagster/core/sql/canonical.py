@@ -171,7 +171,7 @@ def _open(
 ) -> tuple[CanonicalQuery, Sequence[Unclear]]:
     """A query over tables whose columns are not known: bound as far as names are unambiguous.
 
-    Returned with its ambiguous parts. What depends on types that are not known is no error.
+    Returned with its ambiguous parts. What depends on types that are not known is not an error.
     """
     unclear: Sequence[Unclear] = ()
     documented = _described(query)

@@ -44,7 +44,7 @@ _COMPARING: Final = (
     exp.Tuple,
     exp.Values,
 )
-"""Parents in which a tuple is no struct."""
+"""Parents in which a tuple is not a struct."""
 
 
 def keep_data_names(query: exp.Expr) -> None:

@@ -48,7 +48,7 @@ def read_sql(text: str, dialect: str) -> exp.Expr:
     """The tree of one statement or expression, as Spark reads it or its translation.
 
     Raises:
-        sqlglot.errors.SqlglotError: It is no single statement, or has no form in Spark's SQL.
+        sqlglot.errors.SqlglotError: It is not a single statement, or has no form in Spark's SQL.
     """
     if is_spark(dialect):
         return read_spark(text)

@@ -2,7 +2,7 @@
 
 Every macro of the end is inclusive: ``@end_dt`` is the last microsecond of the interval, but
 ``@end_date`` begins its last day, and ``@end_epoch`` its last second. So it takes all rows of the
-interval if it is compared by ``<=`` with values that are no finer than it is. One rule says so for
+interval if it is compared by ``<=`` with values that are not finer than it is. One rule says so for
 all macros, types and operators: see `_is_short`.
 
 Only conditions that filter rows are checked: WHERE, ON, HAVING, QUALIFY and FILTER. The purpose of
@@ -159,7 +159,7 @@ def _moved_back(bound: Bound) -> tuple[Bound, timedelta]:
 
 
 def _is_by_hours(bound: Bound, comparison: exp.Expr, reader: Reader) -> bool:
-    """Whether rows are kept by hours of the day: of several days at once these are no range."""
+    """Whether rows are kept by hours of the day: of several days at once these are not range."""
     hours = reader.in_batches and bound.macro.endswith("_hour")
     return hours and reader.unit.grain < Grain.DAY and bool(kept_for(comparison))
 
@@ -285,7 +285,7 @@ def _instant_grains(value: exp.Expr, formats: Mapping[str, str]) -> Sequence[Gra
     least = Grain.DAY if kind_of(value) is Form.DATE else Grain.MICROSECOND
     match value:
         case exp.Literal() | exp.Null():
-            return ()  # it is no row's time
+            return ()  # it is not a row's time
         case exp.Paren() | exp.Cast() | exp.TimeStrToTime() | exp.TsOrDsToDate() | exp.StrToTime():
             inner: Sequence[Grain] = (least,)
             if kind_of(value.this) in (Form.DATE, Form.INSTANT):

@@ -176,7 +176,7 @@ class _Binding:
         return True
 
     def _is_no_reference(self, column: exp.Column, place: str) -> bool:
-        """Whether a column is bound already, is no column, or names one of the SELECT's own."""
+        """Whether a column is bound already, is not a column, or names one of the SELECT's own."""
         around = column.find_ancestor(exp.Star, exp.Select)  # none where it was replaced already
         if isinstance(column.this, exp.Star) or not isinstance(around, exp.Select):
             return True
@@ -210,7 +210,7 @@ class _Binding:
         """Replace an alias by its expression, if nothing else can be meant.
 
         What GROUP BY does not name cannot be outside of an aggregate, so an alias that GROUP BY
-        names is no column of the same name unless something else groups its expression.
+        names is not a column of the same name unless something else groups its expression.
         """
         grouping = [each for each in shadowed if isinstance(each.parent, exp.Group)]
         values = {id(each): self.aliased[each.name][1] for each in grouping}

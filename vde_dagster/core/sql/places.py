@@ -64,8 +64,8 @@ def placed(
 
     Args:
         text: In Spark's dialect, perhaps with time macros.
-        catalog: The project's own; it is no part of a model's name.
-        temporary: Names, in lower case, of temporary views: they are no models.
+        catalog: The project's own; it is not part of a model's name.
+        temporary: Names, in lower case, of temporary views: they are not models.
         columns: Those that models have, as far as they are known. A table that has others when
             the statement runs is read with these, where the statement depends on which there are.
 
@@ -199,7 +199,7 @@ def _named_tables(
         try:
             name = ModelName.of([each.name for each in parts]).within(catalog)
         except InvalidName:
-            continue  # it was refused when the project was loaded, or is no table of the project
+            continue  # it was refused when the project was loaded, or is not a table of the project
         start, end = parts[0].meta.get("start"), parts[-1].meta.get("end")
         assert start is not None, f"the parser says where {name} stands"
         assert end is not None, f"the parser says where {name} ends"

@@ -35,7 +35,7 @@ class Comparison:
 
     @property
     def values(self) -> tuple[str, ...]:
-        """The columns that are no keys."""
+        """The columns that are not keys."""
         return tuple(each for each in self.columns if each not in self.keys)
 
 

@@ -110,6 +110,6 @@ _BORDERS: Final[Mapping[Operator, str]] = {Operator.FROM: "start", Operator.UP_T
 
 
 def _is(node: exp.Expr, border: str | None) -> bool:
-    """Whether a node is a macro of one border; ``hour`` is no place in time."""
+    """Whether a node is a macro of one border; ``hour`` is not a place in time."""
     name = node.name.lower() if isinstance(node, exp.Parameter) else ""
     return name in TIME_MACROS and name.startswith(f"{border}_") and not name.endswith("_hour")

@@ -28,7 +28,7 @@ class FromItem:
 
     Args:
         node: The item itself.
-        inside: What its parentheses enclose if that is no query, as in ``(a JOIN b)``.
+        inside: What its parentheses enclose if that is not a query, as in ``(a JOIN b)``.
         joins: Its joins inside of parentheses around both sides.
         laterals: Its LATERAL VIEWs there.
     """
@@ -264,7 +264,7 @@ def listed_columns(node: exp.Expr) -> tuple[str, ...]:
 
 
 def parts_named(node: exp.Expr, name: str) -> list[exp.Expr]:
-    """The nodes of one clause, by sqlglot's name for it; none if it is not there."""
+    """The nodes of one clause, by sqlglot's name for it; none if it is missing."""
     value = node.args.get(name)
     parts = value if isinstance(value, list) else [value]
     return [each for each in parts if isinstance(each, exp.Expr)]

@@ -23,7 +23,7 @@ def name_of_table(table: exp.Table) -> ModelName:
     """The model or source that a table reference names. A quoted part is one part, dots or not.
 
     Raises:
-        InvalidName: It has more than three parts, or one that is no plain identifier.
+        InvalidName: It has more than three parts, or one that is not a plain identifier.
     """
     return ModelName.of([part.name for part in table.parts])
 

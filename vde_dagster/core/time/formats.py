@@ -136,7 +136,7 @@ def _why_unordered(tokens: Sequence[str]) -> str | None:
 def format_of(converted: str) -> TimeFormat | None:
     """The format of a call such as ``DATE_FORMAT``, as sqlglot converts it; None for any other.
 
-    Letters that are no code, and quotes, are patterns of Spark that Python has no code for.
+    Letters that are not code, and quotes, are patterns of Spark that Python has no code for.
     """
     pattern = re.sub("(%.)strict", r"\1", converted)
     if re.search("[A-Za-z'\"]", re.sub("%.", "", pattern)):

@@ -75,7 +75,7 @@ def last_tick(model: Scheduled, now: datetime) -> datetime:
 
 
 def due_interval(model: Scheduled, now: datetime) -> Interval | None:
-    """All whole units from the model's start that had ended at its last tick, up to its end.
+    """All whole units from the model's start that had ended at its last tick, up until it finishes.
 
     None where there are none. A start within a unit leaves that unit out, and so does an end.
     """

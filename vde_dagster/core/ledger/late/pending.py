@@ -51,7 +51,7 @@ class Pending:
 def pending_after(
     pending: Sequence[Pending], changes: Iterable[LedgerChange]
 ) -> tuple[Pending, ...]:
-    """What is still pending once a unit of work that is no session is recorded.
+    """What is still pending once a unit of work that is not a session is recorded.
 
     What it computed was read from the sources as they are, or as of the marks.
     """

@@ -104,7 +104,7 @@ class Readers:
         return cls(before=_by_parent(staying), after=_by_parent(after))
 
     def of_removed(self, name: ModelName, column: str) -> list[ModelName]:
-        """The models that read a column which is gone."""
+        """The models that read a column which is missing."""
         return _reading(name, column, self.before.get(name, ()))
 
     def of_changed(

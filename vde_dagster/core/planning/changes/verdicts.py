@@ -46,7 +46,7 @@ class Verdict:
 class Delta:
     """Which parts of a model's flow differ: its rows, and columns by their names in lower case.
 
-    ``order`` has the names of all columns, those that are gone last.
+    ``order`` has the names of all columns, those that are missing last.
     """
 
     order: tuple[str, ...]

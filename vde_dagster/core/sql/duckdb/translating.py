@@ -80,7 +80,7 @@ def in_duckdb(text: str, *, catalog: str, tables: Tables) -> DuckQuery | LeftToS
 
     Args:
         text: One SELECT in Spark's dialect.
-        catalog: The project's own; it is no part of a model's name.
+        catalog: The project's own; it is not part of a model's name.
         tables: What each name of a model or source stands for.
     """
     queries = _Queries(tables=tables, catalog=catalog)
@@ -109,7 +109,7 @@ _BEFORE_A_CALL: Final = (TokenType.SELECT, TokenType.COMMA, TokenType.L_PAREN)
 
 
 def _read(text: str, catalog: str) -> exp.Query:
-    """A query whose functions are Spark's; sqlglot reads AND as one where it is no operator."""
+    """A query whose functions are Spark's; sqlglot reads AND as one where it is not an operator."""
     parsed = read_spark(text)
     if not isinstance(parsed, exp.Query) or any(unreadable(text)):
         raise NotTheSame("what is no SELECT of Spark's")

@@ -188,7 +188,7 @@ _OF_MANY_ROWS: Final = (exp.AggFunc, exp.Window, exp.Rollup, exp.Cube, exp.Group
 
 
 AxisOf = Callable[[ModelName, str], Axis | None]
-"""A column of a table as an axis by its type; None if its values are no times."""
+"""A column of a table as an axis by its type; None if its values are not times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,7 +285,7 @@ def parts_of(output: exp.Expr, *, is_grouped: bool) -> list[exp.Expr]:
 Column = tuple[str, str]
 """An alias and a column's name, in lower case."""
 ColumnAxes = Callable[[Column], Axis | None]
-"""A column as an axis by its type; None if its values are no times, or it is not known."""
+"""A column as an axis by its type; None if its values are not times, or it is not known."""
 Spans = Mapping[Column, Span]
 
 

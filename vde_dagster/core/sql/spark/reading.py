@@ -216,7 +216,7 @@ def read_spark(text: str) -> exp.Expr:
     """The tree of one statement, in which names have positions in the text.
 
     Raises:
-        sqlglot.errors.SqlglotError: It is no single statement.
+        sqlglot.errors.SqlglotError: It is not a single statement.
     """
     spark = Dialect.get_or_raise("spark")
     tokens = spark_tokens(spark.tokenize(text), text)
