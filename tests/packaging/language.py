@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 INSTEAD: Final = {
-    r"\b(?:is|are|was|were|be|been|being) told\b": "reported, known, configured",
+    r"\b(?:is|are|was|were|be|been|being) told\b(?! from| apart)": "reported, known, configured",
     r"\b(?:it|that|which|tables?|rows?|files?|state|ledger) st(?:ands?|ood)\b(?! for)": "is",
     r"\bstanding\b": "status",
     r"\b(?:rows|files|tables?) (?:lie|lies|lay)\b": "is, are stored",
@@ -29,8 +29,7 @@ INSTEAD: Final = {
     r"\bbooked?\b|\bbookings?\b": "recorded",
     r"\bkept as (?:it is|they are)\b": "reused, unchanged",
     r"\bmay be others?\b": "may change",
-    r"\bmade (?:from|of) (?:it|them)\b": "built from",
-    r"\bwhat (?:is|was) (?:late|changed|stale|due)\b": "late inputs, missing rows",
+    r"\bwhat (?:is|was) (?:late|changed|stale)\b": "late inputs, missing rows",
     r"\bbrought along\b": "imported",
     r"\b(?:is|are|was|were|had been) begun\b|\bbegun\b": "started",
     r"\bto its end\b": "until it finishes",

@@ -31,7 +31,7 @@ class Services:
     wall clock. ``naming`` is how the project names the views of environments from now on.
     ``models`` is a cache of parsed models. ``algorithm`` is what rows are hashed with.
     ``lease_ttl`` is how long a lease lasts without being renewed. ``retries`` is whether what
-    failed is tried again as often as its model says; else that is up to whoever asked for it.
+    failed is tried again as often as its model says; else that is up to the caller.
     ``late_tables`` is where sessions are listed for people; None for nowhere. ``author`` is who
     promotes, as histories of environments name them. ``asked_at`` is when the plan or run was asked
     for of which everything that is done now is a part; None outside of one.

@@ -10,7 +10,7 @@ Makers = Mapping[str, Callable[[], object]]
 
 
 class Deferred:
-    """A base of frozen, slotted dataclasses, whose fields may stay empty until somebody reads them.
+    """A base of frozen, slotted dataclasses, whose fields may stay empty until they are read.
 
     From outside there is no difference: reading a field gives its value, and so do comparing,
     hashing, copying and printing.

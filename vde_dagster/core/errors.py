@@ -1,8 +1,8 @@
 """Every error that vde_dagster raises on purpose.
 
-Three outcomes are kept apart (rule R5): *refused* (nothing was done, and
-trying again unchanged will be refused again), *conflict* (somebody else was first; nothing of ours
-was done), and *unknown* (the answer was lost: read the state again before doing anything).
+Three outcomes are kept apart (rule R5): *refused* (nothing was done, and trying again unchanged
+will be refused again), *conflict* (another process was first; nothing of ours was done), and
+*unknown* (the answer was lost: read the state again before doing anything).
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class EvaluationFailed(VdeError):
 
 
 class AuditFailed(EvaluationFailed):
-    """A blocking audit found bad rows; they are kept for inspection, and nobody else sees them."""
+    """A blocking audit found bad rows; kept for inspection, shown by no environment."""
 
 
 def with_advice(message: str, advice: str) -> str:

@@ -144,7 +144,7 @@ def fault_of(error: BaseException) -> FoundFault | None:
 
 
 def lost_java(error: BaseException) -> bool:
-    """Whether what talks to the JVM found it gone, whatever an error says in its text.
+    """Whether the client of the JVM found it missing, whatever an error says in its text.
 
     A user's own function may raise anything, and say of its own connections what py4j says of Java.
     """

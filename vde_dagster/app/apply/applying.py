@@ -313,7 +313,7 @@ class Walk:
             yield unit
 
     def _settle(self) -> None:
-        """Wait for all threads, and note how the stages have ended that nobody visited."""
+        """Wait for all threads, and note the outcome of stages that were not visited."""
         if self._threads is None:
             return
         self._threads.wait()

@@ -1,4 +1,4 @@
-"""Bringing what an environment shows up to date: what is due, and what is late or changed upstream.
+"""Bringing what an environment shows up to date: due intervals, and late and changed inputs.
 
 A run is a plan of the models that the environment shows, and changes no version. Edits in the
 project's files since then are left to a plan of these files.
@@ -33,7 +33,7 @@ class Wanted(Enum):
     DUE = "due"
     STALE = "stale"
     LATE_DATA = "late data"
-    """What is due, late or stale in models with late data, and nothing of any other model."""
+    """Due, late and stale intervals of models with late data, and nothing of any other model."""
 
 
 def plan_run(

@@ -168,8 +168,8 @@ class PullRequestFiles:
     ) -> None:
         """Write what became of a request. Without a plan that of an earlier time is removed.
 
-        The plan comes first, and is missing first: whoever finds a record of a request that is
-        built finds its plan.
+        The plan comes first, and is missing first: a process that finds a record of a request that
+        is built finds its plan.
 
         Raises:
             Refused: Something else is there, or the files cannot be written.

@@ -1,7 +1,7 @@
 """Evaluates models of a plan on threads, as many at once as its schedule allows.
 
-Threads take models and put what is done into a queue. Whoever walks over the plan takes it out of
-there, so that all results are reported by one thread. See docs/how-to/concurrency.md.
+Threads take models and put what is done into a queue. The thread that walks over the plan takes it
+out of there, so that all results are reported by one thread. See docs/how-to/concurrency.md.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class StoppableClock:
         """Wait so long.
 
         Raises:
-            KeyboardInterrupt: Somebody stops all who wait.
+            KeyboardInterrupt: A user stops the process.
         """
         left = length
         while left > timedelta():
@@ -151,7 +151,7 @@ class StageThreads:
             raise error
 
     def units(self) -> Iterator[Evaluated]:
-        """The units of work of all models that nobody has got yet, as they are done.
+        """The units of work of all models that were not returned yet, as they are done.
 
         Ends when all have ended. An error of ours is kept in `outcomes`.
 

@@ -55,8 +55,8 @@ def store_plan(services: Services, plan: Plan) -> None:
 def refuse_taken(services: Services, plan: Plan) -> None:
     """Refuse a plan that counts on computing what another environment owns by now (rule R9).
 
-    Two environments may plan the same new version, which nobody owns until one of the plans is
-    stored. From then on nobody else can take it, but for production, which may write any.
+    Two environments may plan the same new version, which has no owner until one of the plans is
+    stored. From then on no other environment can take it, but for production, which may write any.
 
     Raises:
         Conflict: It does. Nothing was computed.

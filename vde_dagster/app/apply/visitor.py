@@ -234,7 +234,7 @@ class Applying:
     ) -> dict[ModelName, tuple[Interval, ...]]:
         """What the plan restates, with what is recorded only by now and was asked for or reads it.
 
-        Of models whose table somebody dropped that is all that is recorded; of others no more than
+        Of models whose table was dropped that is all that is recorded; of others no more than
         the plan evaluates.
         """
         plan, graph = self.plan, self.plan.graph

@@ -1,7 +1,7 @@
 """Listing what sessions did in the tables that people query.
 
 The state notes what is to be listed in the transaction that ends a session or moves a mark, and
-forgets it once it is in the tables. So whoever comes next lists what a process that died did not.
+forgets it once it is in the tables. So the next process lists what a process that died did not.
 """
 
 from __future__ import annotations

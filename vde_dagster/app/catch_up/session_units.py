@@ -170,7 +170,7 @@ def _ledgers(
 
 
 def appended_rows(services: Services, binding: Binding, node: Node, session: Load) -> PreparedUnit:
-    """The rows of new files and those of what is due, or the whole table again.
+    """The rows of new files and of due intervals, or the whole table again.
 
     Late rows are recorded with the last interval before a gap, or of all. No entry has a trace:
     what its rows follow from is between two marks.

@@ -65,7 +65,7 @@ def catch_up(
     has are missing. With ``within`` no interval outside of this time is started. Intervals that
     signals hold back are not started either, unless ``asked`` for. Intervals that would lose all of
     their rows are added to those that are ``waiting``, where a caller has some, if the rest was
-    loaded. Whoever runs sessions lists them, once for all (`listing.late_data_listed`).
+    loaded. The caller lists them, once for all (`listing.late_data_listed`).
 
     Raises:
         RowsWouldGo: Some intervals would lose all of their rows; if the rest goes on, it is done.
@@ -139,9 +139,9 @@ def _all_but_what_waits(
 
 
 def note_detected(services: Services, binding: Binding) -> None:
-    """Record what was found of which nothing is loaded, unless somebody writes the version.
+    """Record what was found of which nothing is loaded, unless another process writes the version.
 
-    Whoever writes it records it, or else the next look does.
+    The writer records it, or else the next look does.
     """
     names = late_models(binding)
     owners = services.state.owners(binding.key(name) for name in names)

@@ -74,7 +74,7 @@ class Decider:
         )
 
     def pins(self, target: Target) -> Pins:
-        """What is pinned of a table by now, whoever pinned it. Its lease is held."""
+        """What is pinned of a table by now, by any process. Its lease is held."""
         since = self.services.state.named_since(self.number, target.key)
         return both(pins(since, by_history=self.by_history), self.pinned)
 
@@ -159,7 +159,7 @@ class Target:
     ``key`` is the version that it has, or whose rows it shows; None for a table of late data, and
     for a view that is dropped.
     ``lease`` is the name of the lease under which a table is written; empty for a view, whose files
-    nobody changes. At least ``newest`` of its Iceberg snapshots stay.
+    no process changes. At least ``newest`` of its Iceberg snapshots stay.
     """
 
     stored: StoredTable
@@ -189,7 +189,7 @@ def find_targets(services: Services, times: Times, models: Sequence[str] = ()) -
 
     Args:
         services: The ports.
-        times: How long what nobody uses is kept.
+        times: How long unused versions and snapshots are kept.
         models: Names of models, in which `*` and `?` stand for any text and any character; none for
             all models and the tables of late data.
 
@@ -248,7 +248,7 @@ def _environment_views(
 def _dropped_views(services: Services, found: Look, state: str) -> Iterator[Target]:
     """The views that no environment shows, or showed in the time for which it can go back.
 
-    So each was dropped as long ago, and nobody reads the files that are left of it.
+    So each was dropped as long ago, and no reader needs the files that are left of it.
     """
     dropped = services.catalog.dropped_views(state=state)
     if not dropped:

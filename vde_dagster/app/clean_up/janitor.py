@@ -58,7 +58,7 @@ class Cleaned:
 
 
 def clean_up(services: Services, times: Times) -> Cleaned:
-    """Remove what is due, and mark what is unreachable for a later pass.
+    """Drop what was unreachable for long, and mark what became unreachable for a later pass.
 
     Raises:
         LeaseHeld: Another janitor is at work.
@@ -130,7 +130,7 @@ def _recovered(services: Services, key: VersionKey) -> None:
 def _expire(services: Services, seen: Look, tried: _Tried) -> tuple[str, ...]:
     """Remove environments; returns those that were.
 
-    Those that somebody has planned, promoted or removed since they were looked at are left.
+    Those that were planned, promoted or removed since they were looked at are left.
     """
     removed = list[str]()
     for name in seen.expired:
@@ -145,7 +145,7 @@ def _expire(services: Services, seen: Look, tried: _Tried) -> tuple[str, ...]:
 def _drop_due(
     services: Services, found: Look, swept: Sweep, times: Times, tried: _Tried
 ) -> tuple[Dropped, ...]:
-    """Drop what is due, views before tables; returns that."""
+    """Drop what has been unreachable long enough, views before tables; returns that."""
     dropped, reading = dict[VersionKey, Dropped](), by_version(found.views)
     due = found.droppable(swept.due)
     first = {key for key, each in found.stored.items() if each.is_view}

@@ -23,7 +23,7 @@ from vde_dagster.ports.physical_layer import StoredFiles, StrayFile
 from vde_dagster.ports.state import Lease
 
 RESOURCE: Final = "maintenance"
-"""The name of the lease of whoever maintains tables and is not to do so beside itself."""
+"""The name of the lease that keeps maintenance from running twice concurrently."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,12 +220,12 @@ def _maintained(decider: Decider, target: Target) -> Maintained:
 def _expired(decider: Decider, target: Target, lease: Lease) -> Maintained:
     """Remove tags and Iceberg snapshots that are due.
 
-    The expiry is announced first. Whoever has recorded by then that it reads one of the Iceberg
-    snapshots is found by the second look; whoever records it later finds the announcement (rule
-    R3, `vde_dagster.app.evaluate.statements`).
+    The expiry is announced first. A process that has recorded by then that it reads one of the
+    Iceberg snapshots is found by the second look; one that records it later finds the announcement
+    (rule R3, `vde_dagster.app.evaluate.statements`).
 
     Raises:
-        Conflict: Somebody else changed the table, or began to read what was to expire; nothing
+        Conflict: Another process changed the table, or began to read what was to expire; nothing
             expired.
     """
     services, name = decider.services, target.stored.name

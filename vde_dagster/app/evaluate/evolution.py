@@ -1,11 +1,11 @@
 """Tables of versions that are kept while their model's columns change (rule R11).
 
 A column is added before anything is computed under the new definition, and old rows have NULL in
-it: nobody sees it, since views name their columns. A type is widened only after every view that
-shows the column has the wider type, since Spark reads a view's column as a wider type and never as
-a narrower one. A struct gets a field only after every view that shows it names its fields, since
-Spark reads a view's struct only from one of as many fields. A column that a model no longer returns
-leaves its view at promotion, and stays in the table.
+it: readers do not see it, since views name their columns. A type is widened only after every view
+that shows the column has the wider type, since Spark reads a view's column as a wider type and
+never as a narrower one. A struct gets a field only after every view that shows it names its fields,
+since Spark reads a view's struct only from one of as many fields. A column that a model no longer
+returns leaves its view at promotion, and stays in the table.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rows of a table that somebody else has filled as the first rows of a version (`vde adopt`).
+"""Rows of an existing table as the first rows of a version (`vde adopt`).
 
 A unit of work as any other, audited, summed and published, whose rows are copied and not computed.
 That they are the rows of the query is not taken on trust: some intervals are computed and compared.

@@ -113,7 +113,7 @@ def rows_lost(
     """Why what was staged is not published, unless a person said that the rows may go.
 
     An interval that has rows would have none, or a table, or a history would have no open row any
-    more. A table that builds on its own rows keeps their number, too, if nobody asked for it to be
+    more. A table that builds on its own rows keeps their number, too, if no user asked for it to be
     rebuilt: a session does that, or its version comes back.
     """
     name, key = node.name, binding.key(node.name)
@@ -169,7 +169,8 @@ def _waiting(
 def _restates(binding: Binding, node: Node, prepared: PreparedUnit) -> bool:
     """Whether the command computes again what the model holds: a plan does all else by itself.
 
-    What is due is never loaded by restating: a history would be rebuilt from a source without rows.
+    Due intervals are never loaded by restating: a history would be rebuilt from a source without
+    rows.
     """
     if node.model.kind.disable_restatement or not binding.restates:
         return False

@@ -32,7 +32,7 @@ from vde_dagster.ports.catalog import ViewDefinition
 
 _LOG: Final = logging.getLogger(__name__)
 UNKNOWN: Final[Literal["unknown"]] = "unknown"
-"""Nobody remembered what a view showed when the code was loaded."""
+"""It is not known what a view showed when the code was loaded."""
 
 
 def own_binding(model: Model, environment: str) -> Binding:

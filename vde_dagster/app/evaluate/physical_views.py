@@ -44,7 +44,7 @@ _STANDS: Final = "the view is up to date"
 def make_view(
     services: Services, binding: Binding, node: Node, lease: Lease, *, force: bool
 ) -> Evaluated:
-    """Create the physical view. Nobody sees it before an environment's view points at it.
+    """Create the physical view. Readers see it once an environment's view points at it.
 
     A view whose definition would be the same is left alone; the rows that it shows may differ.
     """

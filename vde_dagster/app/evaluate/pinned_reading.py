@@ -218,7 +218,7 @@ def physical_query(binding: Binding, node: Node, now: datetime) -> SqlText:
 
 
 def over_visible_rows(graph: Graph, query: SqlText) -> SqlText:
-    """A query over models' names that leaves out those rows of their tables that nobody sees."""
+    """A query over models' names that leaves out hidden rows of their tables."""
     hidden = {name: graph[name].model.kind.hidden_rows for name in query.tables if name in graph}
     visible = {name: SqlText((each.visible.sql("spark"),)) for name, each in hidden.items() if each}
     return query.with_conditions(visible)

@@ -66,7 +66,7 @@ def _lagging(
     """Up to where what only others fill is loaded, of all that lacks something which is due.
 
     A model that reads it for a later time would miss the rows of that time. What lacks nothing
-    holds nobody back: the hours of today read a daily table as it is. Nor does what lacks before
+    blocks no model: the hours of today read a daily table as it is. Nor does what lacks before
     the time that it is ``read_from``.
     """
     found: dict[ModelName, datetime | None] = {}
@@ -258,7 +258,7 @@ def due_of(
     asked: Interval | None = None,
     seen: Seen | None = None,
 ) -> Due:
-    """What is due of a model in the environment that runs these versions. Starts no Spark.
+    """The due intervals of a model in the environment that runs these versions. Starts no Spark.
 
     Args:
         services: The ports.

@@ -30,8 +30,8 @@ class Gained:
     """What of some stale ``entries`` reads rows that one table gained, and no row is missing.
 
     ``intervals`` are merged. ``rows`` is how many rows the table gained, at most: not all of them
-    need be read. ``lost`` are the stale entries of which rows may be gone, with why; only a history
-    that is never restated has some, and keeps them.
+    need be read. ``lost`` are the stale entries of which rows may be missing, with why; only a
+    history that is never restated has some, and keeps them.
     """
 
     table: ModelName

@@ -1,7 +1,7 @@
 """What one look at an environment reads of the state and of sources, each of it once.
 
 Decisions about many models ask for the same versions and sources again and again. They are true of
-one moment: whoever acts on a decision decides again under the version's lease.
+one moment: the process that acts on a decision decides again under the version's lease.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Rule R14: which intervals of versions that stay are stale.
 
 A look at a version begins where the last one ended: only what was recorded since, on it or on its
-inputs, and what was stale then, is compared. So its cost depends on what changed, not on what is
-loaded.
+inputs, and the entries that were stale then, is compared. So its cost depends on what changed, not
+on what is loaded.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ class StaleLooks:
     def _is_another(self, name: ModelName, now: SeenInput, last: SeenInput) -> bool:
         """Whether what was seen of an input belongs to another table than there is now.
 
-        Columns of a source may be others than they were, also with the rows that were seen.
+        Columns of a source may change, also with the rows that were seen.
         """
         table = self.states.source(name) if self.states.is_source(name) else None
         return last.table != (now.table if table is None else table.identity(last.number))

@@ -120,7 +120,7 @@ def waiting_models(services: Services, plan: Plan) -> tuple[Waiting, ...]:
 
 
 def left_by_plan(services: Services, plan: Plan) -> tuple[Waiting, ...]:
-    """The same for people who plan: without what the plan says anyway, or was told to leave out.
+    """The same for people who plan: without what the plan says anyway, or was asked to leave out.
 
     Of a plan that does something only what another environment has to fill is named.
     """

@@ -28,7 +28,7 @@ from vde_dagster.core.names import ModelName, TableName
 class LateReport:
     """The late data of one model: what was recorded, and what a session would do now.
 
-    ``owner`` is the environment that runs its sessions; None if nobody owns the version yet.
+    ``owner`` is the environment that runs its sessions; None if the version has no owner yet.
     ``filler`` is that if it is another environment, which may not show the version.
     ``pending`` is what was recorded, or what a session would record that loads nothing.
     """

@@ -39,8 +39,8 @@ class ModelStatus:
 
     - ``owner`` is the environment that computes its version, if that is another one.
     - ``due`` is computed by the next run. ``waits`` is what other due intervals wait for.
-    - ``staleness`` is what is late or changed upstream; None if nothing is.
-    - ``lost`` is its table, if somebody dropped it.
+    - ``staleness`` says which inputs are late or changed; None if none are.
+    - ``lost`` is its table, if it was dropped.
     - ``is_unfinished`` says that an earlier process left work on it, which the next run finishes.
     - ``refused`` is what a person has to say before a run computes it; empty if nothing.
     """
@@ -69,7 +69,7 @@ class EnvironmentStatus:
     ``looked_at`` is how many models it has, ``at`` the time of the look, and ``now`` the project's
     clock, None if it has no time yet. ``models`` are those that are behind or wait, parents first;
     ``dropped_views`` those whose view is missing or shows something else than it is to show, such
-    as a version that was adopted and nobody computes any more; the next run makes them.
+    as a version that was adopted and has no owner any more; the next run makes them.
     ``pauses`` are models that are not evaluated: whether these are stale is not known.
     ``is_promoting`` says that a promotion was started and is not finished: all else is said of what
     it is to show, and the views may be those from before.
@@ -86,12 +86,12 @@ class EnvironmentStatus:
 
     @property
     def is_up_to_date(self) -> bool:
-        """Whether nothing is started, due, stale or gone, and nothing waits or is paused."""
+        """Whether nothing is started, due, stale or missing, and nothing waits or is paused."""
         return not (self.models or self.dropped_views or self.pauses or self.is_promoting)
 
     @property
     def is_behind(self) -> bool:
-        """Whether something is started, due, stale or gone; what only waits does not count."""
+        """Whether something is started, due, stale or missing; what only waits does not count."""
         has_begun = bool(self.dropped_views) or self.is_promoting
         return has_begun or any(each.is_behind for each in self.models)
 
@@ -156,7 +156,7 @@ class LateRows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outdated:
-    """What somebody marked to be evaluated again; ``owner`` is who evaluates the version."""
+    """What was marked to be evaluated again; ``owner`` is who evaluates the version."""
 
     key: VersionKey
     owner: str | None

@@ -175,7 +175,7 @@ class TableLook:
         node: The model or source.
         table: The table that was looked at.
         is_gone: Whether there is none although rows were recorded, or a source is declared.
-        foreign_write: Says that somebody else wrote to it or removed it; empty if nobody did. It is
+        foreign_write: Says that another program wrote to it or removed it; empty if none did. It is
             not asked of sources, which others write.
         schema: How its columns differ from those that were recorded or declared, for people. More
             columns than those are no difference.

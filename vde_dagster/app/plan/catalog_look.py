@@ -36,7 +36,7 @@ Holdings = Mapping[VersionKey, Holding]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogLook:
-    """The tables and views that the state knows and that somebody dropped or changed.
+    """The tables and views in the state that another program dropped or changed.
 
     ``physical_views`` are physical views, which are created again like missing ones. The tables of
     the versions ``table_keys`` are missing with their rows. ``views`` are models whose view the
@@ -160,7 +160,7 @@ def replaced_views(
 ) -> tuple[ModelName, ...]:
     """The models whose view an environment lacks, or whose view shows something else.
 
-    Where somebody promotes the environment meanwhile, its views are not news: a plan that was made
+    Where the environment is promoted meanwhile, its views are not news: a plan that was made
     before is refused.
 
     Args:

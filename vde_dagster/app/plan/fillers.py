@@ -37,7 +37,7 @@ _REASON: Final = 160  # how much of a reason is shown
 class Filler:
     """The environment that fills a version that others may not write.
 
-    ``shows`` says whether it shows the version, so that its runs compute what is due of it. ``why``
+    ``shows`` says whether it shows the version, so that its runs compute its due intervals. ``why``
     is what became of the last try there, of a version that it does not show; empty for none.
     """
 
@@ -114,7 +114,7 @@ def _shortened(reason: str) -> str:
 
 
 def stale_elsewhere(services: Services, planned: Planned) -> Iterator[tuple[ModelName, Staleness]]:
-    """What is stale in versions that stay, and that a plan leaves to their owners.
+    """Staleness of versions that stay, and that a plan leaves to their owners.
 
     It is stale if it is for its owner, whose runs compute it from the tables that the owner shows:
     this environment may show it with others. Only of what its owner does not show that is unknown.
@@ -144,7 +144,7 @@ def _as_seen(
     theirs: Mapping[ModelName, Filler],
     names: Collection[ModelName],
 ) -> Iterator[tuple[ModelName, Staleness]]:
-    """What is stale in some versions, by the tables that an environment shows.
+    """Staleness of some versions, by the tables that an environment shows.
 
     What they read there may be stale, too, and nothing that the plan's environment shows: it
     follows from that.
@@ -202,7 +202,7 @@ def _lacking(
 
 
 def _together(own: Staleness | None, reading: Staleness | None) -> Staleness | None:
-    """What is stale by itself, and by what it reads."""
+    """Staleness of its own, and through its inputs."""
     if own is None or reading is None:
         return own or reading
     intervals = merge((*own.intervals, *reading.intervals))
@@ -212,7 +212,7 @@ def _together(own: Staleness | None, reading: Staleness | None) -> Staleness | N
 
 
 def _spread(node: Node, found: Staleness, recorded: tuple[Interval, ...]) -> Staleness:
-    """The times of a table that may have other rows once what is stale in it is computed."""
+    """The times of a table that may have other rows once its stale intervals are computed."""
     whole = not node.model.kind.is_partitioned
     intervals, kept = (
         recorded if whole and times else reached(node, times, recorded)
@@ -249,7 +249,7 @@ def _reading(
 
 
 def _why_kept(found: Staleness, filler: Filler) -> str:
-    """Who computes what is stale, or why nobody does."""
+    """Which environment computes stale intervals, or why none does."""
     if not found.intervals:
         return found.why_kept
     beyond = f". That leaves {found.why_kept}" if found.why_kept else ""
@@ -262,7 +262,7 @@ def _stale(
     looks: StaleLooks,
     names: Collection[ModelName],
 ) -> dict[ModelName, Staleness]:
-    """What is stale by itself in versions of an environment, and what its runs leave of that."""
+    """Stale intervals of an environment's versions, and what its runs leave of them."""
     graph = binding.graph
     computed = [name for name in names if graph[name].model.stateless is None]
     found: dict[ModelName, Staleness] = {}

@@ -303,7 +303,7 @@ def no_time_text(sources: Collection[object]) -> str:
 
 
 def lost_problems(plan: Plan, lost: Iterable[LostTable]) -> Iterator[str]:
-    """What to do about tables of a plan's versions that somebody dropped or changed."""
+    """What to do about a plan's tables that were dropped or changed."""
     for each in lost:
         if each.damage:
             yield each.told

@@ -23,7 +23,7 @@ from vde_dagster.ports.state import Environment
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _StoppedClock:
-    """A clock that stands still."""
+    """A clock that does not move."""
 
     at: datetime
 

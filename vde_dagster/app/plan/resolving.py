@@ -239,7 +239,7 @@ def bounded_models(
 
 
 def _stay_by_themselves(basis: Basis, models: Models) -> dict[ModelName, Bounded]:
-    """The bounds that stay if nobody says otherwise."""
+    """The bounds that stay unless an option changes them."""
     graph, selected = models.graph, models.selected
     theirs = basis.production.snapshots if basis.production is not None else {}
     return {

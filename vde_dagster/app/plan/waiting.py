@@ -57,7 +57,7 @@ class Wait:
       first such interval. They are None for a model without intervals.
     - ``SIGNAL``: one of the model's own, with the first interval that is held back. It is not
       ``certain`` if the model has several, since a plan does not know which one answered no.
-    - ``GONE``: the table or view of a model that somebody dropped or changed.
+    - ``GONE``: a model's table or view was dropped or changed.
     - ``PAUSED``: the model itself, which a person has paused, since ``start``.
     """
 
@@ -191,7 +191,7 @@ def waits_of(
 
 
 def _stopped_by_people(plan: Plan, node: Node) -> tuple[Wait, ...]:
-    """The pause of a model, or the tables that it needs and somebody dropped."""
+    """The pause of a model, or its dropped tables."""
     for each in plan.pauses:
         if each.pause.model == node.name:
             since = each.pause.paused_at.replace(second=0, microsecond=0)

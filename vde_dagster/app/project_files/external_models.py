@@ -101,7 +101,7 @@ def write_declaration(declaration: Declaration) -> None:
     """Write the file if it changes.
 
     Raises:
-        Conflict: Somebody changed it meanwhile.
+        Conflict: It was changed meanwhile.
         Refused: It cannot be written.
     """
     if declaration.changes:

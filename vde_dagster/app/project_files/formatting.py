@@ -100,7 +100,7 @@ def write_formatted(folder: Path, done: Collection[Formatted]) -> None:
     """Write what changes, each file whole.
 
     Raises:
-        Conflict: Somebody changed one of the files meanwhile; it stays as it is.
+        Conflict: One of the files was changed meanwhile; it stays as it is.
         Refused: A file cannot be written.
     """
     for each in done:

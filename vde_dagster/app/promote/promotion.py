@@ -43,7 +43,7 @@ def promote(services: Services, plan: Plan, lease: Lease) -> Environment:
     Before that, kept tables get the columns that they lack and their models' comments.
 
     Raises:
-        Refused: A view's name is taken, somebody dropped what it would show, or production would
+        Refused: A view's name is taken, its table was dropped, or production would
             show less than it does; nothing was changed.
         Conflict: The environment was changed since the plan was made, or got rows that the plan
             would hide; or a kept table is being written.
@@ -86,7 +86,7 @@ def remove_environment(services: Services, name: str) -> None:
     """Let an environment show nothing any more, and own nothing: its views go (rule R9).
 
     It is recorded as a promotion to nothing. So one that was cut is finished as a promotion is, by
-    this or by whoever plans the environment next.
+    this process or by the next plan of the environment.
 
     Raises:
         Refused: It is production, or there is no such environment; nothing was changed.
@@ -104,12 +104,12 @@ def remove_environment(services: Services, name: str) -> None:
 
 
 def remove_unused(services: Services, name: str, *, used: datetime) -> bool:
-    """Remove an environment if nobody has planned or promoted it since, nor removed it.
+    """Remove an environment unless it was planned, promoted or removed since.
 
     Args:
         services: The ports.
         name: The environment.
-        used: When it was planned or promoted last, as somebody saw.
+        used: When it was planned or promoted last, as the caller knows it.
 
     Returns:
         Whether it was removed.
@@ -178,7 +178,8 @@ def end_promotions(services: Services, environment: str) -> Environment | None:
         What the environment shows then; None if there is none.
 
     Raises:
-        Refused: It cannot be finished: it would show a dropped table or view, say, or somebody took
+        Refused: It cannot be finished: it would show a dropped table or view, say, or another view
+        has
             the name of a view.
         Conflict: Another process is promoting right now.
     """
@@ -263,7 +264,7 @@ def _show_added(services: Services, plan: Plan) -> None:
 
 
 def _check_targets(services: Services, plan: Plan, held: Held) -> frozenset[ModelName]:
-    """Refuse, before anything is recorded, if somebody dropped or changed what a view would show.
+    """Refuse, before anything is recorded, if a view's table was dropped or changed.
 
     Returns the models that the plan leaves as they are, since their table is lost.
     """

@@ -38,7 +38,7 @@ def swap(
     view outside of a promotion, or was numbered by a state that is lost.
 
     Raises:
-        LeaseLost: The lease was taken over, so whoever did finishes the promotion.
+        LeaseLost: The lease was taken over: its new holder finishes the promotion.
     """
     try:
         numbered(services, partial(_move, services, environment, graph, before, lost=lost), lease)
@@ -75,7 +75,7 @@ def _move(
     """Let the views show what an environment is to show, and drop those of former models.
 
     A model whose version is not filled yet has no view until it is: what its view shows are the
-    rows of another version, and nobody would find it when the version is filled.
+    rows of another version, and no check would find it when the version is filled.
 
     Where they do not move at once, all are replaced if the promotion before was left unfinished, so
     that each has a higher number than requests of that, which may still be on their way.

@@ -176,7 +176,7 @@ def head_damage(services: Services, key: VersionKey, recorded: int | None) -> Da
 
 
 def _now(services: Services, key: VersionKey, recorded: int | None) -> Damage | None:
-    """What is wrong with a version, if it is wrong while nobody publishes or records."""
+    """What is wrong with a version, if it is wrong while no process publishes or records."""
     while True:
         table, damage = _looked_at(services, key, recorded)
         if damage is None:
@@ -221,9 +221,9 @@ def advice_on(
     environment: str = PRODUCTION,
     model: Model | None = None,
 ) -> str:
-    """What ends it, for people, where the version is owned, or shown if nobody owns it.
+    """What ends it, for people, where the version is owned, or shown if it has no owner.
 
-    If nobody does either, that is the given environment. Only the ``model`` says whether its rows
+    If there is neither, that is the given environment. Only the ``model`` says whether its rows
     can be computed again.
     """
     showing = [each.name for each in environments_showing(services, key)] or [environment]

@@ -105,7 +105,7 @@ def settle(services: Services, name: str, swapped: Environment) -> None:
 def _follow(services: Services, name: str, swapped: Environment, number: int) -> Environment | None:
     """Let the views show the latest revision; returns it, or None if they showed it, or none is.
 
-    Those of models go that only the revision has that was swapped: nobody else knows of these.
+    Those of models go that only the swapped revision has: no other revision has these.
     """
     latest = services.state.environment(name)
     if latest is None or latest.is_removed:

@@ -63,7 +63,7 @@ class Repaired:
     - ``finished`` units of work of an earlier process were published and recorded.
     - ``repaired`` was wrong and is right again; with a dry run, what would be.
     - ``left`` is wrong still, and ``advice`` has what ends it.
-    - ``dropped`` is the view, physical or of the environment, that somebody dropped.
+    - ``dropped`` is the dropped view, physical or of the environment.
     """
 
     key: VersionKey
@@ -137,7 +137,7 @@ def _looked_at(
 
 
 def _dropped_view(services: Services, binding: Binding, key: VersionKey) -> TableName | None:
-    """The view of a model that somebody dropped: its physical one, or that of the environment."""
+    """The dropped view of a model: its physical one, or that of the environment."""
     if not services.state.holdings([key]):
         return None
     views = [environment_view(key.model, binding.environment, services.naming)]

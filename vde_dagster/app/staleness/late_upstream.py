@@ -42,7 +42,7 @@ WAITS: Final = "it waits for"
 
 
 def late_upstream(services: Services, planned: Planned) -> dict[ModelName, Staleness]:
-    """What is stale in the versions that stay, by model, without what only follows from it.
+    """Staleness of the versions that stay, by model, without what only follows from it.
 
     Reads the state and the catalog's metadata; of the latter only about inputs that have changed.
     """
@@ -67,7 +67,7 @@ def late_upstream(services: Services, planned: Planned) -> dict[ModelName, Stale
 def by_session(
     services: Services, binding: Binding, name: ModelName, stale: Staleness
 ) -> Staleness:
-    """What is stale in a version, as far as a stateful session would load it; the rest is kept."""
+    """Staleness of a version, as far as a stateful session would load it; the rest is kept."""
     if binding.graph[name].model.stateful is None:
         return stale
     late, why = _loaded_by(detect(services, binding, name), stale.intervals)
@@ -124,7 +124,7 @@ def why_stale(look: StaleLook) -> str:
 
 
 def _staleness(planned: Planned, node: Node, look: StaleLook) -> Staleness:
-    """What is stale in a version, and which part of it is kept as it is."""
+    """Staleness of a version, and the part of it that stays."""
     assert planned.own is not None, "only what is shown stays"
     staleness = stale_in(planned.environment, node, look)
     if staleness.intervals and planned.own.snapshots[node.name].drifted:
@@ -133,7 +133,7 @@ def _staleness(planned: Planned, node: Node, look: StaleLook) -> Staleness:
 
 
 def stale_in(environment: str, node: Node, look: StaleLook) -> Staleness:
-    """What is stale in a version that an environment writes, and what its runs leave of that."""
+    """Staleness of a version that an environment writes, and what its runs leave of it."""
     behind = merge(each.entry.interval for each in look.stale)
     staleness = Staleness(
         reason=why_stale(look),
@@ -214,7 +214,7 @@ def _late(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComingBack:
-    """Versions that come back: what is stale by itself, and when what they read may change.
+    """Versions that come back: their own staleness, and when their inputs may change.
 
     ``first`` are the times at which the plan may give other rows to what they read, by model, see
     `computed_first`.
@@ -246,7 +246,7 @@ class Followers:
     _again: dict[ModelName, tuple[Interval, ...]] = field(default_factory=dict)
 
     def found(self, direct: Mapping[ModelName, Staleness]) -> Iterator[tuple[ModelName, Staleness]]:
-        """What is stale itself, and what is downstream of what a plan computes, parents first."""
+        """Versions that are stale, or downstream of what a plan computes, parents first."""
         for node in self.planned.graph:
             name, known = node.name, direct.get(node.name)
             if known is not None and known.session:
@@ -316,7 +316,7 @@ class Followers:
     def _merging(
         self, node: Node, known: Staleness | None, upstream: Mapping[ModelName, object]
     ) -> Staleness:
-        """What is stale in a version, with whether what follows from the plan can be merged."""
+        """Staleness of a version, with whether what follows from the plan can be merged."""
         own = known or Staleness(reason=f"it is downstream of {listed(upstream)}")
         merges = node.name in self.staying and node.model.kind.order is not None
         merges = merges and (own.merges if known else not why_not_merged(self.planned.graph, node))

@@ -1,4 +1,4 @@
-"""Rule R15: what is stale in versions that come back to an environment, and what is done about it.
+"""Rule R15: staleness of versions that return to an environment, and what is done about it.
 
 A version comes back if it is loaded already and the environment shows another one, or none: by a
 revert, by the promotion of what another environment filled, or by a rollback. Its inputs now are
@@ -78,7 +78,7 @@ def downstream(
     *,
     back: ComingBack,
 ) -> Lag:
-    """What is stale in versions that come back, and what they read of what a plan evaluates.
+    """Staleness of versions that return, and what they read of what a plan evaluates.
 
     It is evaluated again. What cannot be is lost if it is stale by itself, or if the version that
     is shown was computed from what the plan evaluates.
@@ -174,7 +174,7 @@ def lag_of_readers(
     options: PlanOptions,
     late: Mapping[ModelName, tuple[Interval, ...]],
 ) -> Lag:
-    """What is stale in the versions that stay, compared with the tables that they will read.
+    """Staleness of the versions that stay, compared with the tables that they will read.
 
     What is not computed again is reported, and no loss: the table that is shown stays as it is.
     ``late`` are the stale times that the plan evaluates in versions that stay.

@@ -122,7 +122,7 @@ class Pace:
         Args:
             planned: The plan's models.
             node: The model.
-            found: What is stale in its version.
+            found: Staleness of its version.
             upstream: The times at which tables that it reads may get other rows by the plan.
                 Whether they really do is found out by `ready`.
         """
@@ -201,7 +201,7 @@ def pace_of(services: Services, now: datetime | None) -> Pace:
 
 
 def _is_bound(node: Node) -> bool:
-    """Whether anything holds a model back; a session loads what is late at once."""
+    """Whether anything holds a model back; a session loads late rows immediately."""
     if node.model.late_data is not None:
         return False
     return node.model.freshness is not None or node.model.updates_on is UpdatesOn.ALL

@@ -197,7 +197,7 @@ class VersionLook:
         return self.inputs.states
 
     def found(self) -> Staleness | None:
-        """What is stale in the version; None if nothing is."""
+        """Staleness of the version; None if it is fresh."""
         if self.node.model.stateless is not None:
             return self._late()
         stale = self._stale()

@@ -1,4 +1,4 @@
-"""The types of columns that nobody declared: an engine analyses the query that makes them."""
+"""The types of undeclared columns: an engine analyses the query that makes them."""
 
 from __future__ import annotations
 

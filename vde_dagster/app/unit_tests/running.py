@@ -69,7 +69,7 @@ class Engines:
     quick: Answering | None = None
 
     def answer(self, question: Question, *, subject: str) -> tuple[Answer | None, AnsweredBy]:
-        """The rows of a question, and who computed them; None if nobody may.
+        """The rows of a question, and who computed them; None if neither may.
 
         Raises:
             EvaluationFailed: The query or function failed.

@@ -69,8 +69,9 @@ def expiry(
     - if it is the current one, or what that is a compaction of;
     - if it is pinned, and, where changes since a pinned one must stay known, on the line from there
       to the current one;
-    - until another one has been current in its place for the time ``keep``: for that long whoever
-      reads it, through a view or in a plan, may go on. The line to the current one is never cut;
+    - until another one has been current in its place for the time ``keep``: for that long a process
+    that
+      reads it, through a view or in a plan, may continue. The line to the current one is never cut;
     - if the catalog lets none expire.
 
     Args:

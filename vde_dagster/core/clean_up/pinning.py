@@ -1,8 +1,8 @@
 """Which Iceberg snapshots of our own tables are named by anything (rules R3 and R12).
 
 A name pins an Iceberg snapshot in one of two ways. *At*: its rows must stay readable. *Since*: what
-became of the table after it must stay known as well, since that decides what is stale. Ids of
-Iceberg snapshots are random numbers, so they are compared whatever table they belong to.
+became of the table after it must stay known as well, since that decides which entries are stale.
+Ids of Iceberg snapshots are random numbers, so they are compared whatever table they belong to.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from vde_dagster.core.names import PRODUCTION, TableName
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Times:
-    """How long what nobody uses is kept, by the wall clock.
+    """How long unused versions and snapshots are kept, by the wall clock.
 
     - ``history``: how long an environment can go back to what it showed. As long, versions are
       kept that a plan was to show, and closed units of work.

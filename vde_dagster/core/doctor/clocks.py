@@ -1,7 +1,7 @@
 """How far the clocks of a database, a storage and Spark are from this machine's, for certain.
 
 A clock is read between two looks at this machine's: how far it is away is known up to the time that
-lies between the two, and up to how finely it is told.
+lies between the two, and up to the resolution of the clock.
 """
 
 from __future__ import annotations

@@ -93,7 +93,7 @@ class DaemonFacts:
 def judge_daemons(
     check: str, daemons: Sequence[DaemonFacts], switched_on: Collection[str]
 ) -> CheckResult:
-    """Whether somebody evaluates sensors and schedules, and starts queued runs.
+    """Whether a daemon evaluates sensors and schedules, and starts queued runs.
 
     Args:
         check: The name of the check.

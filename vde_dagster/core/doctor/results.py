@@ -65,7 +65,7 @@ def not_tried(check: str, lacking: Sequence[str]) -> CheckResult:
 
 
 def left_out(check: str, why: str) -> CheckResult:
-    """A part that nobody wanted to be tried."""
+    """A part that was not to be checked."""
     return CheckResult(check=check, outcome=Outcome.NOT_TRIED, message=why, usable=False)
 
 

@@ -124,7 +124,7 @@ def awaited_parents(graph: Graph, name: ModelName, now: datetime) -> tuple[Model
     """The parents of a model whose change ``updates_on all`` waits for: those with data to come.
 
     A VIEW or an EMBEDDED model has no rows of its own, and is replaced by what it reads. A SEED
-    changes by a plan alone, nobody knows when a source is due, and a model that has ended gets no
+    changes by a plan alone, a source has no known schedule, and a model that has ended gets no
     further rows: none of them is waited for.
     """
     read = tables_read(graph, graph[name])

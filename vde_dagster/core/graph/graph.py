@@ -40,7 +40,7 @@ from vde_dagster.core.time.intervals import EPOCH, Interval
 class Node:
     """A model in its graph. ``columns`` are what its readers see: names, and types where known.
 
-    A source that nobody declared has none, nor has a model that reads all columns of one: which
+    An undeclared source has none, nor has a model that reads all columns of one: which
     there are is not known (see `vde_dagster.core.sql.canonical.CanonicalQuery`).
 
     ``bounded_from`` is the instant before which nothing is needed, of the model and of what it
@@ -118,7 +118,7 @@ class Graph:
         Args:
             what: A name for it.
             name: The model.
-            derive: Finds it out. Nobody may change what it returns.
+            derive: Finds it out. What it returns must not be changed.
         """
         if (what, name) not in self.derived:
             self.derived[what, name] = derive()
@@ -222,7 +222,7 @@ def resolve(
     not fit the columns of their parents: all of them at once, and none that follows from another.
 
     Args:
-        models: All of them, in any order. A source without columns is one that nobody declared:
+        models: All of them, in any order. A source without columns is an undeclared one:
             what reads it is resolved as far as that is possible.
         flawed: Models with problems that were reported: only their queries are checked here.
         unread: Models whose files could not be read. That others read them is not reported again.
@@ -302,7 +302,7 @@ def _problem(model: Model, finding: Finding) -> Problem:
 
 
 def _start_of(model: Model, starts: Mapping[ModelName, datetime]) -> datetime | None:
-    """A model's own start, or else the earliest of its parents; None where nobody has one.
+    """A model's own start, or else the earliest of its parents; None where there is none.
 
     ``starts`` are those of the upstream models, as far as they have one. Sources have none.
     """
@@ -314,7 +314,7 @@ def _start_of(model: Model, starts: Mapping[ModelName, datetime]) -> datetime | 
 
 
 def _is_undeclared(model: Model) -> bool:
-    """Whether a model is a source whose columns nobody declared."""
+    """Whether a model is a source without declared columns."""
     return model.kind.is_source and not model.columns
 
 

@@ -1,7 +1,7 @@
 """Lineage: from which columns of the parents each column is computed, and what reads what.
 
 A column's lineage is what its values are computed from. Filters, join conditions and grouping are
-no part of it: they decide which rows there are.
+not part of it: they decide which rows there are.
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ def losses_of_audit(node: Node, query: exp.Query, tables: Iterable[Node]) -> Ite
 
 
 def _start(node: Node) -> datetime | None:
-    """Where the intervals start of a model whose table is made at once, if nobody bounds it."""
+    """Where the intervals start of a model whose table is made whole, if no option bounds it."""
     if not node.model.kind.is_whole:
         return None
     return node.model.unit.ceil(node.own_start or node.model.start)

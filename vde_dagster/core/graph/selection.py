@@ -1,4 +1,4 @@
-"""Selectors: which models somebody means by names, wildcards, tags and the graph around them.
+"""Selectors: which models a user means by names, wildcards, tags and the graph around them.
 
 ``mart.revenue`` is one model, ``mart.*`` every model whose name is written so, ``tag:nightly``
 every model with that tag, ``path:models/mart/*`` every model whose file is written so. A ``+`` in
@@ -34,7 +34,7 @@ def select(
 
     Args:
         graphs: The models to choose from; a model of several of them is looked at in the first,
-            and read by whoever reads it in any.
+            and read by its readers in any.
         selectors: The texts, see above. Case does not count, but in tags.
         catalog: The project's own, which a name may begin with.
 

@@ -21,7 +21,7 @@ MOST_FILES: Final = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeadMoved:
-    """Somebody else moved the table from the recorded Iceberg snapshot, which it still has."""
+    """Another program moved the table from the recorded Iceberg snapshot, which it still has."""
 
     found: int | None
     recorded: int
@@ -29,7 +29,7 @@ class HeadMoved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnsChanged:
-    """Somebody else renamed or dropped columns; ``changes`` say which, for people.
+    """Another program renamed or dropped columns; ``changes`` say which, for people.
 
     ``found`` is the current Iceberg snapshot: the recorded one, one with its rows, or another one.
     """
@@ -80,7 +80,7 @@ class OtherTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetadataGone:
-    """The table's metadata cannot be read, so nobody can read the table; see `LostMetadata`."""
+    """The table's metadata cannot be read, so the table is unreadable; see `LostMetadata`."""
 
     file: str
     said: str = ""
@@ -97,7 +97,7 @@ class FilesGone:
 Restorable = HeadMoved | ColumnsChanged
 """What `vde repair` ends by itself: the table still has everything that was recorded."""
 Unreadable = MetadataGone | FilesGone
-"""What has rows that nobody can read."""
+"""What has unreadable rows."""
 Damage = (
     Restorable | ColumnsGone | HeadExpired | OtherTable | NeverRecorded | TableDropped | Unreadable
 )

@@ -2,7 +2,7 @@
 
 A row is hashed to 128 bits, which are taken as one big integer, and the integers of all rows are
 summed modulo 2**128. The digest that people see is SHA-256 over that sum, the row count, the schema
-and the name of the algorithm. It detects change; it is not evidence against somebody who tampers
+and the name of the algorithm. It detects change; it is not evidence against a person who tampers
 with data on purpose.
 """
 

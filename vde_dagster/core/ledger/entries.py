@@ -30,8 +30,8 @@ class EntryStatus(Enum):
     """The status of an entry's rows.
 
     - ``COMPUTED``: they are the rows of the interval.
-    - ``OUTDATED``: they were, and are shown until the interval is evaluated again, which somebody
-      asked for. It counts as missing, so nobody computes anything else from it meanwhile.
+    - ``OUTDATED``: they were, and are shown until the interval is evaluated again, which a user
+      asked for. It counts as missing, so nothing else is computed from it meanwhile.
     - ``EMPTY``: there are none, since the interval was recorded without evaluating it. Its
       environment does not evaluate it; for everything else it counts as missing.
     """

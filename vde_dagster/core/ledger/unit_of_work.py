@@ -123,7 +123,7 @@ class CsvRows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrameRows:
-    """Rows that somebody else has computed, as a frame that the engine knows.
+    """Rows that another program has computed, as a frame that the engine knows.
 
     ``place`` says for people where they come from.
     """
@@ -225,9 +225,9 @@ class MergedChanges:
     """What became of changes that have an order.
 
     ``inserted`` rows are new, and ``updated`` ones took the place of others; of both readers see
-    all. ``hidden`` rows were written that nobody sees: deletes, and changes that make no version.
-    ``without_effect`` were the changes that were older, or there already; for current state, of
-    each key only the last one that came is counted.
+    all. ``hidden`` rows were written that readers do not see: deletes, and changes that make no
+    version. ``without_effect`` were the changes that were older, or there already; for current
+    state, of each key only the last one that came is counted.
     """
 
     inserted: int = 0
@@ -361,9 +361,9 @@ class Publication:
 class Ending(Enum):
     """How work that was abandoned ended; the value begins its recorded reason.
 
-    What ``FAILED`` may be tried again. What was ``REFUSED`` would be again, until somebody does
+    What ``FAILED`` may be tried again. What was ``REFUSED`` would be again, until a user does
     what is advised. What ``WAITS`` takes rows away, which a person has to allow (rule R8).
-    ``DAMAGED`` is not work of the version: whoever read its table found that files of it are
+    ``DAMAGED`` is not work of the version: a reader of its table found that files of it are
     missing.
     """
 

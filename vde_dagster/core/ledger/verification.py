@@ -77,7 +77,8 @@ def as_one(portions: Sequence[Portion]) -> tuple[Portion, ...]:
 def recorded_by(entries: Sequence[LedgerEntry], unit: IntervalUnit) -> IntervalUnit:
     """The unit that entries are recorded by.
 
-    That is the unit of whoever fills the table, which a forward-only edit may have changed there.
+    That is the unit of the model that fills the table, which a forward-only edit may have changed
+    there.
 
     Args:
         entries: What was recorded.

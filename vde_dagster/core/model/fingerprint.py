@@ -285,7 +285,7 @@ def _body_part(model: Model, canonical: CanonicalQuery | None) -> str:
 def statement_parts(model: Model) -> list[str]:
     """The pre- and post-statements of a query or function; they may do anything.
 
-    The case of names counts where they define something, since whoever reads that may see it.
+    The case of names counts where they define something, since a reader of that may see it.
     """
     body = model.body
     if not (isinstance(body, Query | PythonFunction) and (body.before or body.after)):

@@ -2,7 +2,7 @@
 
 A change that comes late must not bring back a key that a later change has deleted, so the change
 that deleted it stays in the table. So do changes of a history that make no version of their own.
-Whoever reads the table for a person or a model leaves such rows out, and D-SHAs do not count them.
+Reads for a person or a model leave such rows out, and D-SHAs do not count them.
 """
 
 from __future__ import annotations

@@ -71,8 +71,8 @@ class Query(Deferred):
     """A SQL model's statements as Spark reads them, time macros unresolved.
 
     ``before`` and ``after`` are the pre- and post-statements. ``text`` is what runs, ``dialect``
-    the one that it was written in.
-    ``timed`` says whether one of them has a time macro; None if nobody has looked, see `is_timed`.
+    the one that it was written in. ``timed`` says whether one of them has a time macro; None if
+    that was not determined, see `is_timed`.
     """
 
     expression: exp.Query

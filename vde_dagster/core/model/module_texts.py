@@ -1,8 +1,8 @@
 """Modules of a project that its Python models import, run from their texts and not from files.
 
-So a model runs the code that it was planned with, whatever its files are by then, whoever evaluates
-it and wherever Python looks for modules there. Two versions of a module never meet: it is unloaded
-when its model has run.
+So a model runs the code that it was planned with, whatever its files are by then, whichever process
+evaluates it and wherever Python looks for modules there. Two versions of a module never meet: it is
+unloaded when its model has run.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ class Property(Enum):
 
 
 class Alone(Enum):
-    """What an edit does where nobody asks that the table is kept: it keeps it, or makes another."""
+    """What an edit does where no option keeps the table: it keeps it, or makes another."""
 
     KEPT = "kept"
     TIMED = "new if timed"

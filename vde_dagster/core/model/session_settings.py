@@ -217,7 +217,7 @@ HARMLESS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Settings under ``spark.sql.`` that change neither rows nor types nor whether there are any, by
 what they decide; with a dot at the end all that begin so. Others may change results, as may those
-that nobody knows."""
+that is not known."""
 
 _PREFIX: Final = "spark.sql."
 _KEYS: Final = frozenset(

@@ -30,7 +30,7 @@ class Category(Enum):
 
 
 class DecidedBy(Enum):
-    """Who decided: nobody, a person, whose choice of a category wins and is recorded, or data.
+    """Who decided: no one yet, a person, whose choice of a category wins and is recorded, or data.
 
     Data decides about a version: it was adopted, since all that it was computed from is equal to
     what the snapshot reads (rule R6).
@@ -103,7 +103,7 @@ class ModelSnapshot:
 
     ``category`` is None for a model that was new; ``decided_by`` says who chose it. ``reasons``
     are for people. ``decided_from`` is the data version of the definition that a person decided
-    against, empty where nobody did. ``drifted`` where it keeps a version whose rows are not those
+    against, empty where none was. ``drifted`` where it keeps a version whose rows are not those
     that it would compute, because a change was forward-only, or non-breaking by a decision; of a
     bounded snapshot that is said of the version in whose place it is shown.
     """

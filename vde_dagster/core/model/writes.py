@@ -127,7 +127,7 @@ Write = (
 
 
 def hidden_by(write: Write) -> HiddenRows | None:
-    """The rows that a write leaves in a table and that nobody is shown; None where there are none.
+    """The rows that a write leaves in a table, hidden from readers; None where there are none.
 
     Audits, statements, sums and counts are of the others: a D-SHA says what readers see.
     """

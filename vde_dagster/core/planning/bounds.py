@@ -38,12 +38,14 @@ class Bounds:
     """What decides which versions of a plan are bounded. It is never one of production.
 
     - ``start`` is the instant before which the plan evaluates nothing; None for no bound.
-    - ``effective_from`` is when its forward-only changes are to count from; None where nobody says.
+    - ``effective_from`` is when its forward-only changes are to count from; None where no option
+    says so.
     - ``stays`` are the bounds that models have already and keep.
     - ``writes`` are the models whose unbounded version the environment may write (rule R9), and
       ``loaded`` is what those versions hold.
     - ``production`` is what production shows, and ``now`` the project's clock.
-    - ``moves`` says whether an unchanged model may become bounded. Where nobody asked for the plan,
+    - ``moves`` says whether an unchanged model may become bounded. Where no user asked for the
+    plan,
       one that would have to stays as it is, and is not computed (`reading_bounded`).
     """
 

@@ -1,4 +1,4 @@
-"""Who decides what a change means: nobody, or a person, whose choice wins and is recorded."""
+"""Who decides what a change means: no one yet, or a person, whose choice wins and is recorded."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def earlier_decisions(
 
 
 def open_questions(plan: Plan, mode: Mode) -> tuple[ModelChange, ...]:
-    """The edited models that nobody decided about and that a person shall be asked for.
+    """The edited models without a decision, about which a person is asked.
 
     A snapshot that is stored already is used as it is, so nothing is to be decided about it.
     """

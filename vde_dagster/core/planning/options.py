@@ -1,4 +1,4 @@
-"""What somebody asks of a plan beyond "make this environment show this project"."""
+"""What a user asks of a plan beyond "make this environment show this project"."""
 
 from __future__ import annotations
 

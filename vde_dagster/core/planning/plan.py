@@ -27,7 +27,7 @@ from vde_dagster.core.time.intervals import Interval, merge
 class ExistingVersion:
     """What a model's version holds before the plan, so that it is not computed again.
 
-    ``owner`` is the one environment that may write the version, None where nobody does yet.
+    ``owner`` is the one environment that may write the version, None where none does yet.
     ``shown_by`` are the environments that show it now: the plan's, production and the owner are
     looked at.
     """
@@ -153,7 +153,7 @@ class ModelChange:
 
     @property
     def to_evaluate(self) -> tuple[Interval, ...]:
-        """The ranges that the plan fills: what is missing, what is restated, what is stale."""
+        """The ranges that the plan fills: missing, restated and stale ones."""
         again = (*self.restated, *self.stale)
         return merge((*self.missing, *again)) if again else self.missing
 
@@ -177,7 +177,7 @@ class NotRestated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LostTable:
-    """A version's table or physical view that somebody dropped or changed. Its rows are recorded.
+    """A version's table or physical view that was dropped or changed. Its rows are recorded.
 
     ``damage`` says for people what is wrong with a table that is there, and ``advice`` what ends
     it; both are empty of one that was dropped. One that ``lacks_files`` is sound again once all of
@@ -233,7 +233,7 @@ class Plan:
     ``unfinished`` are models on whose version an earlier process left work, which is finished or
     undone. ``shown_heads`` are the Iceberg snapshots of what was recorded last on versions that are
     shown, of models that get another one: what is recorded later was not looked at.
-    It is ``paced`` where nobody asked for it: what is stale waits as ``freshness`` and
+    It is ``paced`` where no user asked for it: stale intervals wait as ``freshness`` and
     ``updates_on`` of its model say. ``taken`` is the revision of an environment whose snapshots are
     promoted; None where they are those of a project's files. ``pauses`` are models that it does not
     evaluate, whatever they lack, since a person has paused them in the environment.
@@ -318,9 +318,9 @@ class Plan:
 
     @property
     def is_up_to_date(self) -> bool:
-        """Whether there is nothing to do, and nothing that somebody else has to do either.
+        """Whether there is nothing to do, and nothing for other environments either.
 
-        What is paused is not looked at, so that nobody knows it of that.
+        What is paused is not looked at, so that is not known of it.
         """
         behind = any(each.behind or each.staleness for each in self.changes)
         return self.is_empty and not (self.lost_tables or behind or self.pauses)

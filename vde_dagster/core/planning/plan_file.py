@@ -1,10 +1,10 @@
-"""A plan as a file: what was reviewed, to be applied later, perhaps by somebody else.
+"""A plan as a file: what was reviewed, to be applied later, perhaps by another person.
 
 The file holds all of the plan, with the text of every model, and no path, address or setting of the
 machine that it was made on. Why each model changes is in it as fields, and as sentences for people,
 which are not read. Its token is the revision of the environment (docs/inside/architecture.md). A
 digest over everything finds that the file was edited or damaged; it is not a signature, since
-whoever can write the file can also write a digest.
+a person who can write the file can also write a digest.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def read_plan(text: str, *, name: str) -> SavedPlan:
         name: What messages call the file.
 
     Raises:
-        PlanFileInvalid: It is no such file, it is damaged or edited, or of another format.
+        PlanFileInvalid: It is not a plan file, it is damaged or edited, or of another format.
     """
     content = _content(text, name)
     written = content.pop("digest", None)
@@ -198,7 +198,7 @@ def still_to_do(saved: Plan, current: Plan) -> Plan:
     Intervals that were not reviewed are left to a later plan.
 
     Args:
-        saved: What somebody agreed to.
+        saved: What a person agreed to.
         current: The same models and options, planned again at the time of the reviewed plan.
 
     Raises:
@@ -266,7 +266,7 @@ def _narrowed(known: ModelChange, current: ModelChange) -> ModelChange:
 
 
 def _still_stale(known: ModelChange, current: ModelChange) -> Staleness | None:
-    """What was stale when the plan was reviewed, and is; the rest is left to a later plan."""
+    """Staleness that the review saw and that remains; the rest is left to a later plan."""
     now, then = current.staleness, known.staleness
     if now is None or then is None or now.session != then.session:
         return None

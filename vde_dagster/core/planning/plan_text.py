@@ -74,7 +74,7 @@ def totals(plan: Plan) -> Iterator[str]:
 
 
 def remarks(plan: Plan) -> Iterator[str]:
-    """What a plan leaves out or will not load, although somebody may expect it."""
+    """What a plan leaves out or will not load, although a user may expect it."""
     if plan.left_out:
         yield f"Unchanged, because not selected: {listed(plan.left_out)}."
     if plan.hidden:
@@ -143,7 +143,7 @@ def _paused(paused: PausedModel) -> str:
 
 
 def _dropped(plan: Plan) -> Iterator[str]:
-    """The views that are missing, the tables that somebody dropped, and what becomes of them."""
+    """The missing views, the dropped tables, and what becomes of them."""
     if plan.dropped_views:
         names = listed(plan.dropped_views)
         yield f"Views missing or replaced by another program, to be rebuilt: {names}."

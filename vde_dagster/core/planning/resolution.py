@@ -110,7 +110,7 @@ def _settled(
     """The models whose rows changed and whose version is known; see `Rules`.
 
     Said of each is whether that is the one that is shown, and whether it has the rows of both
-    definitions. Where it is the one that is shown, it was forward-only for whoever stored it, or
+    definitions. Where it is the one that is shown, it was forward-only where it was stored, or
     what is shown is: then one of both has drifted. If none has, its rows were found to be the same.
     What this environment adopted by itself is compared again.
     """
@@ -183,7 +183,7 @@ class _Resolution:
         return _view_version(self.graph, node.name, self.snapshot)
 
     def _new(self, node: Node, difference: Difference) -> ModelSnapshot:
-        """A snapshot that nobody stored yet, with the version that it has by itself."""
+        """A snapshot that is not stored yet, with the version that it has by itself."""
         return ModelSnapshot(
             name=node.name,
             fingerprint=node.fingerprint,
@@ -310,7 +310,7 @@ def rows_of_production(
     *,
     drifted: Collection[VersionKey],
 ) -> dict[ModelName, ModelSnapshot]:
-    """Production's snapshots of those models whose rows it has, whoever asks.
+    """Production's snapshots of those models whose rows it has, for any environment.
 
     Their definitions are equal, with all upstream, or nothing that they follow from has changed.
     What has drifted has rows of other definitions, so it is none of them.

@@ -160,7 +160,7 @@ def reached(
 
 
 def asked_again(graph: Graph, names: Collection[ModelName]) -> frozenset[ModelName]:
-    """The models whose rows somebody wants again who asks for these to be restated (rule R2).
+    """The models whose rows are wanted again by a request to restate these (rule R2).
 
     A source and a view have no rows that we write: it is their readers whose rows are meant. All
     other downstream models are compared again, and computed only if what they read has changed.
@@ -246,7 +246,7 @@ def computed_again(model: Model, environment: str) -> str:
 
 
 def never_again(model: Model, computed: Sequence[Interval]) -> tuple[Interval, ...]:
-    """What of a model stays as it was computed, whoever asks for it: all but its lookback."""
+    """What of a model stays as it was computed, whatever is requested: all but its lookback."""
     if not model.kind.disable_restatement:
         return ()
     return subtract(computed, looked_back(model, computed))

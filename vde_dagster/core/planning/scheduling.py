@@ -1,6 +1,6 @@
 """Which models of a plan are evaluated at once: decided purely, by what waits, runs and has ended.
 
-A `Schedule` is a value. Whoever evaluates models asks it what begins (`Schedule.to_begin`), and
+A `Schedule` is a value. The evaluation of models asks it what begins (`Schedule.to_begin`), and
 tells it what has started and ended. No model begins before all that it awaits is done; no more
 models run at once than each of those that run allows; and of those that could begin the first one
 in the plan's order does, so that none is overtaken for ever by others that need less room.

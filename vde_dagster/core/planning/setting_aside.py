@@ -1,6 +1,6 @@
 """Leaving models of a plan as they are, with all that waits for them, while the rest is done.
 
-A table that somebody dropped or changed keeps nobody from changing what does not need it: the
+A table that was dropped or changed does not block changes of models that do not need it: the
 environment goes on showing the version, and what reads it waits.
 """
 

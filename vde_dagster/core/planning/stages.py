@@ -26,7 +26,7 @@ class Reserve:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreSnapshots:
-    """Store the snapshots of these models, which are new, and own the versions nobody owns.
+    """Store the snapshots of these models, which are new, and own the versions without an owner.
 
     ``environment`` is the owner of these versions from then on (rule R9).
     """
@@ -50,7 +50,7 @@ class Restate:
 class BeginAgain:
     """Record that the tables of these versions do not exist any more: the next rows are the first.
 
-    What they held is outdated by then, so that nobody reads it until it is computed again.
+    What they held is outdated by then, so that it is not read until it is computed again.
     """
 
     models: tuple[ModelName, ...]
@@ -60,7 +60,7 @@ class BeginAgain:
 class FinishWork:
     """Finish or undo what an earlier process began on versions and did not end; nothing computes.
 
-    What is being written right now is left to whoever writes it.
+    What is being written right now is left to its writer.
     """
 
     models: tuple[ModelName, ...]
@@ -135,7 +135,7 @@ class Promote:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShowFilled:
-    """Make views that are missing: their models held nothing before, or somebody dropped them."""
+    """Make views that are missing: their models held nothing before, or they were dropped."""
 
     environment: str
     models: tuple[ModelName, ...]

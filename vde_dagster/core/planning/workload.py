@@ -32,7 +32,7 @@ class Holdings:
     - ``computed`` may be read, ``recorded`` is whatever there is an entry of.
     - ``settled`` is what the environment does not evaluate by itself: also what it recorded as
       empty, which production evaluates.
-    - ``owners`` has the models whose version somebody owns, ``writes`` those whose version the
+    - ``owners`` has the models whose version has an owner, ``writes`` those whose version the
       plan's environment may write (rule R9) and that are not ``paused`` there.
     """
 

@@ -2,7 +2,7 @@
 
 Databricks' and Hive's SQL are read by Spark itself: they run as they are written (rule R13). What
 only they have is an error in Spark; it never gives other rows. All others sqlglot translates;
-nobody proves that both mean the same: a model's author checks that, with unit tests.
+there is no proof that both mean the same: a model's author checks that, with unit tests.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The types of a model's columns that somebody declared: no others are taken for certain.
+"""The declared types of a model's columns: no others are taken for certain.
 
 sqlglot's rules, by which `Graph` derives columns, guess where Spark's differ. Rows of a unit test
 that are read in a wrong type make a wrong test pass.

@@ -1,4 +1,4 @@
-"""Choosing unit tests by what somebody writes: a file, a name, or a pattern of names."""
+"""Choosing unit tests by what a user writes: a file, a name, or a pattern of names."""
 
 from __future__ import annotations
 

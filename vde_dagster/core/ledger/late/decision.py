@@ -20,7 +20,7 @@ from vde_dagster.core.time.intervals import Interval
 class SourceFound:
     """What was found of one tracked source: its marks before and after, and what is new.
 
-    ``evidence`` names the partitions that new files lie in; it is empty where none of their rows
+    ``evidence`` names the partitions of new files; it is empty where none of their rows
     can be late.
     """
 

@@ -72,7 +72,7 @@ class SourceHistory:
 
     @property
     def rewrite(self) -> str:
-        """Why rows that were there at the mark may be others now, for people; empty if not."""
+        """Why rows that were there at the mark may have changed, for people; empty if not."""
         if self.status in _REWRITES:
             return _REWRITES[self.status]
         rewriting = (SourceOperation.OVERWRITE, SourceOperation.DELETE)

@@ -19,7 +19,7 @@ class WithoutTimes:
     """What counts if rows belong to no interval, so that nothing but the whole can be overwritten.
 
     It is ``by_time`` if the query takes the rows of an interval by their time, and not all that
-    there are. ``outdated`` if somebody asked for all of it again. The table is rebuilt only if
+    there are. ``outdated`` if a user asked for all of it again. The table is rebuilt only if
     ``may_rebuild``: its model may forbid that.
     """
 

@@ -98,7 +98,7 @@ def _found(sources: Sequence[TrackedHistory]) -> Iterator[SourceFound]:
 
 
 def _pending(asked: StatefulQuestion) -> Iterator[Pending]:
-    """The parts of what is late that are not loaded, each with one reason."""
+    """Late parts that are not loaded, each with one reason."""
     for each in asked.late:
         rest = [each.interval]
         for reason, times in _not_loaded(asked, each):
@@ -138,7 +138,7 @@ def _not_loaded(
 def _filled(
     asked: StatefulQuestion, late: Sequence[Interval], pending: Sequence[Pending]
 ) -> tuple[Interval, ...]:
-    """What is overwritten: what is late and what is due, or the whole range around both."""
+    """What is overwritten: late and due intervals, or the whole range around both."""
     changed = merge([*late, *asked.missing])
     if not changed or asked.policy.load_type is LoadType.CHANGED:
         return changed

@@ -54,7 +54,7 @@ class Difference:
     where the category was not concluded from what the change means, but taken as breaking because
     that is not known. ``rebuild`` says whether the model's rows are computed again.
     ``columns_changed`` are the model's columns that are added, removed, or may have other values,
-    by their names before or after, in order; all of them where the rows may be others.
+    by their names before or after, in order; all of them where the rows may change.
     ``drifted`` where a version is kept whose rows are not those that would be computed now.
     """
 

@@ -32,7 +32,7 @@ _CLAUSES: Final = {
 
 
 def why_rows_differ(before: Node, after: Node) -> Reason:
-    """Which clauses of a query differ, where its own rows may be others."""
+    """Which clauses of a query differ, where its own rows may change."""
     if before.canonical is None or after.canonical is None:
         return Reason(kind=ReasonKind.CONTENT)
     old, new = before.canonical.expression, after.canonical.expression

@@ -255,7 +255,7 @@ def _lost(
 
 _REMOVED: Final = {True: ReasonKind.COLUMNS_REMOVED, False: ReasonKind.UNREAD_COLUMNS_REMOVED}
 _CHANGED: Final = {True: ReasonKind.COLUMNS_CHANGED, False: ReasonKind.UNREAD_COLUMNS_CHANGED}
-"""The reasons of columns that no model reads, by whether the rows may be others, too."""
+"""The reasons of columns that no model reads, by whether the rows may change, too."""
 
 
 def _harmless(before: Node, after: Node) -> tuple[Reason, ...]:

@@ -159,7 +159,7 @@ class _Queries:
     views: list[ModelName] = field(default_factory=list)
 
     def query(self, query: exp.Expr, known: _Known) -> _Found:
-        """The columns of a query, with all that stands in it."""
+        """The columns of a query, with all of its parts."""
         while isinstance(query, exp.Subquery):
             _only(query, ("this", "alias"))
             query = query.this

@@ -119,7 +119,7 @@ class _Reader:
         self.body(node)
 
     def body(self, node: Body) -> None:
-        """Visit a query once, whoever reads it."""
+        """Visit a query once, however many read it."""
         if id(node) in self.visited:
             return
         self.visited.add(id(node))

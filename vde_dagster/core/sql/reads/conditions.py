@@ -178,7 +178,7 @@ def _formula(  # noqa: PLR0911 - one line for each form of a condition
 
 
 def comparisons(condition: exp.Expr) -> Iterator[tuple[exp.Expr, Operator, exp.Expr]]:
-    """The comparisons of two values that are all true if a condition is; none if it is no such."""
+    """The comparisons of two values that are all true if a condition is; else none."""
     if isinstance(condition, exp.Between) and not condition.args.get("symmetric"):
         yield condition.this, Operator.FROM, condition.args["low"]
         yield condition.this, Operator.UP_TO, condition.args["high"]

@@ -27,7 +27,7 @@ def unreadable(text: str) -> Iterator[Unreadable]:
     """What Spark cannot parse of a statement.
 
     Raises:
-        sqlglot.errors.SqlglotError: Nobody can.
+        sqlglot.errors.SqlglotError: There is no such reading.
     """
     tree = read_spark(text)
     tokens = Dialect.get_or_raise("spark").tokenize(text)
