@@ -222,7 +222,7 @@ if sys.argv[2] == "fails":
 """
 
 
-@pytest.mark.parametrize("how", ["ends", "fails"])
+@pytest.mark.parametrize("how", ["ends", pytest.param("fails", marks=pytest.mark.full)])
 def test_a_copy_of_the_file_alone_is_whole_when_the_process_has_ended(
     tmp_path: Path, how: str
 ) -> None:
@@ -247,6 +247,7 @@ VdeProject.load(Path(sys.argv[1])).iceberg_catalog().create_namespace(sys.argv[2
 """
 
 
+@pytest.mark.full  # two new processes, each with all of pyiceberg
 def test_a_copy_of_a_catalogs_own_file_is_whole_when_the_process_has_ended(tmp_path: Path) -> None:
     (tmp_path / "vde.yaml").write_text(
         "name: apart\ncatalog:\n  properties: {type: sql, uri: 'sqlite:///c.db', warehouse: w}\n",
