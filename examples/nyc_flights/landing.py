@@ -781,7 +781,8 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--project", type=Path, default=Path(__file__).parent, metavar="DIR")
     options = parser.parse_args(arguments)
-    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
+    log.setLevel(logging.INFO)  # pyiceberg names a class each time that it opens a file
 
     from vde_dagster import VdeProject
 
