@@ -12,26 +12,23 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+MOST_WORDS: Final = 40
 INSTEAD: Final = {
     r"\b(?:is|are|was|were|be|been|being) told\b(?! from| apart)": "reported, known, configured",
     r"\b(?:it|that|which|tables?|rows?|files?|state|ledger) st(?:ands?|ood)\b(?! for)": "is",
-    r"\bstanding\b": "status",
     r"\b(?:rows|files|tables?) (?:lie|lies|lay)\b": "is, are stored",
     r"\bmend(?:s|ed|ing)?\b": "fix",
     r"\banew\b": "again, rebuilt",
-    r"\bof nobody\b": "orphan",
     r"\b(?:somebody|nobody|whoever)\b": "the actor: a user, another process, no environment",
     r"(?<!there\s)\b(?:is|are|was|were) no (?!\w+er\b|more|less|differen|change)\w+": "is not a",
-    r"\bno \w+ (?:is|are) a\b": "... is not a",
     r"\bnot there\b": "missing, not found",
-    r"\bnone (?:is|are) there\b": "there is no ...",
     r"\b(?:models|runs|processes|threads) at once\b": "concurrently",
-    r"\bbooked?\b|\bbookings?\b": "recorded",
+    r"\bbook(?:ed|ings?)\b": "recorded",
     r"\bkept as (?:it is|they are)\b": "reused, unchanged",
     r"\bmay be others?\b": "may change",
     r"\bwhat (?:is|was) (?:late|changed|stale)\b": "late inputs, missing rows",
     r"\bbrought along\b": "imported",
-    r"\b(?:is|are|was|were|had been) begun\b|\bbegun\b": "started",
+    r"\bbegun\b": "started",
     r"\bto its end\b": "until it finishes",
     r"\bin its way\b": "blocks it",
     r"\b(?:is|are) at it\b": "is working on it",
@@ -53,9 +50,8 @@ _END: Final = re.compile(r"(?<=[.!?])[\"”)*_]*\s+(?=[\"“(\[*_]*[A-Z0-9`])")
 def words_of_list(text: str) -> Iterator[tuple[int, str, str]]:
     """The forms of the list in a text: line, the words, and what to write instead."""
     for found in _FORMS.finditer(text):
-        number = found.lastindex or 0
-        words = " ".join(found[0].split())
-        yield text.count("\n", 0, found.start()) + 1, words, [*INSTEAD.values()][number - 1]
+        instead = list(INSTEAD.values())[(found.lastindex or 0) - 1]
+        yield text.count("\n", 0, found.start()) + 1, " ".join(found[0].split()), instead
 
 
 def prose(page: str) -> str:
@@ -100,14 +96,13 @@ def wrong(path: Path) -> Iterator[str]:
             yield f"{path}:{first + line - 1}: {found!r}: write {instead}"
 
 
+def too_long(path: Path) -> Iterator[str]:
+    """The sentences of a page with more than `MOST_WORDS` words."""
+    for each in sentences(path.read_text("utf-8")):
+        if length(each) > MOST_WORDS:
+            yield f"{path}: {length(each)} words: {each}"
+
+
 if __name__ == "__main__":
     for path in map(Path, sys.argv[1:]):
-        print(*wrong(path), sep="\n")
-        if path.suffix == ".md" and (
-            lengths := [length(each) for each in sentences(path.read_text())]
-        ):
-            print(f"{path}: {sum(lengths)} words, mean {sum(lengths) / len(lengths):.1f}")
-            print(
-                *(f"  {length(s)}: {s}" for s in sentences(path.read_text()) if length(s) > 40),
-                sep="\n",
-            )
+        print(*wrong(path), *(too_long(path) if path.suffix == ".md" else ()), sep="\n", end="")
