@@ -62,8 +62,7 @@ def prose(page: str) -> str:
 
 def sentences(page: str) -> list[str]:
     """The sentences of a page's paragraphs and list items; a span of code is one word."""
-    blocks: list[str] = []
-    block = ""
+    blocks, block = [""], ""
     for line in [*prose(page).splitlines(), ""]:
         if not line.strip() or line.startswith("    ") or _SKIPPED.match(line) or _ITEM.match(line):
             blocks, block = [*blocks, block], ""
@@ -78,19 +77,15 @@ def length(sentence: str) -> int:
     return sum(bool(re.search(r"\w", word)) for word in sentence.split())
 
 
-def texts_of_code(module: str) -> Iterator[tuple[int, str]]:
-    """The texts of a module, docstrings too, with their lines."""
-    for node in ast.walk(ast.parse(module)):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield node.lineno, node.value
-
-
 def wrong(path: Path) -> Iterator[str]:
     """What the list says of a file, each with its line."""
     text = path.read_text("utf-8")
     if not _FORMS.search(text):
         return
-    texts = texts_of_code(text) if path.suffix == ".py" else [(1, prose(text))]
+    texts = [(1, prose(text))]
+    if path.suffix == ".py":
+        values = [each for each in ast.walk(ast.parse(text)) if isinstance(each, ast.Constant)]
+        texts = [(each.lineno, each.value) for each in values if isinstance(each.value, str)]
     for first, each in texts:
         for line, found, instead in words_of_list(each):
             yield f"{path}:{first + line - 1}: {found!r}: write {instead}"
