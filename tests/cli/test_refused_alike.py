@@ -27,7 +27,7 @@ def x(context):
 WRONG: Final[Mapping[str, tuple[str, str, str]]] = {
     "a function reads a VIEW": ("x.py", PYTHON.format('"m.v"', ""), "m.x is a Python model and reads the VIEW m.v"),
     "a function reads an EMBEDDED model": ("x.py", PYTHON.format('"raw.t", "m.e"', ""), "reads the EMBEDDED m.e, which is not"),
-    "batches at once": ("x.sql", "MODEL (name m.x, kind INCREMENTAL_BY_TIME_RANGE (time_column ts, batch_concurrency 2));\nSELECT id, ts FROM raw.t WHERE ts BETWEEN @start_dt AND @end_dt", "the batches of a model follow each other"),
+    "batches at once": ("x.sql", "MODEL (name m.x, kind INCREMENTAL_BY_TIME_RANGE (time_column ts, batch_concurrency 2));\nSELECT id, ts FROM raw.t WHERE ts BETWEEN @start_dt AND @end_dt", "the batches of a model run one after the other"),
     "partial intervals": ("x.sql", f"MODEL (name m.x, kind {RANGE}, allow_partials true);\nSELECT id, ts FROM raw.t WHERE ts BETWEEN @start_dt AND @end_dt", "allow_partials"),
     "a source that nothing declares": ("x.sql", "SELECT id FROM raw.other", "neither a model of this project nor a declared source"),
     "a function's source that nothing declares": ("x.py", PYTHON.format('"raw.other"', ""), "neither a model of this project nor a declared source"),
@@ -36,7 +36,7 @@ WRONG: Final[Mapping[str, tuple[str, str, str]]] = {
     "seconds that are cut off": ("x.sql", f"MODEL (name m.x, kind {RANGE});\nSELECT id, ts FROM raw.t WHERE sec BETWEEN @start_epoch AND @end_epoch", "@end_epoch is the last whole second"),
     "a session that follows a model": ("x.sql", f"MODEL (name m.x, kind {RANGE}, late_data (mode stateful, sources m.v));\nSELECT id, CAST(NULL AS TIMESTAMP) AS ts FROM m.v", "late_data tracks m.v, which is a view"),
     "an audit of a column that is not there": ("x.sql", "MODEL (name m.x, kind FULL, audits (not_null (columns := nope)));\nSELECT id FROM raw.t", "names the column nope"),
-    "a macro's first parameter": ("../../macros/a.py", "from vde_dagster import macro\n@macro()\ndef f(context, x): return x\n", "the first parameter of a macro is its first argument"),
+    "a macro's first parameter": ("../../macros/a.py", "from vde_dagster import macro\n@macro()\ndef f(context, x): return x\n", "looks like the evaluator, but is the macro's first argument"),
     "a format in quotes": ("x.py", PYTHON.format('"raw.t"', "").replace('kind="FULL"', 'kind={"name": "INCREMENTAL_BY_TIME_RANGE", "time_column": ["id", "\'%Y%m%d\'"]}'), "contains '"),
     "a text that may be SQL": ("x.py", PYTHON.format('"raw.t"', ', audits=[("accepted_range", {"column": "id", "min_v": "id"})]'), "is a text in Python"),
 }  # fmt: skip

@@ -271,7 +271,7 @@ def test_a_model_of_another_dialect_is_shown_in_both_texts(landed: Path) -> None
     assert facts["original"]["sql"] == query
     planned = call("plan", "--no-apply", "--project", landed)
     assert planned.exit_code == 0, planned.output
-    assert "sqlglot translated this from duckdb to Spark's SQL" in planned.stderr
+    assert "sqlglot translated this from duckdb to Spark SQL" in planned.stderr
 
 
 def test_a_python_model_says_its_function_what_it_reads_and_its_statements(landed: Path) -> None:

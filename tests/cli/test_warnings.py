@@ -31,7 +31,7 @@ def test_every_command_that_reads_the_files_prints_their_warnings(
 ) -> None:
     done = call(*command, "--project", warned)
     assert done.exit_code == 0, done.output
-    expected = f"{warned / 'models' / 'a.sql'}:4: warning: {MESSAGE}\n    Take it out.\n"
+    expected = f"{warned / 'models' / 'a.sql'}:4: warning: {MESSAGE}\n    Remove it.\n"
     assert done.stderr.count(expected) == 1
     assert "warning" not in done.stdout
 
@@ -41,4 +41,4 @@ def test_a_code_location_logs_them(warned: Path, caplog: pytest.LogCaptureFixtur
     with caplog.at_level(logging.WARNING):
         open_location(VdeProject.load(warned), "prod")
     found = [each.getMessage() for each in caplog.records if MESSAGE in each.getMessage()]
-    assert found == [f"models/a.sql:4: {MESSAGE}\n    Take it out."]
+    assert found == [f"models/a.sql:4: {MESSAGE}\n    Remove it."]

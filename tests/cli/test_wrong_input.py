@@ -61,7 +61,7 @@ def test_a_folder_without_vde_yaml_is_refused_with_advice(
 ) -> None:
     done = call(*arguments, "--project", tmp_path)
     assert done.exit_code == 1
-    assert f"{tmp_path / 'vde.yaml'}:1: there is no vde.yaml here" in done.stderr
+    assert f"{tmp_path / 'vde.yaml'}:1: this folder has no vde.yaml" in done.stderr
     assert "vde init DIR" in done.stderr
     assert done.stdout == ""
     assert list(tmp_path.iterdir()) == []

@@ -175,7 +175,7 @@ def test_it_is_scaffolded_with_the_projects_folder_relative_to_its_file(
 
 
 def test_a_folder_that_is_no_project_is_not_scaffolded(sandbox: DefsFolderSandbox) -> None:
-    with pytest.raises(ProjectInvalid, match="this folder is no project"):
+    with pytest.raises(ProjectInvalid, match="it is not a project"):
         sandbox.scaffold_component(
             VdeProjectComponent, "none", scaffold_params={"project_path": str(sandbox.project_root)}
         )

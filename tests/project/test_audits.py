@@ -149,8 +149,8 @@ WRONG = [
     ("not_null (columns := (idd))", "names the column idd, which m.x lacks", "Did you mean id?"),
     ("not_null (columns := (id), condition := shopp = 'a')", "names the column shopp", "Did you mean shop?"),
     ("source_to_target_count (source := raw.row)", "counts raw.row, which m.x does not read", "Did you mean raw.rows?"),
-    ("not_null (columns := (id), condition := id ISNULL)", "Spark's SQL does not have ISNULL", "IS NULL"),
-    ("forall (criteria := (id > 0, (shop ISNULL)))", "Spark's SQL does not have ISNULL", "IS NULL"),
+    ("not_null (columns := (id), condition := id ISNULL)", "Spark SQL does not have ISNULL", "IS NULL"),
+    ("forall (criteria := (id > 0, (shop ISNULL)))", "Spark SQL does not have ISNULL", "IS NULL"),
     ("not_null (columns := (id), condition := id IN (1, 2,))", "a comma behind the last", "Take it out"),
     ("not_null (columns := (id), condition := [id, 1][0] = id)", "lists in brackets", "array(...)"),
     ("above", "the audit above (audits/a.sql:1) needs the argument 'column'", "give it a default"),
@@ -191,19 +191,19 @@ def test_all_wrong_calls_are_reported_at_once(tmp_path: Path) -> None:
 
 
 FILES = [
-    ("SELECT 1", "audits/a.sql:1", "no AUDIT block can be read in the file", "AUDIT (name ...)"),
-    ("SELECT 1;\nAUDIT (name a); SELECT 1", "audits/a.sql:1", "something stands before the first AUDIT block", "start with"),
+    ("SELECT 1", "audits/a.sql:1", "the file has no AUDIT block that can be read", "AUDIT (name ...)"),
+    ("SELECT 1;\nAUDIT (name a); SELECT 1", "audits/a.sql:1", "the file has text before the first AUDIT block", "Start the file with"),
     ("AUDIT (name a);\n", "audits/a.sql:1", "the audit has no query", "Write a SELECT"),
     ("\nAUDIT (dialect spark);\nSELECT 1", "audits/a.sql:2", "the audit has no name", "AUDIT (name positive)"),
     ("AUDIT (name not_null);\nSELECT 1", "audits/a.sql:1", "the audit's name not_null is built in", "another name"),
-    ("AUDIT (name a_non_blocking);\nSELECT 1", "audits/a.sql:1", "ends with _non_blocking", "leave it out"),
-    ("AUDIT (name 'a b');\nSELECT 1", "audits/a.sql:1", "is no name of an audit", "letters"),
+    ("AUDIT (name a_non_blocking);\nSELECT 1", "audits/a.sql:1", "ends with _non_blocking", "Drop the suffix"),
+    ("AUDIT (name 'a b');\nSELECT 1", "audits/a.sql:1", "is not a valid audit name", "letters"),
     ("AUDIT (name a,\nstandalone true);\nSELECT 1", "audits/a.sql:2", "an audit has no option 'standalone'", "Known: name"),
     ("AUDIT (name a,\ndialect sparkk);\nSELECT 1", "audits/a.sql:2", "unknown dialect 'sparkk'", "Use one of spark"),
-    ("AUDIT (name a,\nblocking maybe);\nSELECT 1", "audits/a.sql:2", "neither true nor false", "one"),
-    ("AUDIT (name a); SELECT 1;\nAUDIT (name a); SELECT 2", "audits/a.sql:2", "the audit a is declared twice", "another name"),
-    ("AUDIT (name a, defaults (\nblocking := false)); SELECT 1", "audits/a.sql:2", "no argument that may have a default", "blocking false"),
-    ("AUDIT (name a);\nSELECT 'x", "audits/a.sql:1", "no AUDIT block can be read in the file", "spark, the project's dialect"),
+    ("AUDIT (name a,\nblocking maybe);\nSELECT 1", "audits/a.sql:2", "neither true nor false", "true or false"),
+    ("AUDIT (name a); SELECT 1;\nAUDIT (name a); SELECT 2", "audits/a.sql:2", "the audit a is declared twice", "Rename one"),
+    ("AUDIT (name a, defaults (\nblocking := false)); SELECT 1", "audits/a.sql:2", "cannot have a default", "blocking false"),
+    ("AUDIT (name a);\nSELECT 'x", "audits/a.sql:1", "the file has no AUDIT block that can be read", "spark, the project's dialect"),
     ("AUDIT (name a", "audits/a.sql:1", "the parenthesis of AUDIT is never closed", "Close it"),
 ]  # fmt: skip
 
@@ -243,7 +243,7 @@ def test_what_is_wrong_with_a_query_is_reported_once_at_its_line(
 def test_a_name_is_declared_in_one_place(tmp_path: Path) -> None:
     (problem,) = reported(tmp_path, "above (column := id)", f";\n{ABOVE}", a=ABOVE)
     assert str(problem.place) == "models/m/x.sql:5"
-    assert "declared in audits/a.sql:1, too" in problem.message
+    assert "declared in audits/a.sql:1" in problem.message
 
 
 def test_an_audit_behind_a_query_that_is_not_called_is_warned_of(tmp_path: Path) -> None:
@@ -377,10 +377,10 @@ def check_text(check: Check) -> str:
     [
         ("above", {"column": "id", "bound": "cost"}, """Write {"sql": 'cost'} for the SQL, or {"sql": "'cost'"} for the text."""),
         ("above", {"column": "id", "bound": "COST + 1"}, "'COST + 1' is a text in Python"),
-        ("above", {"column": "id", "bound": "current_date()"}, "would be something else in SQL"),
-        ("above", {"column": "id", "bound": "@start_ds"}, "would be something else in SQL"),
+        ("above", {"column": "id", "bound": "current_date()"}, "would be an expression in SQL"),
+        ("above", {"column": "id", "bound": "@start_ds"}, "would be an expression in SQL"),
         ("above", {"column": "id", "bound": ["a", "cost"]}, "'cost' is a text in Python"),
-        ("above", {"column": "id", "bound": {"sql": "cost +"}}, "'cost +' is no SQL expression"),
+        ("above", {"column": "id", "bound": {"sql": "cost +"}}, "'cost +' is not a SQL expression"),
         ("accepted_range", {"column": "id", "min_v": "cost"}, "'cost' is a text in Python"),
         ("accepted_values", {"column": "shop", "is_in": ["a", "'b'"]}, """"'b'" is a text"""),
         ("not_accepted_values", {"column": "shop", "is_in": '"b"'}, "is a text in Python"),

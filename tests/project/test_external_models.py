@@ -261,7 +261,7 @@ def test_what_was_written_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
     file = tmp_path / "a.yaml"
     file.write_text("theirs")
     for before in ("ours", None):
-        with pytest.raises(Conflict, match=r"changed meanwhile"):
+        with pytest.raises(Conflict, match=r"changed by another program meanwhile"):
             replace_text(file, before, "new")
     assert file.read_text() == "theirs"
     replace_text(tmp_path / "b.yaml", None, "new")

@@ -130,26 +130,31 @@ def test_patterns_that_mean_nothing_are_warned_of_with_their_line(tmp_path: Path
         (each.place.path.name, each.place.line, each.message, each.advice) for each in warnings
     ]
     assert found == [
-        ("vde.yaml", 3, "'m.bgi' in forward_only means no model of this project",
-         "Did you mean m.big? Correct it, or take it out."),
-        ("vde.yaml", 4, "'tag:hug' in forward_only means no model of this project",
-         "Did you mean tag:huge? Correct it, or take it out."),
-        ("vde.yaml", 5, "'raw.orders' in forward_only means no model of this project",
-         "Correct it, or take it out."),
-        ("vde.yaml", 6, "'zzzzzzzz.*' in forward_only means no model of this project",
-         "Correct it, or take it out."),
-        ("vde.yaml", 7, "'m.shown' in forward_only means only models of kind VIEW",
-         "They have no table that an edit keeps, so take it out."),
+        ("vde.yaml", 3, "'m.bgi' in forward_only matches no model of this project",
+         "Did you mean m.big? Correct or remove it."),
+        ("vde.yaml", 4, "'tag:hug' in forward_only matches no model of this project",
+         "Did you mean tag:huge? Correct or remove it."),
+        ("vde.yaml", 5, "'raw.orders' in forward_only matches no model of this project",
+         "Correct or remove it."),
+        ("vde.yaml", 6, "'zzzzzzzz.*' in forward_only matches no model of this project",
+         "Correct or remove it."),
+        ("vde.yaml", 7, "'m.shown' in forward_only matches only models of kind VIEW",
+         "Remove it: these models have no table that an edit could keep."),
     ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
     "patterns,line,message,advice",
     [
-        ("\n  - 'git:main'", 3, "'git:main' in forward_only means no models", "tag:NAME, path"),
-        ("\n  - ''", 3, "'' in forward_only means no models", "Write a name"),
-        (" true", 2, "'true' in forward_only means no models", "'*' for all"),
-        ("\n  - 3", 3, "'3' in forward_only means no models", "'*' for all"),
+        (
+            "\n  - 'git:main'",
+            3,
+            "'git:main' in forward_only is not a valid pattern of models",
+            "tag:NAME, path",
+        ),
+        ("\n  - ''", 3, "'' in forward_only is not a valid pattern of models", "Write a name"),
+        (" true", 2, "'true' in forward_only is not a valid pattern of models", "'*' for all"),
+        ("\n  - 3", 3, "'3' in forward_only is not a valid pattern of models", "'*' for all"),
         ("\n  - [a.b]", 3, "a single value is expected here", "Write"),
         ("\n  m.big: true", 2, "a list is expected here", "Write"),
     ],

@@ -84,12 +84,12 @@ REFUSED: Final = [
     ({"spark": {"remote": "sc://spark:15002/;token=hunter22"}}, "settings.spark.remote", "a credential is written out"),
     ({"catalog": {"properties": {"uri": "https://u:hunter22@db/${OUR_KEY}"}}}, "settings.catalog.properties.uri", "a credential is written out"),
     ({"state": {"url": "${OUR_MISSING_VARIABLE}"}}, "settings.state.url", "${OUR_MISSING_VARIABLE} is not set"),
-    ({"state": {"url": None}}, "settings.state.url", "NoneType is no text, number"),
+    ({"state": {"url": None}}, "settings.state.url", "NoneType is not a text, a number"),
     ({"state": {"urls": "x"}}, "settings.state.urls", "settings.state has the unknown key 'urls'"),
     ({"defaults": {"start": "2024-01-01"}}, "settings.defaults", "settings has the unknown key 'defaults'"),
     ({"catalog": {"name": "other"}}, "settings.catalog.name", "settings.catalog has the unknown key 'name'"),
-    ({"catalog": "lake"}, "settings.catalog", "settings.catalog is a mapping of properties"),
-    ({"spark": {"conf": {"spark.sql.ansi.enabled": False}}}, "settings.spark.conf.spark.sql.ansi.enabled", "rows may follow from spark.sql.ansi.enabled"),
+    ({"catalog": "lake"}, "settings.catalog", "settings.catalog has to be a mapping of properties"),
+    ({"spark": {"conf": {"spark.sql.ansi.enabled": False}}}, "settings.spark.conf.spark.sql.ansi.enabled", "spark.sql.ansi.enabled may change rows"),
 ]  # fmt: skip
 
 

@@ -40,13 +40,13 @@ def project(folder: Path, late: str, query: str) -> Path:
 @pytest.mark.parametrize(
     "late,query,said",
     [
-        ("mode stateless, sources (a.fact)", TIMED.format("a.fact"), "follows a table that others write, but a.fact is a model of this project"),
+        ("mode stateless, sources (a.fact)", TIMED.format("a.fact"), "follows a table that is written outside the project, but a.fact is a model of this project"),
         ("mode stateful, sources (raw.others)", WHOLE.format("a.fact"), "raw.others, which is not read"),
         ("mode stateful, sources (a.seen)", WHOLE.format("a.seen"), "a.seen, which is a view of this project"),
-        ("mode stateful, sources (a.fact (offset '1 hour'))", WHOLE.format("a.fact"), "a.fact is a model of this project, so that it is known how far it is complete"),
+        ("mode stateful, sources (a.fact (offset '1 hour'))", WHOLE.format("a.fact"), "a.fact is a model of this project, so its completeness is known"),
         ("mode stateful, sources (a.fact (idle_after '1 hour'))", WHOLE.format("a.fact"), "a.fact is a model of this project"),
-        ("mode stateful, sources ('raw.others|day')", WHOLE.format("raw.others"), "tracks raw.others by day, a string: which of its values are in an interval"),
-        ("mode stateful, sources (raw.events)", WHOLE.format("raw.events"), "tracks raw.events by event_landing_ts, which is none of its columns"),
+        ("mode stateful, sources ('raw.others|day')", WHOLE.format("raw.others"), "tracks raw.others by day, a string, which cannot be compared with an interval"),
+        ("mode stateful, sources (raw.events)", WHOLE.format("raw.events"), "tracks raw.events by event_landing_ts, which is not one of its columns"),
     ],
 )  # fmt: skip
 def test_it_is_refused_with_its_line(tmp_path: Path, late: str, query: str, said: str) -> None:
@@ -94,7 +94,7 @@ def with_function(folder: Path, source: str, reads: object) -> Path:
 @pytest.mark.parametrize(
     "source,said",
     [
-        ("raw.events", "by event_landing_ts, which is none of its columns"),
+        ("raw.events", "by event_landing_ts, which is not one of its columns"),
         ("raw.others|day", "tracks raw.others by day, a string"),
         ("a.seen", "a.seen, which is a view of this project"),
     ],

@@ -113,10 +113,10 @@ WRONG: list[tuple[str, int, str, str]] = [
     ("(mode stateful, sources raw.orders,\ncatchup_treshold '7 days')", 4, "late_data has no option 'catchup_treshold'", "Did you mean catchup_threshold?"),
     ("(mode stateful, sources raw.orders,\nload_type)", 4, "the option load_type has no value", "Write `load_type ...`."),
     ("(mode stateful, sources raw.orders,\nmode stateless)", 4, "the option 'mode' is given twice", "Remove one."),
-    ("(sources raw.orders,\nmode statefull)", 4, "'statefull' is not known here", "Did you mean stateful?"),
-    ("(mode stateful, sources raw.orders,\nload_type all)", 4, "'all' is not known here", "Known: changed, range."),
-    ("(mode stateful, sources raw.orders,\non_source_rewrite fail)", 4, "'fail' is not known here", "Known: overwrite, stop."),
-    ("(mode stateful, sources raw.orders,\ncatchup_threshold 'soon')", 4, "'soon' is no length of time", "'7 days'"),
+    ("(sources raw.orders,\nmode statefull)", 4, "'statefull' is not a known value", "Did you mean stateful?"),
+    ("(mode stateful, sources raw.orders,\nload_type all)", 4, "'all' is not a known value", "Known: changed, range."),
+    ("(mode stateful, sources raw.orders,\non_source_rewrite fail)", 4, "'fail' is not a known value", "Known: overwrite, stop."),
+    ("(mode stateful, sources raw.orders,\ncatchup_threshold 'soon')", 4, "'soon' is not a length of time", "'7 days'"),
     # sources
     ("(mode stateful,\nsources ())", 4, "late_data tracks no source", "Write `sources (raw.orders)`."),
     ("(mode stateful, sources (raw.orders,\na.b.c.d))", 4, "the name 'a.b.c.d' has 4 parts", "Write name, schema.name"),
@@ -124,19 +124,19 @@ WRONG: list[tuple[str, int, str, str]] = [
     ("(mode stateful, sources (raw.orders,\nraw__x.t))", 4, "the schema 'raw__x' has a double underscore", "Use one underscore."),
     ("(mode stateful,\nsources 5)", 4, "'5' in the name '5' is not a plain identifier", "Use letters"),
     ("(mode stateful, sources (raw.orders,\nRaw.Orders))", 4, "the source raw.orders is given twice", "Remove one."),
-    ("(mode stateful,\nsources raw.orders|ts)", 4, "raw.orders|ts is no source with its options", "`raw.orders (tracked_by column)`"),
-    ("(mode stateful,\nsources 'raw.orders|a|b')", 4, "'raw.orders|a|b' is no source with its column", "`'raw.orders|column'`"),
+    ("(mode stateful,\nsources raw.orders|ts)", 4, "raw.orders|ts is not a source with its options", "`raw.orders (tracked_by column)`"),
+    ("(mode stateful,\nsources 'raw.orders|a|b')", 4, "'raw.orders|a|b' is not a source with its column", "`'raw.orders|column'`"),
     # options of a source
     ("(mode stateful, sources (raw.orders (\ntracked ts)))", 4, "the source raw.orders has no option 'tracked'", "Did you mean tracked_by?"),
     ("(mode stateful, sources (raw.orders (\nts)))", 4, "the option ts has no value", "Write `ts ...`."),
     ("(mode stateful, sources (raw.orders (tracked_by a,\ntracked_by b)))", 4, "the option 'tracked_by' is given twice", "Remove one."),
-    ("(mode stateful, sources (raw.orders (\ntracked_by (a, b))))", 4, "tracked_by is one column, not 2", "Write `tracked_by column`."),
-    ("(mode stateful, sources (raw.orders (\ntracked_by ())))", 4, "tracked_by is one column, not 0", "Write `tracked_by column`."),
-    ("(mode stateful, sources (raw.orders (\ntracked_by lower(ts))))", 4, "'lower(ts)' is no name of a column", "name alone"),
-    ("(mode stateful, sources (raw.orders (\noffset 'long')))", 4, "'long' is no length of time", "'1 hour'"),
+    ("(mode stateful, sources (raw.orders (\ntracked_by (a, b))))", 4, "tracked_by has to be one column, not 2", "Write `tracked_by column`."),
+    ("(mode stateful, sources (raw.orders (\ntracked_by ())))", 4, "tracked_by has to be one column, not 0", "Write `tracked_by column`."),
+    ("(mode stateful, sources (raw.orders (\ntracked_by lower(ts))))", 4, "'lower(ts)' is not a valid column name", "only the name"),
+    ("(mode stateful, sources (raw.orders (\noffset 'long')))", 4, "'long' is not a length of time", "'1 hour'"),
     # stateless mode
-    ("(mode stateless,\nsources (raw.orders, raw.cancels))", 4, "late_data in stateless mode tracks exactly one source", "one model for each source"),
-    ("(mode stateless,\nsources raw.cancels)", 3, "a read of something else than raw.cancels", "Read exactly the one source"),
+    ("(mode stateless,\nsources (raw.orders, raw.cancels))", 4, "stateless late_data tracks exactly one source", "one model for each source"),
+    ("(mode stateless,\nsources raw.cancels)", 3, "a read of something else than raw.cancels", "Read only that one source"),
 ]  # fmt: skip
 
 
@@ -155,15 +155,15 @@ PYTHON_WRONG: list[tuple[object, str, str]] = [
     ({}, "late_data needs mode and sources", "late_data (mode"),
     ({"mode": "stateful", "sources": None}, "late_data needs sources", "sources (raw.orders)"),
     ({"mode": "stateful", "sources": []}, "late_data tracks no source", "sources (raw.orders)"),
-    ({"mode": True, "sources": "raw.orders"}, "'true' is not known here", "Known: stateless, stateful."),
+    ({"mode": True, "sources": "raw.orders"}, "'true' is not a known value", "Known: stateless, stateful."),
     ({"mode": "stateful", "sources": 5}, "'5' in the name '5' is not a plain identifier", "Use letters"),
-    ({"mode": "stateful", "sources": {"raw.orders": "ts"}}, "is no source with its options", "tracked_by column"),
+    ({"mode": "stateful", "sources": {"raw.orders": "ts"}}, "is not a source with its options", "tracked_by column"),
     ({"mode": "stateful", "sources": {"raw.orders": {"idle_after": None}}}, "the option idle_after has no value", "idle_after ..."),
     ({"mode": "stateful", "sources": {"raw.orders": {"ofset": "1 hour"}}}, "has no option 'ofset'", "Did you mean offset?"),
     ({"mode": "stateful", "sources": "raw.orders", "catchup_threshold": timedelta(days=7)}, "the argument 'late_data' cannot be used", "texts, numbers"),
-    ({"mode": "stateful", "sources": "raw.orders", "catchup_threshold": 7}, "'7' is no length of time", "'7 days'"),
+    ({"mode": "stateful", "sources": "raw.orders", "catchup_threshold": 7}, "'7' is not a length of time", "'7 days'"),
     ({"mode": "stateful", "sources": {5: {}}}, "the argument 'late_data' cannot be used", "mappings"),
-    ({"mode": "stateless", "sources": "raw.orders"}, "what a Python function does with them is not known", "the model in SQL"),
+    ({"mode": "stateless", "sources": "raw.orders"}, "how a Python function uses them is not known", "the model in SQL"),
 ]  # fmt: skip
 
 
@@ -203,7 +203,7 @@ def test_other_kinds_have_no_policy(kind: str, mode: str) -> None:
         "\nSELECT id, shop, ts FROM raw.orders"
     )
     assert "late_data needs the kind INCREMENTAL_BY_TIME_RANGE" in problem.message
-    assert (problem.place.line, problem.advice) == (2, "Use that kind, or leave late_data out.")
+    assert (problem.place.line, problem.advice) == (2, "Use that kind, or remove late_data.")
 
 
 @pytest.mark.parametrize(
@@ -221,7 +221,7 @@ def test_a_keyed_model_says_which_change_of_a_key_is_later(kind: str) -> None:
     assert sql_model(f"kind {ordered}, {policy}", query).stateless is not None
     without = kind.replace(", sequence_by ts", "")
     (problem,) = refused(f"MODEL (name m.x, kind {without},\n{policy});\n{query}")
-    assert "needs sequence_by: a late row would replace a newer one" in problem.message
+    assert "needs sequence_by: without it a late row would replace a newer row" in problem.message
     assert problem.place.line == 2
 
 
@@ -240,7 +240,7 @@ def test_an_append_only_model_may_have_a_stateless_policy(where: str) -> None:
 def test_an_append_only_model_reads_the_interval_to_bound_a_column_and_for_nothing_else() -> None:
     query = "SELECT id, @end_ds AS day FROM raw.orders WHERE ts BETWEEN @start_ts AND @end_ts"
     (problem,) = refused(UNMANAGED + query)
-    assert "takes each new row of the source once, but @end_ds does more" in problem.message
+    assert "loads each new row of the source once, but @end_ds does more" in problem.message
     assert "BETWEEN @start_ts AND @end_ts" in problem.advice
     assert problem.place.line == 2
 
@@ -263,7 +263,7 @@ def test_stateless_mode_is_refused_where_new_rows_do_not_follow_from_new_rows(qu
     (problem,) = refused(
         f"MODEL (name m.x, {RANGE},\nlate_data (mode stateless, sources raw.orders));\n{query}"
     )
-    assert "late_data in stateless mode appends rows one by one" in problem.message
+    assert "stateless late_data appends rows one by one" in problem.message
     assert "aggregate in a downstream model" in problem.advice
     assert problem.place.line == 2
     assert sql_model(f"{RANGE}, late_data (mode stateful, sources raw.orders)", query).late_data

@@ -92,9 +92,13 @@ def test_every_bad_input_is_reported_once_with_file_line_and_advice_and_nothing_
         ("name: x\ndefaults:\n  cron: often\n", 3, "often"),
         ("name: x\ndefaults:\n  freshness: often\n", 3, "'often' is not a valid duration"),
         ("name: x\ndefaults:\n  freshness: 10 seconds\n", 3, "shorter than a minute"),
-        ("name: x\ndefaults:\n  updates_on: some\n", 3, "updates_on is any or all"),
-        (f"name: x\ndefaults:\n  retries: {'1' * 5000}\n", 3, "retries is a whole number"),
-        ("name: x\ndagster:\n  pool: a pool\n", 3, "no pool named 'a pool'"),
+        ("name: x\ndefaults:\n  updates_on: some\n", 3, "updates_on has to be any or all"),
+        (f"name: x\ndefaults:\n  retries: {'1' * 5000}\n", 3, "retries has to be a whole number"),
+        (
+            "name: x\ndagster:\n  pool: a pool\n",
+            3,
+            "'a pool' is not a valid name of a Dagster pool",
+        ),
         ("name: x\ndagster:\n  pol: a\n", 3, "pol"),
         ("name: x\nclock: moon\n", 2, "moon"),
         ("name: x\nclock: [wall]\n", 2, "clock"),
@@ -174,7 +178,7 @@ def test_variables_that_take_their_value_from_outside_are_known(
 
 
 def test_a_folder_without_vde_yaml_is_no_project(tmp_path: Path) -> None:
-    assert "no project" in reported(tmp_path)[0][1]
+    assert "not a project" in reported(tmp_path)[0][1]
 
 
 HOSTILE: list[str | bytes] = [

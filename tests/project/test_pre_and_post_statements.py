@@ -68,7 +68,7 @@ def test_a_statement_that_sqlglot_does_not_understand_is_refused_at_its_line() -
         "INSERT INTO a.log SELECT 1;\nVACUUM a.log;\nSELECT 1 AS id"
     )
     assert [line for line, _ in found] == [3]
-    assert "cannot translate this from postgres to Spark's SQL: `VACUUM a.log`" in found[0][1]
+    assert "cannot translate this from postgres to Spark SQL: `VACUUM a.log`" in found[0][1]
 
 
 def test_a_key_without_a_form_in_spark_is_refused_where_it_stands() -> None:
@@ -78,7 +78,7 @@ def test_a_key_without_a_form_in_spark_is_refused_where_it_stands() -> None:
         "unique_key TO_CHAR(x, '999')));\nSELECT x FROM a.t"
     )
     assert found[0] == 3
-    assert "no SQL expression" in found[1]
+    assert "not a SQL expression" in found[1]
 
 
 def test_temporary_views_keep_their_names_in_later_statements() -> None:
@@ -116,8 +116,8 @@ def test_a_statement_that_writes_a_model_is_refused() -> None:
 @pytest.mark.parametrize(
     "properties, message",
     [
-        ("'format-version' = 3", "the table property 'format-version' is not for models to set"),
-        ("location = 's3://x'", "the table property 'location' is not for models to set"),
+        ("'format-version' = 3", "the table property 'format-version' cannot be set by a model"),
+        ("location = 's3://x'", "the table property 'location' cannot be set by a model"),
     ],
 )
 def test_properties_that_are_ours_are_not_set_by_models(properties: str, message: str) -> None:
@@ -140,7 +140,7 @@ def test_a_target_lag_is_a_length_of_time(lag: str, message: str) -> None:
 def test_time_macros_mean_nothing_in_a_managed_table() -> None:
     text = "MODEL (name m.x, kind MANAGED);\nSELECT id FROM raw.t WHERE d < @start_date"
     (found,) = refused(text)
-    assert found[1] == "a MANAGED is refreshed at any time, so @start_date means nothing in it"
+    assert found[1] == "a MANAGED is refreshed at any time, so @start_date has no meaning in it"
 
 
 def test_a_partition_that_iceberg_has_not_is_reported_when_a_project_is_read() -> None:

@@ -241,8 +241,8 @@ def test_modules_are_run_from_the_folder_and_forgotten(
 @pytest.mark.parametrize(
     "inside,line,reported",
     [
-        ("import vde_no_such", 7, "the module 'vde_no_such' is found nowhere"),
-        ("from vde_no_such.part import x", 7, "the module 'vde_no_such.part' is found nowhere"),
+        ("import vde_no_such", 7, "the module 'vde_no_such' was not found"),
+        ("from vde_no_such.part import x", 7, "the module 'vde_no_such.part' was not found"),
         ("from .rates import RATE", 7, "this import is relative"),
     ],
 )
@@ -274,7 +274,9 @@ def test_a_module_that_a_module_of_the_project_lacks_is_reported_at_its_place(
 
 def test_a_module_that_is_no_python_is_reported_at_its_line(project: Path) -> None:
     (project / "helpers.py").write_text("X = 1\nX =\n")
-    with pytest.raises(ProjectInvalid, match="this is no Python, and a model imports it") as caught:
+    with pytest.raises(
+        ProjectInvalid, match="this file, which a model imports, is not valid Python"
+    ) as caught:
         loaded(project, inside="import helpers")
     assert [str(each.place) for each in caught.value.problems] == ["helpers.py:2"]
 
@@ -306,6 +308,6 @@ def test_a_variable_that_a_module_of_the_project_reads_is_part_of_the_model(proj
     configured.write_text(f"{before}variables:\n  rate: 2\n  other: 1\n")
     assert data_of(loaded(project, inside=inside)) != data_of(model)
     configured.write_text(f"{before}variables:\n  other: 1\n")
-    with pytest.raises(ProjectInvalid, match="no variable 'rate'") as caught:
+    with pytest.raises(ProjectInvalid, match="the variable 'rate' is not declared") as caught:
         loaded(project, inside=inside)
     assert [str(each.place) for each in caught.value.problems] == ["helpers.py:2"]

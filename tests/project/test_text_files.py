@@ -68,12 +68,12 @@ def test_a_file_of_more_than_the_limit_is_not_read(tmp_path: Path) -> None:
     assert len(project_text(file)) == LARGEST_BYTES
     with file.open("ab") as more:
         more.write(b"a" * 1024 * 1024)
-    with pytest.raises(NotReadable, match="11 MB, and 10 MB is the limit"):
+    with pytest.raises(NotReadable, match="11 MB, but the limit is 10 MB"):
         project_text(file)
     (tmp_path / "vde.yaml").write_text(f"name: {'x' * 2 * LARGEST_BYTES}", encoding="utf-8")
     done = call("plan", "--project", tmp_path)
     assert done.exit_code == 1
-    assert "10 MB is the limit" in done.stderr
+    assert "the limit is 10 MB" in done.stderr
 
 
 def test_a_yaml_text_of_too_many_entries_is_not_composed_to_its_end(

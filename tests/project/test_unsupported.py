@@ -42,24 +42,24 @@ UNSUPPORTED = [
     ("MODEL (name m.x, kind FULL);\nSELECT @EACH(\n  [a, b],\n  c -> id AS @c\n),\n  [1] AS d\nFROM raw.t", 6, "lists in brackets", "array(...)"),
     ("MODEL (name m.x, kind FULL);\nSELECT id FROM raw.t QUALIFY ROW_NUMBER() OVER (ORDER BY id) = 1", 2, "have QUALIFY", "AS w FROM"),
     ("MODEL (name m.x, kind FULL, dialect databricks);\nSELECT id FROM raw.t QUALIFY ROW_NUMBER() OVER (ORDER BY id) = 1", 2, "have QUALIFY", "AS w FROM"),
-    ("MODEL (name m.x, kind FULL, dialect databricks);\nSELECT id:a AS a FROM raw.t", 2, "Spark's SQL does not have this", "Write it in Spark's SQL"),
+    ("MODEL (name m.x, kind FULL, dialect databricks);\nSELECT id:a AS a FROM raw.t", 2, "Spark SQL does not have this", "Write it in Spark SQL"),
     ("MODEL (name m.x, kind FULL);\nSELECT\n  id,\n  ts,\nFROM raw.t", 4, "a comma behind the last of a list", "Take it out."),
     ("MODEL (name m.x, kind FULL);\nSELECT id,\n  ts AS \"at night\" FROM raw.t", 3, "a text in quotes as a name", "`at night`"),
     ("MODEL (name m.x, kind FULL);\nSELECT\n  * EXCLUDE (ts)\nFROM raw.t", 3, "`*` with EXCLUDE", "EXCEPT"),
     ("MODEL (name m.x, kind FULL, dialect databricks);\nSELECT\n  id,\nFROM raw.t", 3, "a comma behind", "Take it out."),
     ("MODEL (name m.x, kind FULL);\nINSERT INTO raw.t\nSELECT id, FROM raw.t;\nSELECT id\nFROM raw.t", 3, "a comma behind", "Take it out."),
-    (f"MODEL (name m.x, kind INCREMENTAL_BY_UNIQUE_KEY (unique_key id,\nbatch_concurrency 2));\n{TIMED}", 2, "follow each other", "Leave batch_concurrency out"),
+    (f"MODEL (name m.x, kind INCREMENTAL_BY_UNIQUE_KEY (unique_key id,\nbatch_concurrency 2));\n{TIMED}", 2, "run one after the other", "Remove batch_concurrency"),
     ("MODEL (name m.x, kind FULL,\nallow_partials true);\nSELECT id FROM raw.t", 2, "allow_partials", "shorter interval_unit"),
-    (f"MODEL (name m.x, kind {RANGE},\n\nallow_partials true);\n{TIMED}", 3, "an interval is evaluated once it has ended", "shorter interval_unit"),
+    (f"MODEL (name m.x, kind {RANGE},\n\nallow_partials true);\n{TIMED}", 3, "an interval is computed only after it has ended", "shorter interval_unit"),
     ("MODEL (name m.x, kind VIEW,\nfreshness '4 hours');\nSELECT id FROM raw.t", 2, "freshness has no effect on a model of kind VIEW, which has no rows of its own", "Leave it out."),
     ("MODEL (name m.x, kind EMBEDDED,\n\nupdates_on all);\nSELECT id FROM raw.t", 3, "updates_on has no effect on a model of kind EMBEDDED", "Leave it out."),
-    ("MODEL (name m.x, kind MANAGED,\nfreshness '4 hours');\nSELECT id FROM raw.t", 2, "which is kept fresh by the target_lag among its physical_properties", "Leave it out."),
+    ("MODEL (name m.x, kind MANAGED,\nfreshness '4 hours');\nSELECT id FROM raw.t", 2, "which is kept fresh by target_lag in its physical_properties", "Leave it out."),
     ("MODEL (name m.x, kind VIEW,\nretries 2);\nSELECT id FROM raw.t", 2, "retries has no effect on a model of kind VIEW, which has no rows of its own", "Leave it out."),
     ("MODEL (name m.x, kind EMBEDDED,\nconcurrency 1);\nSELECT id FROM raw.t", 2, "concurrency has no effect on a model of kind EMBEDDED, which has no rows of its own", "Leave it out."),
-    ("MODEL (name m.x, kind VIEW,\non_destructive_change warn);\nSELECT id FROM raw.t", 2, "on_destructive_change has no effect on a model of kind VIEW, which has no table that an edit keeps", "Leave it out."),
+    ("MODEL (name m.x, kind VIEW,\non_destructive_change warn);\nSELECT id FROM raw.t", 2, "on_destructive_change has no effect on a model of kind VIEW, which has no table that an edit could keep", "Leave it out."),
     ("MODEL (name m.x, kind VIEW);\nSELECT id, ROW_NUMBER() OVER w AS n\nFROM raw.t WINDOW w AS (ORDER BY id)", 2, "Spark cannot read a view with a WINDOW clause", "use the kind FULL"),
     (PYTHON % "allow_partials=True,", 8, "allow_partials", "shorter interval_unit"),
-    (f"MODEL (name m.x, kind INCREMENTAL_BY_TIME_RANGE (\ntime_column ts,\nbatch_concurrency 2));\n{TIMED}", 3, "follow each other, since each is one commit to the model's table", "Leave batch_concurrency out"),
+    (f"MODEL (name m.x, kind INCREMENTAL_BY_TIME_RANGE (\ntime_column ts,\nbatch_concurrency 2));\n{TIMED}", 3, "run one after the other, since each is one commit to the model's table", "Remove batch_concurrency"),
     (f"MODEL (name m.x, kind INCREMENTAL_UNMANAGED,\nlate_data (mode stateless, sources raw.t, catchup_threshold '1 day'));\n{TIMED}", 2, "INCREMENTAL_UNMANAGED", "INCREMENTAL_BY_TIME_RANGE"),
 ]  # fmt: skip
 
@@ -137,7 +137,7 @@ def test_only_a_view_reads_a_table_as_it_was(kind: str, as_of: str) -> None:
         read_model(source)
     (problem,) = refused.value.problems
     assert problem.place.line == 3
-    assert problem.message == "raw.t is read as of a version or a time, which only a VIEW can"
+    assert problem.message == "raw.t is read as of a version or a time, which only a VIEW can do"
 
 
 def test_no_model_reads_a_view_of_a_table_as_it_was(tmp_path: Path) -> None:
@@ -171,4 +171,4 @@ def test_a_table_whose_name_is_made_when_it_runs_is_refused() -> None:
         read_model(source)
     (problem,) = refused.value.problems
     assert problem.place.line == 3
-    assert "nobody knows what is read" in problem.message
+    assert "the inputs of the model are not known" in problem.message

@@ -192,8 +192,8 @@ RAISES = LIBRARY.splitlines().index('    raise ValueError("too bad")') + 1
             "SELECT @dies() AS x",
             f"the macro @dies failed at {PATH}:{DIES}: ProcessEnded: os._exit(3), which would end",
         ),
-        ("SELECT @odd() AS x", "a object, which has no form in SQL"),
-        ("SELECT @broken() AS x", "returns what is no SQL"),
+        ("SELECT @odd() AS x", "a object, which SQL cannot express"),
+        ("SELECT @broken() AS x", "returns invalid SQL"),
         ("SELECT @endless() AS x", "@endless calls itself"),
         ("SELECT @fail(a) AS x", "unknown macro @fail"),
     ],
@@ -225,16 +225,24 @@ def test_only_the_files_that_were_called_are_used() -> None:
 @pytest.mark.parametrize(
     "text,line,message",
     [
-        ("def f(:\n", 1, "this is no Python"),
+        ("def f(:\n", 1, "this is not valid Python"),
         ("\nimport pandas\n", 2, "cannot import 'pandas'"),
         ("from macros import other\n", 1, "cannot import 'macros'"),
         ("def f():\n    import os, dagster\n", 2, "cannot import 'dagster'"),
-        ("import os\n\nraise ValueError('no')\n", 3, "the module cannot be run: ValueError: no"),
-        ("import os\nos._exit(0)\n", 2, "the module cannot be run: ProcessEnded: os._exit(0)"),
+        (
+            "import os\n\nraise ValueError('no')\n",
+            3,
+            "the module fails when it is imported: ValueError: no",
+        ),
+        (
+            "import os\nos._exit(0)\n",
+            2,
+            "the module fails when it is imported: ProcessEnded: os._exit(0)",
+        ),
         (HEAD + "@macro\ndef f(): pass\n", 3, "with parentheses"),
-        (HEAD + "@macro('a b')\ndef f(): pass\n", 3, "'a b' is no name of a macro"),
-        (HEAD + "@macro('if')\ndef f(): pass\n", 3, "@if is a macro of the language"),
-        (HEAD + "@macro()\ndef start_ds(): pass\n", 3, "@start_ds is a macro of the language"),
+        (HEAD + "@macro('a b')\ndef f(): pass\n", 3, "'a b' is not a valid macro name"),
+        (HEAD + "@macro('if')\ndef f(): pass\n", 3, "@if is a built-in macro"),
+        (HEAD + "@macro()\ndef start_ds(): pass\n", 3, "@start_ds is a built-in macro"),
         (HEAD + "@macro('f')\ndef g(): pass\n@macro('F')\ndef h(): pass\n", 5, f"{PATH}:3"),
         (HEAD + "@macro()\ndef f(x: 'Nobody'): pass\n", 3, "its annotations cannot be read"),
     ],
@@ -379,13 +387,13 @@ def test_the_evaluator_knows_the_dialect_of_the_text() -> None:
     [
         ("SELECT @clip(a, b, c) AS x", "Call it as @clip(column, low)."),
         ("SELECT @clip(a, evaluator := 1) AS x", "got an unexpected keyword argument"),
-        ("SELECT @typed('other') AS x", "the project has no variable 'other'"),
+        ("SELECT @typed('other') AS x", "the variable 'other' is not declared"),
         ("SELECT @defined('other') AS x", "KeyError: 'other'"),
-        ("SELECT @defined('start_ds') AS x", "`evaluator.locals` of 'start_ds' is not there"),
-        ("SELECT @maybe('end_dt') AS x", "Return SQL that asks for it: @start_ds"),
-        ("SELECT @maybe('runtime_stage') AS x", "filled in when the project is loaded"),
+        ("SELECT @defined('start_ds') AS x", "`evaluator.locals` of 'start_ds' is not available"),
+        ("SELECT @maybe('end_dt') AS x", "Return SQL for it: @start_ds"),
+        ("SELECT @maybe('runtime_stage') AS x", "expanded when the project loads"),
         ("SELECT @asks('columns_to_types') AS x", "@STAR(relation) for columns"),
-        ("SELECT @asks('engine_adapter') AS x", "`evaluator.engine_adapter` is not there"),
+        ("SELECT @asks('engine_adapter') AS x", "`evaluator.engine_adapter` is not available"),
         ("@DEF(a, @b); @DEF(b, @a); SELECT @defined('a') AS x", "calls itself"),
     ],
 )
@@ -409,7 +417,7 @@ def test_a_first_parameter_of_other_tools_is_refused_with_the_signature(name: st
     text = HEAD + f"@macro()\ndef clip({name}, column, low=0): return column\n"
     macros, (problem,) = load_user_macros({PATH: text})
     assert str(problem).startswith(
-        f"{PATH}:3: the first parameter of a macro is its first argument"
+        f"{PATH}:3: the first parameter {name!r} looks like the evaluator"
     )
     assert "`def clip(column, low=0)`" in str(problem)
     assert "`def clip(evaluator, column, low=0)`" in str(problem)

@@ -28,8 +28,8 @@ def test_all_wrong_names_are_told_at_once_each_with_its_line(tmp_path: Path) -> 
         written(tmp_path, text)
     said = str(caught.value)
     for line, message in (
-        (3, "'a-b' is no name of a variable"),
-        (4, "'start_ts' is no name of a variable"),
+        (3, "'a-b' is not a valid variable name"),
+        (4, "'start_ts' is not a valid variable name"),
         (6, "the variable 'top' is given twice"),
     ):
         assert f"vde.yaml:{line}: {message}" in said
@@ -45,10 +45,12 @@ def test_all_wrong_names_are_told_at_once_each_with_its_line(tmp_path: Path) -> 
     ],
 )
 def test_a_mapping_is_no_value_of_a_variable(tmp_path: Path, text: str, line: int) -> None:
-    with pytest.raises(ProjectInvalid, match=rf"vde\.yaml:{line}: the variable 'x' has a mapping"):
+    with pytest.raises(
+        ProjectInvalid, match=rf"vde\.yaml:{line}: the variable 'x' contains a mapping"
+    ):
         written(tmp_path, text)
 
 
 def test_what_is_no_mapping_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ProjectInvalid, match=r"vde\.yaml:2: variables is a mapping"):
+    with pytest.raises(ProjectInvalid, match=r"vde\.yaml:2: variables has to be a mapping"):
         written(tmp_path, "variables: [1, 2]")

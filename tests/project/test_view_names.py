@@ -70,11 +70,11 @@ def test_an_embedded_model_has_no_view_and_any_name(project: Callable[..., list[
         ("environment_suffix_target: catalog\ncatalog: {name: my__lake}", "my__lake"),
         (
             "environment_suffix_target: catalog\ncatalog: {properties: {type: rest, uri: 'http://a'}}",
-            "only in a SQL catalog",
+            "only a SQL catalog",
         ),
         (
             "environment_suffix_target: catalog\ncatalog: {properties: {uri: 'https://a'}}",
-            "only in a SQL catalog",
+            "only a SQL catalog",
         ),
         (
             "environment_suffix_target: catalog\ncatalog: {name: 'a`; drop'}",

@@ -109,7 +109,7 @@ def _called_audits(
         functions, _ = load_user_macros(settings.source.attachments)
     if model.kind.is_inlined:
         message = f"a model of kind {model.kind.keyword} stores no rows, so its audits do not run"
-        advice = "Audit the models that read it, or let it be FULL."
+        advice = "Audit the downstream models, or use the kind FULL."
         problems.warn(properties.places.get("audits", model.place), message, advice)
     reader = _Reader(
         scope=MacroScope(variables=settings.variables, functions=functions),
@@ -141,7 +141,7 @@ def _warn_of_unused(beside: Audits, calls: Collection[Call], problems: Problems)
     named = {base_name(each.name) for each in calls}
     for name, definition in beside.definitions.items():
         if name not in named:
-            message = f"the audit {name} is declared with the model and never runs"
+            message = f"the audit {name} is declared with the model but never runs"
             problems.warn(definition.place, message, f"Write `audits ({name})` in the MODEL block.")
 
 
@@ -221,23 +221,25 @@ class _Reader:
         queries = [each for each in found if isinstance(each, exp.Query)]
         if len(queries) != 1 or len(found) != 1:
             message = f"{audit} has {len(found)} statements"
-            self.problems.add(place, message, "An audit is one query for the rows that fail.")
+            self.problems.add(
+                place, message, "Write an audit as one query that selects the rows that fail."
+            )
             return None
         if any(is_star_macro(each) for each in queries[0].walk()):
-            message = f"{audit} uses @STAR or @UNION, which only models' queries have"
+            message = f"{audit} uses @STAR or @UNION, which work only in the query of a model"
             self.problems.add(place, message, "Name the columns, or write *.")
             return None
         try:
             query = _named(queries[0], self.catalog)
         except SQL_ERRORS as error:
-            message = f"{audit} cannot be understood: {first_line(error)}"
+            message = f"{audit} does not parse: {first_line(error)}"
             self.problems.add(place, message, "Check its SQL.")
             return None
         read = {model_name_of(table) for table in query.find_all(exp.Table)} - {None}
         unknown = [] if self.parents is None else sorted(map(str, read - set(self.parents)))
         for each in unknown:
             message = f"{audit} ({place}) reads {each}, which the model does not read"
-            advice = f"Write `depends_on ({each})` in the model, so that it is there in time."
+            advice = f"Write `depends_on ({each})` in the model, so that it is loaded first."
             self.problems.add(where, message, advice)
         return None if unknown else query
 

@@ -74,8 +74,8 @@ class Audits:
         taken = [
             Problem(
                 place=each.place,
-                message=f"the audit {name} is declared in {self.definitions[name].place}, too",
-                advice="Give one of them another name.",
+                message=(f"the audit {name} is also declared in {self.definitions[name].place}"),
+                advice="Rename one of them.",
             )
             for name, each in own.definitions.items()
             if name in self.definitions
@@ -126,14 +126,15 @@ def _audits_in(text: str, path: Path, dialect: str) -> Audits:
     starts = block_starts(text, dialect, _KEYWORD)
     if not starts:
         advice = (
-            "Write `AUDIT (name ...); SELECT ...`, with a query for the rows that fail, and close "
+            "Write `AUDIT (name ...); SELECT ...` with a query that selects the rows that "
+            "fail, and "
         )
-        advice += f"all quotes; they are read in {dialect}, the project's dialect."
-        problems.add(Place(path=path), "no AUDIT block can be read in the file", advice)
+        advice += f"close all quotes; the file is read in {dialect}, the project's dialect."
+        problems.add(Place(path=path), "the file has no AUDIT block that can be read", advice)
         return Audits(problems=tuple(problems.found), unread=declared_names(text, path))
     if _tokens(text[: starts[0]], dialect):
-        advice = "Let the file start with `AUDIT (name ...);`."
-        problems.add(Place(path=path), "something stands before the first AUDIT block", advice)
+        advice = "Start the file with `AUDIT (name ...);`."
+        problems.add(Place(path=path), "the file has text before the first AUDIT block", advice)
     for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
         piece = "\n" * text[:start].count("\n") + text[start:end]
         try:
@@ -141,13 +142,13 @@ def _audits_in(text: str, path: Path, dialect: str) -> Audits:
         except RecursionError:
             line = 1 + text[:start].count("\n")
             message = "the audit is nested too deeply"
-            problems.add(Place(path=path, line=line), message, "Split it in several.")
+            problems.add(Place(path=path, line=line), message, "Split it into several audits.")
             continue
         if definition is None:
             continue
         if definition.name in found:
             message = f"the audit {definition.name} is declared twice"
-            problems.add(definition.place, message, "Give one of them another name.")
+            problems.add(definition.place, message, "Rename one of them.")
         found[definition.name] = definition
     unread = declared_names(text, path) if problems.found else frozenset()
     return Audits(definitions=found, problems=tuple(problems.found), unread=unread)
@@ -164,7 +165,7 @@ def _definition(text: str, path: Path, dialect: str, problems: Problems) -> Defi
     written = read_options((value for _, value in block.properties), problems)
     values = check_known(written, _PROPERTIES, "an audit", problems)
     if not block.has_rest:
-        advice = "Write a SELECT of the rows that fail behind the AUDIT block."
+        advice = "Write a SELECT of the rows that fail after the AUDIT block."
         problems.add(block.place, "the audit has no query", advice)
     name = _name(values.get("name"), block.place, problems)
     if name is None or not block.has_rest:
@@ -188,14 +189,14 @@ def _name(value: Value | None, place: Place, problems: Problems) -> str | None:
         return None
     name = value.written.lower()
     if not _NAME.fullmatch(name):
-        message = f"{value.raw} is no name of an audit"
+        message = f"{value.raw} is not a valid audit name"
         problems.add(value.place, message, "Use letters, digits and underscores.")
         return None
     if name in BUILTINS or name.endswith(NON_BLOCKING):
         reason = "is built in" if name in BUILTINS else f"ends with {NON_BLOCKING}"
         advice = "Choose another name."
         if name not in BUILTINS:
-            advice = f"Every audit can be called with {NON_BLOCKING} behind its name; leave it out."
+            advice = f"Drop the suffix: {NON_BLOCKING} can be added wherever an audit is called."
         problems.add(value.place, f"the audit's name {name} {reason}", advice)
         return None
     return name
@@ -206,7 +207,7 @@ def _defaults(value: Value | None, dialect: str, problems: Problems) -> dict[str
     for item in value.items() if value is not None else ():
         key = item.tokens[0].text.lower()
         if key in (BLOCKING, THIS_MODEL):
-            message = f"{key} is no argument that may have a default"
+            message = f"the argument {key} cannot have a default"
             advice = "Write the property `blocking false`." if key == BLOCKING else "Rename it."
             problems.add(item.place, message, advice)
         elif key in found:

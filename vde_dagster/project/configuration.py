@@ -148,9 +148,9 @@ def find_configuration(
     path = folder / FILE_NAME
     reader = Reader()
     if not path.exists():
-        message = "there is no vde.yaml here, so this folder is no project"
+        message = "this folder has no vde.yaml, so it is not a project"
         advice = (
-            "Go to a project's folder or name it with --project; `vde init DIR` makes a new one."
+            "Go to a project's folder, name one with --project, or create one with `vde init DIR`."
         )
         reader.add(Place(path=path), message, advice)
         raise ProjectInvalid(reader.problems)
@@ -221,7 +221,7 @@ def _patterns(written: WrittenConfiguration, root: Entry, reader: Reader) -> dic
         if pattern.tag == "str" and ModelPattern.parse(text, catalog=written.catalog.name):
             found[text] = pattern.place
         else:
-            message = f"{text!r} in forward_only means no models"
+            message = f"{text!r} in forward_only is not a valid pattern of models"
             reader.add(pattern.place, message, f"Write {_PATTERNS}.")
     return found
 
@@ -244,7 +244,7 @@ def _check_together(written: WrittenConfiguration, root: Entry, reader: Reader) 
     _check_names(written, root, reader)
     for key, environment in root.at("environments").children.items():
         if key.strip().lower() == PRODUCTION and "ttl" in environment.children:
-            message = f"{PRODUCTION} has no ttl, since production never expires"
+            message = f"{PRODUCTION} cannot have a ttl: production never expires"
             reader.add(environment.at("ttl").place, message, "Remove this line.")
 
 
@@ -255,13 +255,13 @@ def _check_places(written: WrittenConfiguration, root: Entry, reader: Reader) ->
     """
     url, entry = written.state.url, root.at("state", "url")
     if url is not None and not (entry.from_outside or _STATES.match(url.reveal())):
-        message = "this is not the address of a database that can hold the state"
+        message = "this is not the address of a database that can store the state"
         reader.add(entry.place, message, "Write sqlite:///FILE.db or postgresql://USER@HOST/NAME.")
     kind = written.catalog.properties.get("type", "").lower()
     if kind and kind not in _CATALOGS:
         place = root.at("catalog", "properties", "type").place
-        message = f"there is no type of catalog named {kind!r}"
-        reader.add(place, message, f"Write one of {', '.join(_CATALOGS)}.")
+        message = f"{kind!r} is not a supported catalog type"
+        reader.add(place, message, f"Use one of {', '.join(_CATALOGS)}.")
 
 
 def _check_names(written: WrittenConfiguration, root: Entry, reader: Reader) -> None:
@@ -270,18 +270,18 @@ def _check_names(written: WrittenConfiguration, root: Entry, reader: Reader) -> 
     in_catalogs = written.environment_suffix_target is SuffixTarget.CATALOG
     if in_catalogs and (why := why_no_suffix(own)) is not None:
         message = f"environments cannot have catalogs named after {own!r}: it {why}"
-        reader.add(place, message, "Use schema or table, or another name of the catalog.")
+        reader.add(place, message, "Use schema or table, or rename the catalog.")
     if in_catalogs and not _is_sql(written.catalog):
-        message = "environments can have catalogs of their own only in a SQL catalog"
+        message = "only a SQL catalog can have a catalog for each environment"
         reader.add(place, message, "Use schema or table.")
     tables = written.late_data
     if tables.sessions == tables.marks:
-        message = f"sessions and high-water marks cannot both be listed in {tables.marks}"
+        message = f"sessions and high-water marks cannot share the table {tables.marks}"
         reader.add(root.at("late_data").place, message, "Name two tables.")
     for key in ("sessions_table", "high_watermarks_table"):
         if (name := getattr(tables, key).within(own)).catalog:
             place = root.at("late_data", key).place
-            message = f"{name} is in another catalog than the project's, {own}"
+            message = f"{name} is not in the project's catalog, {own}"
             reader.add(place, message, "Name a table of the project's catalog.")
 
 

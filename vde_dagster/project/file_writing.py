@@ -41,7 +41,8 @@ def replace_text(path: Path, before: str | None, after: str) -> None:
     target = path.resolve()
     if read_as_written(target) != before:
         raise Conflict(
-            f"{path} was changed meanwhile and stays as it is", advice="run the command again."
+            f"{path} was changed by another program meanwhile and was not overwritten",
+            advice=("Run the command again."),
         )
     scratch = target.with_name(f".{uuid.uuid4().hex}")  # longer names may be too long
     try:

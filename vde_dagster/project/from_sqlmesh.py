@@ -15,13 +15,13 @@ from vde_dagster.core.errors import Place, Problem
 
 _SQLMESH: Final = "sqlmesh"
 _SETTINGS: Final = (
-    "Write its settings in vde.yaml (reference/configuration in the docs), and delete it. "
+    "Write its settings in vde.yaml (reference/configuration in the docs), then delete it. "
     "`vde import sqlmesh DIR --to NEW` imports a whole SQLMesh project."
 )
 _HOOK: Final = re.compile(r"\b(?:before|after)_all\b")
 _HOOKS: Final = (
-    "Nothing runs its before_all and after_all: write their statements before and behind the query "
-    "of a model that needs them."
+    "before_all and after_all are not supported: write their statements before and after the "
+    "query of a model that needs them."
 )
 _DECORATED: Final = re.compile(r"^@(?:macro|signal)\b", re.MULTILINE)
 _IGNORED: Final = (
@@ -31,13 +31,13 @@ _IGNORED: Final = (
     ("schema.yaml", "Write its tables in external_models.yaml."),
     ("external_models.yml", "Name it external_models.yaml."),
     ("external_models/*.y*ml", "Write its tables in external_models.yaml."),
-    ("linter/*.py", "No rules of a project's own are run. Run a linter of SQL beside vde."),
-    ("metrics/*.sql", "There are no metrics. Write them as columns of a model."),
+    ("linter/*.py", "Linter rules are not supported. Run a SQL linter next to vde."),
+    ("metrics/*.sql", "Metrics are not supported. Write them as columns of a model."),
     (
         "materializations/*.py",
-        "No kinds of a project's own are read. Use one of reference/kinds in the docs.",
+        "Custom kinds are not supported. Use a kind from reference/kinds in the docs.",
     ),
-    ("macros/*.sql", "Macros are functions in Python: write it as one in macros/NAME.py."),
+    ("macros/*.sql", "Macros are Python functions: write this one in macros/NAME.py."),
 )
 """Files that have a meaning in SQLMesh, and what to do with each."""
 
@@ -54,7 +54,7 @@ def ignored_files(folder: Path) -> Iterator[Problem]:
     for inner in ("macros", "signals"):
         for path in sorted((folder / inner).rglob("_*.py")):
             if _DECORATED.search(_text(path)):
-                advice = f"Put its functions in {inner}/NAME.py, with a name that begins with a "
+                advice = f"Move its functions to a file {inner}/NAME.py whose name starts with a "
                 yield _ignored(path, folder, f"{advice}letter.")
 
 
@@ -77,9 +77,10 @@ def wrong_import(tree: ast.Module, path: Path) -> Problem | None:
         if _SQLMESH in _packages(node):
             return Problem(
                 place=Place(path=path, line=node.lineno),
-                message="this imports sqlmesh, which is another tool",
-                advice="Import `macro`, `model` and `signal` from vde_dagster, and leave out "
-                "what it does not have. Arguments of functions: reference/models in the docs.",
+                message="this file imports sqlmesh, which vde does not use",
+                advice="Import `macro`, `model` and `signal` from vde_dagster, and remove "
+                "what it does not have. reference/models in the docs lists the "
+                "arguments of functions.",
             )
     return None
 

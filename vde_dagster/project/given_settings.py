@@ -66,7 +66,7 @@ def _entry(value: object, keys: tuple[str, ...], reader: Reader) -> Entry:
     if isinstance(value, bool):
         return reader.scalar(str(value).lower(), place)
     if type(value) not in (str, int, float):
-        message = f"{type(value).__name__} is no text, number, or true or false"
+        message = f"{type(value).__name__} is not a text, a number, or true or false"
         reader.add(place, message, "Give one of these, or `dagster.EnvVar('NAME')`.")
         return reader.scalar("", place)
     text = str(value)
@@ -74,7 +74,8 @@ def _entry(value: object, keys: tuple[str, ...], reader: Reader) -> Entry:
         reader.add(
             place,
             "a credential is written out in code, where others can read it",
-            "Give it by an environment variable: `dagster.EnvVar('NAME')`, or `${NAME}` in a text.",
+            "Read it from an environment variable: `dagster.EnvVar('NAME')`, or `${NAME}` in "
+            "a text.",
         )
     return reader.scalar(text, place)
 
@@ -97,8 +98,8 @@ def _check_places(given: Entry, reader: Reader) -> None:
     for key in changing_results(values):
         reader.add(
             conf.children[key].place if conf is not None else given.place,
-            f"rows may follow from {key}, so `vde` has to know it, too",
-            "Write it into vde.yaml.",
+            f"{key} may change rows, so `vde` has to know it, too",
+            "Set it in vde.yaml.",
         )
 
 

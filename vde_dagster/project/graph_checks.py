@@ -37,19 +37,26 @@ def _why_not(
     name, tracks = source.name, f"late_data tracks {source.name}"
     is_model = name in graph and not graph[name].model.kind.is_source
     if policy.mode is LateDataMode.STATELESS:
-        message = f"late_data in stateless mode follows a table that others write, but {name} is a "
-        advice = f"Follow the source of {name} in its own late_data, and leave late_data out here, "
+        message = (
+            "stateless late_data follows a table that is written outside the project, "
+            f"but {name} is a "
+        )
+        advice = (
+            f"Track the source of {name} in the late_data of {name} and remove late_data here, "
+        )
         whole = f"{message}model of this project", f"{advice}or write `mode stateful`."
         return whole if is_model else None
     if name not in set(tables_read(graph, node)):
         what = "is a view of this project" if is_model else "is not read by the model"
         return (
             f"{tracks}, which {what}",
-            "Track the tables that the model reads, also through views.",
+            "Track tables that the model reads, directly or through views.",
         )
     if is_model and (source.offset != timedelta(0) or source.idle_after is not None):
-        message = f"{name} is a model of this project, so that it is known how far it is complete"
-        return message, "Take offset and idle_after out; its own sources may have them."
+        message = f"{name} is a model of this project, so its completeness is known"
+        return message, (
+            "Remove offset and idle_after here; the sources of that model may have them."
+        )
     is_function = isinstance(node.model.body, PythonFunction)
     restricted = restricted_sources(graph, node)
     column = source.tracked_by if is_function and not is_model else restricted.get(name)
@@ -58,11 +65,11 @@ def _why_not(
     if not known or kind == "" or (kind is not None and axis_type(kind) in _TIMES):
         return None
     if kind is None:
-        message = f"{tracks} by {column}, which is none of its columns"
-        advice = "Write `tracked_by` with the column of its landing, processing or event time, or "
-        return message, f"{advice}bound the time in the query."
-    message = f"{tracks} by {column}, a {kind}: which of its values are in an interval is not known"
-    return message, "Bound the time in the query, or track it by a date or timestamp."
+        message = f"{tracks} by {column}, which is not one of its columns"
+        advice = "Set `tracked_by` to the column of its landing, processing or event time, or "
+        return message, f"{advice}filter by time in the query."
+    message = f"{tracks} by {column}, a {kind}, which cannot be compared with an interval"
+    return message, "Filter by time in the query, or track a date or timestamp column."
 
 
 def ambiguous_names(models: Sequence[Model], naming: ViewNaming) -> Iterator[Problem]:
@@ -105,11 +112,11 @@ def unused_patterns(
             continue
         if meant:
             kinds = ", ".join(sorted({each.kind.keyword for each in meant}))
-            message = f"{text!r} in forward_only means only models of kind {kinds}"
-            advice = "They have no table that an edit keeps, so take it out."
+            message = f"{text!r} in forward_only matches only models of kind {kinds}"
+            advice = "Remove it: these models have no table that an edit could keep."
         else:
-            message = f"{text!r} in forward_only means no model of this project"
-            advice = f"{guess(text, _names(own))}Correct it, or take it out."
+            message = f"{text!r} in forward_only matches no model of this project"
+            advice = f"{guess(text, _names(own))}Correct or remove it."
         yield Problem(place=place, message=message, advice=advice)
 
 

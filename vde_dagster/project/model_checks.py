@@ -35,12 +35,12 @@ def check_query(body: Query, properties: Properties, place: Place, problems: Pro
     if properties.kind_is_known and isinstance(kind, View | Managed):
         made = "read" if kind.is_view else "refreshed"
         for name in dict.fromkeys(name for name, _ in macros_in(query) if name in TIME_MACROS):
-            message = f"a {kind.keyword} is {made} at any time, so @{name} means nothing in it"
-            advice = "Use the kind FULL, or leave the filter to who reads the view."
+            message = f"a {kind.keyword} is {made} at any time, so @{name} has no meaning in it"
+            advice = "Use the kind FULL, or filter in the queries that read the view."
             problems.add(place, message, advice)
     if properties.kind_is_known and kind.is_inlined and (body.before or body.after):
-        message = f"a model of kind {kind.keyword} has pre- or post-statements"
-        problems.add(place, message, "Such models are not run, so take the statements out.")
+        message = f"a model of kind {kind.keyword} cannot have pre- or post-statements"
+        problems.add(place, message, "Remove the statements: such models do not run.")
     _check_tables(body, place, problems)
     if properties.kind_is_known and kind.is_view:
         _check_windows(body, place, problems)
@@ -55,7 +55,9 @@ def _check_tables(body: Query, place: Place, problems: Problems) -> None:
     """Report tables whose names are known only at run time."""
     for function in body.expression.find_all(exp.Anonymous):
         if isinstance(function.parent, exp.Table) and function.name.upper() == "IDENTIFIER":
-            message = "IDENTIFIER names a table when it runs, so nobody knows what is read"
+            message = (
+                "IDENTIFIER names a table at run time, so the inputs of the model are not known"
+            )
             advice = "Write the table's name, or a macro such as @{name}."
             problems.add(_at(function, place), message, advice)
 
@@ -65,7 +67,7 @@ def _check_windows(body: Query, place: Place, problems: Problems) -> None:
     for select in body.expression.find_all(exp.Select):
         if select.args.get("windows"):
             message = "Spark cannot read a view with a WINDOW clause"
-            advice = "Write each window behind its OVER, or use the kind FULL."
+            advice = "Write each window after its OVER, or use the kind FULL."
             problems.reject(_at(select, place), message, advice)
 
 
@@ -73,8 +75,8 @@ def _check_times(body: Query, place: Place, problems: Problems) -> None:
     """Report tables that are read as they were."""
     for table in tables_as_of(body.expression):
         name = exp.table_name(table)
-        message = f"{name} is read as of a version or a time, which only a VIEW can"
-        advice = "Take that out: a model reads each table as it is when it is computed."
+        message = f"{name} is read as of a version or a time, which only a VIEW can do"
+        advice = "Remove that: a model reads the current state of each table when it is computed."
         problems.add(_at(table, place), message, advice)
 
 
@@ -171,12 +173,12 @@ def _check_late_data(query: exp.Query, properties: Properties, problems: Problem
     if why is not None:
         problems.add(
             properties.places["late_data"],
-            f"late_data in stateless mode appends rows one by one, but the query has {why}",
-            "Read exactly the one source, row by row, and aggregate in a downstream model.",
+            f"stateless late_data appends rows one by one, but the query has {why}",
+            "Read only that one source, row by row, and aggregate in a downstream model.",
         )
     elif properties.model.kind.is_sequential and (why := why_not_once(query)):
         problems.add(
             properties.places["late_data"],
-            f"late_data takes each new row of the source once, but {why}",
-            "Filter rows by `column BETWEEN @start_ts AND @end_ts`, or by no time.",
+            f"late_data loads each new row of the source once, but {why}",
+            "Filter rows with `column BETWEEN @start_ts AND @end_ts`, or not by time.",
         )

@@ -77,7 +77,7 @@ def read_model(
         problems.add(
             Place(path=source.path),
             "the query or code is nested too deeply",
-            "Split it in several models, or a long chain of operators in several columns.",
+            "Split it into several models, or a long chain of operators into several columns.",
         )
         raise ModelInvalid(problems.found) from None
     if model is not None:
@@ -161,9 +161,11 @@ def _read_sql(
     )
     if isinstance(properties.model.kind, Seed):
         if block is not None and block.has_rest:
-            message = "a SEED has the rows of its file, and no query or other statement"
+            message = (
+                "a SEED takes its rows from its file, and cannot have a query or other statements"
+            )
             where = Place(path=source.path, line=block.query_line)
-            problems.add(where, message, "Take out what stands behind the MODEL block.")
+            problems.add(where, message, "Remove the text after the MODEL block.")
         return _seed(settings, properties, functions, place, problems)
     return _sql_model(properties, block, settings, functions, problems)
 
@@ -208,7 +210,7 @@ def _first_model(text: str, path: Path, dialect: str, problems: Problems) -> str
     if not starts:
         return text
     place = Place(path=path, line=text.count("\n", 0, starts[0]) + 1)
-    problems.add(place, "the file has another MODEL block", "Give each model a file of its own.")
+    problems.add(place, "the file has a second MODEL block", "Give each model a file of its own.")
     return text[: starts[0]]
 
 
@@ -219,7 +221,7 @@ def _body(
     queries = [index for index, each in enumerate(read.expressions) if isinstance(each, exp.Query)]
     if len(queries) != 1:
         what = f"{len(queries)} queries" if queries else "none"
-        message = f"a model has exactly one query; here {'are' if queries else 'is'} {what}"
+        message = f"a model needs exactly one query; here {'are' if queries else 'is'} {what}"
         problems.add(place, message, "Write one SELECT after the MODEL block.")
         return None
     at = queries[0]
@@ -233,7 +235,7 @@ def _body(
             for part in (read.expressions[:at], read.expressions[at + 1 :])
         )
     except SQL_ERRORS as error:
-        problems.add(place, f"the query cannot be understood: {first_line(error)}", "Rename it.")
+        problems.add(place, f"the query does not parse: {first_line(error)}", "Rename it.")
         return None
     text = AuthorsText(
         catalog=catalog,
@@ -256,9 +258,11 @@ def _seed(
     written = properties.model.kind.path
     text = settings.source.attachments.get(written)
     if text is None:
-        message = f"the seed's file {written!r} is no file inside this project"
-        advice = "Write its path relative to the model's file. A file outside of the project, also "
-        advice += "behind a symbolic link, has to be copied into it."
+        message = f"the seed's file {written!r} is not a file inside this project"
+        advice = (
+            "Write its path relative to the model's file. Copy a file from outside of the project, "
+        )
+        advice += "or behind a symbolic link, into it."
         problems.add(place, message, advice)
     else:
         file = Path(posixpath.normpath((settings.source.path.parent / written).as_posix()))

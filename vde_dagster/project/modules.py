@@ -83,7 +83,7 @@ def parse_module(text: str, path: Path) -> ast.Module:
         tree = ast.parse(text, filename=str(path))
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
         place = Place(path=path, line=getattr(error, "lineno", None) or 1)
-        message = f"this is no Python: {error}"
+        message = f"this is not valid Python: {error}"
         problem = Problem(place=place, message=message, advice="Check the code at this line.")
         raise ModuleFailed(problem) from error
     if (wrong := wrong_import(tree, path)) is not None:
@@ -106,7 +106,7 @@ def run_module(tree: ast.Module, path: Path) -> Module:
         with users_module(path.stem) as module, running_users_code():
             run_code(tree, str(path), module)
     except (Exception, SystemExit) as error:  # whatever a user's module raises is its problem
-        message = f"the module cannot be run: {error_text(error)}"
+        message = f"the module fails when it is imported: {error_text(error)}"
         place = Place(path=path, line=line_in(path, error) or 1)
         advice = "Import it in Python to see where it fails."
         raise ModuleFailed(Problem(place=place, message=message, advice=advice)) from error
@@ -140,10 +140,10 @@ def marked_functions(
             if other is not None and other.function is value:
                 continue  # a second name for it in its file
             if not (name.isascii() and name.isidentifier()):
-                message = f"{name!r} is no name of a {what}"
+                message = f"{name!r} is not a valid {what} name"
                 problems.add(place, message, "Use letters, digits and underscores.")
             elif other is not None:
-                message = f"the {what} {name} is declared twice, also at {other.place}"
+                message = f"the {what} {name} is also declared at {other.place}"
                 problems.add(place, message, "Rename one.")
             else:
                 found[name.lower()] = MarkedFunction(function=value, place=place)

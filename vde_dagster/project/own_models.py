@@ -44,7 +44,7 @@ def own_model(
     """
     useless = [each for each in _NOT_HERE if each in arguments]
     if useless:
-        raise Refused(f"{', '.join(useless)} cannot be given for an asset that returns rows")
+        raise Refused(f"an asset that returns rows cannot have {', '.join(useless)}")
     text = _TEXT.format(name=str(name), arguments={**arguments, "retries": 0, "stamp": version})
     source = ModelSource(path=Path("asset.py"), text=text, defaults=defaults.as_texts())
     try:
@@ -55,6 +55,6 @@ def own_model(
     if not isinstance(found.kind, Full | IncrementalByTimeRange):
         raise Refused(
             f"an asset that returns rows cannot be of kind {found.kind.keyword}",
-            advice="It is FULL, or INCREMENTAL_BY_TIME_RANGE.",
+            advice="Use FULL or INCREMENTAL_BY_TIME_RANGE.",
         )
     return found

@@ -23,7 +23,7 @@ from vde_dagster.project.properties.model_properties import Properties
 from vde_dagster.project.settings import Settings
 
 _ADVICE: Final = (
-    "Write `def {}(context)`, and return a data frame; start, end and execution_time are "
+    "Write `def {}(context)` that returns a data frame; start, end and execution_time are "
     "attributes of the context."
 )
 
@@ -41,18 +41,18 @@ def why_no_model(value: object, name: str) -> tuple[str, str] | None:
 
 def _why(value: object) -> str | None:
     if inspect.isclass(value) or not callable(value):
-        return "is no function, so it cannot return the model's rows"
+        return "is not a function, so it cannot return the model's rows"
     if inspect.iscoroutinefunction(value) or inspect.isasyncgenfunction(value):
-        return "is async, and a model's function is called and not awaited"
+        return "is async, but a model's function is called without await"
     if inspect.isgeneratorfunction(value):
-        return "has a `yield` in it, and a model's function returns all rows at once"
+        return "has a `yield` in it, but a model's function has to return all rows together"
     try:
         # A wrapped function is not the one that is called.
         inspect.signature(value, follow_wrapped=False).bind(None)
     except ValueError:  # written in C without a signature
         return None
     except TypeError as error:
-        return f"cannot be called with the context alone: {error}"
+        return f"cannot be called with only the context: {error}"
     return None
 
 
@@ -100,7 +100,7 @@ def _variables_in(
                     used[key] = variables[key]
                 elif of_context and not (rest or node.keywords):
                     where = Place(path=path, line=node.lineno)
-                    message = f"the project has no variable {name.value!r}"
+                    message = f"the variable {name.value!r} is not declared"
                     advice = suggestion(key, sorted(variables)) if variables else ""
                     advice = advice or "Declare it under `variables` in vde.yaml."
                     problems.add(where, message, advice)
@@ -138,7 +138,9 @@ def _read(
     place = Place(path=settings.source.path)
     for each in texts:
         if not each.is_string:
-            problems.add(place, f"{each.raw} is no text", "Write each statement as a text of SQL.")
+            problems.add(
+                place, f"{each.raw} is not a text", "Write each statement as a text with SQL."
+            )
     if problems.found or not texts:
         return Statements()
     functions, _ = load_user_macros(settings.source.attachments)  # reported at the file
@@ -150,8 +152,8 @@ def _read(
         problems=problems,
     )
     if read is not None and any(isinstance(each, exp.Query) for each in read.expressions):
-        message = "a pre- or post-statement is a query, whose rows nobody reads"
-        problems.add(place, message, "Take it out, or read the rows in the function.")
+        message = "a pre- or post-statement is a query, and its rows are not used"
+        problems.add(place, message, "Remove it, or read the rows in the function.")
     return read or Statements()
 
 
@@ -166,7 +168,7 @@ def _named(
             for each in read.expressions
         )
     except SQL_ERRORS as error:
-        message = f"it cannot be understood: {first_line(error)}"
+        message = f"the statement does not parse: {first_line(error)}"
         problems.add(Place(path=settings.source.path), message, "Check the SQL.")
         return Statements()
     return replace(read, expressions=named)

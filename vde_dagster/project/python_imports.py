@@ -215,12 +215,12 @@ def _text_in(place: Path, path: str) -> str | None:
 
 def _lacking(name: str, place: Place) -> Problem:
     if not name:
-        message = "this import is relative, and what imports it is in no package"
+        message = "this import is relative, but the file that imports it is not in a package"
         advice = "Import it by its path in the project, such as `from shop.rates import RATE`."
     else:
-        message = f"the module {name!r} is found nowhere"
+        message = f"the module {name!r} was not found"
         advice = (
-            "Install it, or put it in the project's folder; if the code can do without it, "
+            "Install it, or put it in the project's folder. If the code works without it, "
             "catch the ImportError."
         )
     return Problem(place=place, message=message, advice=advice)
@@ -229,7 +229,7 @@ def _lacking(name: str, place: Place) -> Problem:
 def _unreadable(error: SyntaxError | ValueError, path: Path) -> Problem:
     return Problem(
         place=Place(path=path, line=getattr(error, "lineno", None) or 1),
-        message=f"this is no Python, and a model imports it: {error}",
+        message=f"this file, which a model imports, is not valid Python: {error}",
         advice="Check the code at this line.",
     )
 

@@ -175,7 +175,9 @@ def read_python_model(settings: Settings, problems: Problems) -> Model | None:
     )
     if not header.properties.get("columns"):
         where = places.get("columns", place)
-        problems.add(where, "a Python model needs its columns", "Name every column with its type.")
+        problems.add(
+            where, "a Python model has to declare its columns", "Name each column with its type."
+        )
     if "kind" in properties.places:
         _check_kind(properties, problems)
     used = used_variables(source, function, imported.modules, settings.variables, problems)
@@ -256,7 +258,7 @@ def _written(
     for key, value in header.properties.items():
         where = places.get(key, place)
         if key == "kind" and isinstance(value, Mapping) and not isinstance(value.get("name"), str):
-            advice = 'Say which kind it is, such as {"name": "FULL"}.'
+            advice = 'Name the kind, as in {"name": "FULL"}.'
             problems.add(where, "the mapping of the argument 'kind' has no \"name\"", advice)
             continue
         try:
@@ -301,9 +303,9 @@ def _check_kind(properties: Properties, problems: Problems) -> None:
     if properties.model.late_data.mode is LateDataMode.STATELESS:
         problems.add(
             properties.places["late_data"],
-            "late_data in stateless mode appends rows one by one, and what a Python function does "
-            "with them is not known",
-            "Write the model in SQL, or leave late_data out.",
+            "stateless late_data appends rows one by one, and how a Python function uses "
+            "them is not known",
+            "Write the model in SQL, or remove late_data.",
         )
 
 
@@ -333,15 +335,16 @@ def _declared(
             f"{len(found)} functions of this module have the @model decorator",
             "Give each model a file of its own."
             if found
-            else "A module that models import stands outside of models/: in the project's folder, "
-            "such as helpers.py. One whose name begins with _ is no model, either.",
+            else "Put a module that models import outside of models/: into the project's "
+            "folder, such as helpers.py. A file whose name starts with _ is not read as "
+            "a model, either.",
         )
         return None
     name, value, header = found[0]
     place = Place(path=source.path, line=module.lines.get(name, 1))
     if header.inner is not None:
         message = f"{name} has the @model decorator more than once"
-        problems.add(place, message, "Give each model a function in a file of its own.")
+        problems.add(place, message, "Put each model's function into a file of its own.")
         return None
     why = why_no_model(value, name)
     if why is not None:

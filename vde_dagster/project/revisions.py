@@ -76,7 +76,9 @@ def project_at(named: str, project: Path) -> Iterator[ProjectAt]:
         return
     revision = named.removeprefix(FORCED)
     if not revision.strip():
-        raise Refused("an empty name is no folder and no git revision. Was a variable not set?")
+        raise Refused(
+            "an empty name is neither a folder nor a git revision. Is a variable not set?"
+        )
     repository = repository_of(project, wanted=named)
     commit = commit_of(repository, revision)
     with TemporaryDirectory(prefix="vde-revision-") as made:
@@ -112,15 +114,16 @@ def repository_of(project: Path, *, wanted: str) -> Repository:
     """
     if not project.is_dir():
         raise Refused(
-            f"there is no folder {project}", advice="Name the project's folder with --project."
+            f"the folder {project} does not exist",
+            advice="Name the project's folder with --project.",
         )
     done = _git(project, "rev-parse", "--show-prefix")
     if done.returncode == 0:
         return Repository(folder=project, prefix=os.fsdecode(done.stdout).rstrip("\n"))
     if b"not a git repository" in done.stderr:
         raise Refused(
-            f"{wanted!r} is no folder, and {_shown(project)} is in no git repository, so it is "
-            "no revision either",
+            f"{wanted!r} is not a folder, and not a revision either: {_shown(project)} is "
+            "not in a git repository",
             advice="Name two folders, or a project in a repository with --project.",
         )
     raise Refused(f"git cannot read the repository of {_shown(project)}: {_said(done.stderr)}")
@@ -166,7 +169,7 @@ def extract_revision(repository: Repository, commit: str, into: Path) -> None:
         if len(said.split()) != 3:
             raise Refused(
                 f"the repository lacks the content of {each.path} at this revision",
-                advice="Where it is a partial clone, fetch it whole with `git fetch --refetch "
+                advice="If it is a partial clone, fetch everything with `git fetch --refetch "
                 "--no-filter`.",
             )
         size = int(said.split()[2])
@@ -199,11 +202,11 @@ class _Entry:
     def write(self, content: bytes, into: Path) -> None:
         parts = PurePosixPath(self.path)
         if parts.is_absolute() or ".." in parts.parts:
-            raise Refused(f"the repository has a file {self.path!r}, which is no path inside of it")
+            raise Refused(f"the repository has a file {self.path!r}, whose path leads out of it")
         if parts.suffix == ".csv" and content.startswith(_LFS):
             raise Refused(
                 f"{self.path} is stored with Git LFS, so its rows are not in the repository",
-                advice="Compare folders: `git worktree add` makes one of a revision.",
+                advice="Compare folders: `git worktree add` creates one from a revision.",
             )
         target = into / parts
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -226,7 +229,7 @@ def _git(
         )
     except OSError as error:
         raise SetupError(
-            f"git cannot be run ({error.strerror}), and it reads revisions",
+            f"git cannot be run ({error.strerror}), but revisions are read with it",
             advice="Install git (Debian, Ubuntu: apt-get install git; macOS: xcode-select "
             "--install), or compare two folders.",
         ) from error
@@ -244,7 +247,7 @@ _OF_HOOKS: Final = frozenset({"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT
 def _advice(repository: Repository, revision: str) -> str:
     """Advice for a revision that does not exist."""
     if ".." in revision:
-        return "Two revisions are two arguments: `vde compare BEFORE AFTER`."
+        return "Write two revisions as two arguments: `vde compare BEFORE AFTER`."
     done = _git(repository.folder, "for-each-ref", "--format=%(refname:short)")
     known = done.stdout.decode(errors="replace").split()
     close = [each for each in known if each.endswith(f"/{revision}")]
@@ -253,14 +256,14 @@ def _advice(repository: Repository, revision: str) -> str:
         return f"Did you mean {close[0]}?"
     shallow = _git(repository.folder, "rev-parse", "--is-shallow-repository").stdout
     if shallow.strip() == b"true":
-        return "This is a shallow clone: `git fetch --unshallow` brings the history it lacks."
+        return "This is a shallow clone: `git fetch --unshallow` fetches the missing history."
     return "Name a folder, or a branch, tag or commit; `git log --oneline --all` lists commits."
 
 
 def _said(stderr: bytes) -> str:
     """The first line of git's message, and what it says to do."""
     lines = [line.strip() for line in stderr.decode(errors="replace").splitlines() if line.strip()]
-    return " ".join(lines).removeprefix("fatal: ") or "it does not say why"
+    return " ".join(lines).removeprefix("fatal: ") or "git gives no reason"
 
 
 def _shown(folder: Path) -> str:

@@ -71,7 +71,7 @@ def _text(
             said = unknown_key(above, str(keys[-1]), _known(schema, keys[:-1]))
         case "dataclass_type" | "dict_type" | "mapping_type":
             names = ", ".join(_known(schema, keys)) or "names to values"
-            said = f"{where} is a mapping of {names}", MAPPING_ADVICE
+            said = f"{where} has to be a mapping of {names}", MAPPING_ADVICE
         case "tuple_type":
             said = "a list is expected here", "Write it as `key: [value, ...]`."
         case "value_error":
@@ -79,14 +79,17 @@ def _text(
         case _ if not isinstance(entry.value, str):
             said = "a single value is expected here", "Write it as `key: value`."
         case "bool_parsing":
-            said = f"{where} is true or false, not {entry.value!r}", "Write one, without quotes."
+            said = (
+                f"{where} has to be true or false, not {entry.value!r}",
+                ("Write true or false, without quotes."),
+            )
         case "enum":
             expected = error["ctx"]["expected"].replace("'", "")
             advice = suggestion(entry.value, re.split(", | or ", expected))
-            said = f"{where} is {expected}, not {entry.value!r}", advice
+            said = f"{where} has to be {expected}, not {entry.value!r}", advice
         case _:
             bounds = _bounds(schema, keys)
-            said = f"{where} is {bounds}, not {entry.value!r}", "Write one, for example 4."
+            said = f"{where} has to be {bounds}, not {entry.value!r}", "Write, for example, 4."
     return said
 
 

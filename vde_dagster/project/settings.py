@@ -126,9 +126,9 @@ def with_values(
     lost = [*sorted({*names} - variables.keys()), *sorted({*hidden} - session.keys())]
     if lost:
         raise Refused(
-            f"{source.path} was planned with {', '.join(lost)}, which is not among the "
-            "variables and the settings of Spark in vde.yaml any more, or has Spark's default",
-            advice="Set it there as it was, or plan again.",
+            f"{source.path} was planned with {', '.join(lost)}, which is no longer among "
+            "the variables and Spark settings in vde.yaml, or has Spark's default",
+            advice="Set it there again, or make a new plan.",
         )
     if names:
         every = {**variables_of(source), **{name: variables[name] for name in names}}

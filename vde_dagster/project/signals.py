@@ -104,7 +104,7 @@ def ready_intervals(
         function = loaded.functions.get(call.name)
         if function is None:
             raise Refused(
-                f"{model.name} names the signal {call.name}, which no file in {FOLDER} declares",
+                f"{model.name} uses the signal {call.name}, which no file in {FOLDER} declares",
                 advice=suggestion(call.name, sorted(loaded.functions)),
             )
         if ready:
@@ -136,21 +136,21 @@ def _answer(
     strange = passed - set(batch)
     if strange:
         raise EvaluationFailed(
-            f"{model.name}: the signal {call.name} ({function.place}) answered with "
+            f"{model.name}: the signal {call.name} ({function.place}) returned "
             f"{min(strange)}, which is not in the batch",
-            advice="Return True, False or pairs of it.",
+            advice="Return True, False or pairs of the batch.",
         )
     return [unit for unit in units if (unit.start, unit.end) in passed]
 
 
 def _pairs(answer: object) -> set[tuple[datetime, datetime]]:
     if not isinstance(answer, Iterable):
-        raise TypeError(f"a signal returns True, False or pairs of its batch, not {answer!r}")
+        raise TypeError(f"a signal has to return True, False or pairs of its batch, not {answer!r}")
     pairs: set[tuple[datetime, datetime]] = set()
     for each in answer:
         start, end = each
         if not isinstance(start, datetime) or not isinstance(end, datetime):
-            raise TypeError(f"{each!r} is no pair of instants")
+            raise TypeError(f"{each!r} is not a pair of datetimes")
         pairs.add((start, end))
     return pairs
 

@@ -33,12 +33,12 @@ def project_text(path: Path) -> str:
         raise NotReadable("the file's name is not UTF-8 text", "Rename it.") from error
     try:
         if not path.is_file() and path.exists():
-            raise NotReadable("this is no regular file", "Put a text file in its place.")
+            raise NotReadable("this is not a regular file", "Replace it with a text file.")
         size = path.stat().st_size
         if size > LARGEST_BYTES:
             limit = LARGEST_BYTES // 1024 // 1024
             raise NotReadable(
-                f"the file has {size / 1024 / 1024:,.0f} MB, and {limit} MB is the limit",
+                f"the file has {size / 1024 / 1024:,.0f} MB, but the limit is {limit} MB",
                 "Put data into a seed or a table, and read it from there.",
             )
         return path.read_text("utf-8-sig")

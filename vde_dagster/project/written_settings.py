@@ -75,7 +75,9 @@ def _remote(address: str) -> Secret | None:
     try:
         ConnectAddress.parse(address)
     except ValueError as error:
-        raise ValueError(f"spark.remote is no address of a Spark Connect server: {error}") from None
+        raise ValueError(
+            f"spark.remote is not an address of a Spark Connect server: {error}"
+        ) from None
     return Secret(address)
 
 
@@ -86,8 +88,8 @@ def _age(text: str) -> timedelta | Literal["never"]:
 def _orphan_age(text: str) -> timedelta:
     if (age := parse_duration(text)) < timedelta(hours=1):
         raise InvalidSetting(
-            "orphans is less than an hour: files that are being written would be removed",
-            advice="Write what every commit takes less than, as `3 days`.",
+            "orphans is less than an hour, so files that are being written would be removed",
+            advice="Write more than any commit takes, such as `3 days`.",
         )
     return age
 
@@ -95,7 +97,7 @@ def _orphan_age(text: str) -> timedelta:
 def _size(text: str) -> int:
     found = _SIZE.fullmatch(text)
     if found is None or not int(found[1]):
-        raise ValueError(f"file_size is a number of MB or GB, and not {text!r}")
+        raise ValueError(f"file_size has to be a number of MB or GB, not {text!r}")
     return int(found[1]) * _UNITS[found[2]]
 
 
@@ -103,18 +105,18 @@ def _start(text: str) -> datetime:
     try:
         return parse_instant(text)
     except ValueError:
-        raise ValueError("start is no date") from None
+        raise ValueError("start is not a date") from None
 
 
 def _pool(text: str) -> str | None:
     if re.search(r"\s", text):
-        raise ValueError(f"Dagster has no pool named {text!r}")
+        raise ValueError(f"{text!r} is not a valid name of a Dagster pool")
     return text or None
 
 
 def _algorithm(text: str) -> str:
     if text not in ALGORITHMS:
-        raise ValueError(f"no D-SHA is computed with {text!r}")
+        raise ValueError(f"{text!r} is not an algorithm for D-SHAs")
     return text
 
 
@@ -123,7 +125,7 @@ def _filled_in(text: str) -> str:
     unknown = [f"{{{name}}}" for name in _PLACEHOLDER.findall(text) if name != "user"]
     if unknown or re.search(r"[{}]", _PLACEHOLDER.sub("", text)):
         what = ", ".join(unknown) or "a single brace"
-        raise ValueError(f"{what} stands for nothing in default_environment")
+        raise ValueError(f"{what} has no meaning in default_environment")
     return environment_name(text.replace("{user}", user()))
 
 
@@ -166,7 +168,7 @@ Remote: TypeAlias = Annotated[
     Secret | None,
     written_as(
         _remote,
-        "Write sc://host:port, with parameters behind it as in sc://host:port/;use_ssl=true.",
+        "Write sc://host:port, followed by parameters as in sc://host:port/;use_ssl=true.",
     ),
 ]
 Address: TypeAlias = Annotated[
@@ -190,8 +192,8 @@ def _clock(written: object) -> object:
     if not isinstance(written, dict | Clock):
         shown = repr(written) if isinstance(written, str) else "a list"
         raise InvalidSetting(
-            f"the clock is `wall` or `valid_to: [source, ...]`, not {shown}",
-            advice="Write one of these two.",
+            f"the clock has to be `wall` or `valid_to: [source, ...]`, not {shown}",
+            advice="Write one of the two.",
         )
     return written
 

@@ -120,10 +120,10 @@ class Reader:
             mark = getattr(error, "problem_mark", None)
             line = mark.line + 1 if mark else 1
             reason = getattr(error, "problem", None) or "it cannot be read"
-            self.add(Place(path=path, line=line), f"this is no YAML: {reason}", _YAML_ADVICE)
+            self.add(Place(path=path, line=line), f"this is not valid YAML: {reason}", _YAML_ADVICE)
         except (RecursionError, _TooMany):
             message = f"this is nested too deeply, or has more than {MAX_ENTRIES:,} entries"
-            advice = "Put data into a seed or a table, and use no anchors (&) and aliases (*)."
+            advice = "Put data into a seed or a table, and do not use anchors (&) and aliases (*)."
             self.add(Place(path=path), message, advice)
         return None
 
@@ -147,7 +147,7 @@ class Reader:
                 mark = key_node.start_mark
                 at = Place(path=path, line=mark.line + 1, column=mark.column + 1)
                 if not isinstance(key_node, yaml.ScalarNode):
-                    self.add(at, "a key is a single word", "Write it as `key: value`.")
+                    self.add(at, "a key has to be a single word", "Write it as `key: value`.")
                     continue
                 key = str(key_node.value)
                 if key in children:
@@ -180,7 +180,9 @@ class Reader:
         def value(found: re.Match[str]) -> str:
             name = found.group(1)
             if name not in os.environ:
-                self.add(place, f"${{{name}}} is not set", f"Export {name}, or write its value.")
+                self.add(
+                    place, f"${{{name}}} is not set", f"Export {name}, or write its value here."
+                )
             return os.environ.get(name, "")
 
         return VARIABLE.sub(value, text)
@@ -194,7 +196,7 @@ class Reader:
     def known(self, entry: Entry, keys: Iterable[str], where: str) -> None:
         """Report every key of a mapping that is not among ``keys``."""
         allowed = sorted(keys)
-        message = f"{where} is a mapping of {', '.join(allowed)}"
+        message = f"{where} has to be a mapping of {', '.join(allowed)}"
         for key, child in self.below(entry, message, MAPPING_ADVICE).items():
             if key not in allowed:
                 self.add(child.place, *unknown_key(where, key, allowed))
@@ -243,7 +245,7 @@ class Reader:
             found = None
         if isinstance(found, bool | int) or (isinstance(found, float) and math.isfinite(found)):
             return found
-        message = f"{entry.value!r} is no {entry.tag} that can be used"
+        message = f"{entry.value!r} is not a usable {entry.tag}"
         self.add(entry.place, message, "Write a finite number, true or false, or a text in quotes.")
         return None
 
@@ -258,19 +260,21 @@ _NAME: Final = re.compile(r"[a-z_][a-z0-9_]*")
 def read_variables(entry: Entry | None, reader: Reader) -> dict[str, object]:
     """Variables for macros and Python models: texts, numbers, flags, lists and nothing."""
     found: dict[str, object] = {}
-    message = "variables is a mapping of names to values"
+    message = "variables has to be a mapping of names to values"
     for key, child in reader.below(entry, message, "Write `name: value`.").items():
         name = key.lower()
         if not _NAME.fullmatch(name) or name in TIME_MACROS:
-            message = f"{key!r} is no name of a variable"
-            reader.add(child.place, message, "Use letters, digits and _, and no time macro's name.")
+            message = f"{key!r} is not a valid variable name"
+            reader.add(
+                child.place, message, "Use letters, digits and _, but not the name of a time macro."
+            )
         elif name in found:
             reader.add(child.place, f"the variable {name!r} is given twice", "Remove one of them.")
         else:
             found[name] = reader.plain(child)
             if (inner := _mapping_in(child)) is not None:
-                advice = "Give each of its values a name of its own, or write a list."
-                reader.add(inner.place, f"the variable {name!r} has a mapping in it", advice)
+                advice = "Make each of its values a variable, or write a list."
+                reader.add(inner.place, f"the variable {name!r} contains a mapping", advice)
     return found
 
 

@@ -244,7 +244,7 @@ def test_settings_of_spark_from_the_environment_of_the_process_are_not_written()
 @pytest.mark.parametrize(
     "settings,reported",
     [
-        ({FIRST: "east"}, rf"one.sql was planned with {LAST}, which is not among"),
+        ({FIRST: "east"}, rf"one.sql was planned with {LAST}, which is no longer among"),
         (
             {**HERE, LAST: "cellar"},
             "mart.one.*the outside value of a variable or a Spark setting in vde.yaml",
@@ -269,7 +269,7 @@ def test_where_a_setting_of_spark_comes_from_makes_no_other_version() -> None:
     [
         (
             without({"least": 7}),
-            "masked.sql was planned with salt, which is not among the variables",
+            "masked.sql was planned with salt, which is no longer among the variables",
         ),
         (without({"salt": "other", "least": 7}), "mart.masked.*outside value"),
     ],

@@ -124,7 +124,7 @@ def test_statements_around_the_query(statement: str, expected: str | None, first
 
 def test_a_statement_that_nobody_understands_has_no_macros() -> None:
     text = full("MSCK REPAIR TABLE raw.t PARTITION @start_ds;\nSELECT 1 AS x")
-    with pytest.raises(ProjectInvalid, match="no macro in it can be filled in"):
+    with pytest.raises(ProjectInvalid, match="macros in it cannot be expanded"):
         render(text)
 
 

@@ -102,7 +102,7 @@ def test_a_key_of_what_the_query_does_not_return_is_refused() -> None:
 def test_a_key_that_spark_cannot_have_is_refused(written: str) -> None:
     text = EXAMPLE.replace("unique_key id", f"unique_key ({written})")
     (found,) = problems(text.replace("cron", "dialect duckdb, cron"))
-    assert "is no SQL expression" in found.message
+    assert "is not a SQL expression" in found.message
 
 
 # Time
@@ -200,7 +200,7 @@ def test_there_may_be_several_clauses_which_keep_their_order() -> None:
 )
 def test_every_column_of_when_matched_names_its_side(clause: str, column: str) -> None:
     found = refusal(with_options(f"when_matched ({clause})"))
-    assert f"the column {column!r}, which could be either side's" in found
+    assert f"the column {column!r}, which may belong to either side" in found
 
 
 @pytest.mark.parametrize(
@@ -265,7 +265,7 @@ def test_a_merge_filter_keeps_its_time_macros() -> None:
 
 def test_every_column_of_a_merge_filter_names_its_side() -> None:
     found = refusal(with_options("merge_filter event_date > @start_date"))
-    assert "merge_filter has the column 'event_date', which could be either side's" in found
+    assert "merge_filter has the column 'event_date', which may belong to either side" in found
 
 
 @pytest.mark.parametrize(
@@ -341,7 +341,7 @@ def test_a_delete_needs_an_order() -> None:
     ],
 )
 def test_an_order_leaves_nothing_to_other_options(option: str) -> None:
-    said = "has no meaning beside sequence_by, which says what replaces what"
+    said = "has no meaning with sequence_by, which decides which row replaces another one"
     found = refusal(with_options(f"sequence_by event_date, {option}"))
     assert found == f"{option.split(maxsplit=1)[0]} {said}"
 

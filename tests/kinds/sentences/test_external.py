@@ -34,7 +34,7 @@ def test_sources_are_declared_in_a_file_of_their_own(tmp_path: Path) -> None:
 
 def test_a_sql_file_cannot_declare_one() -> None:
     (found,) = problems("MODEL (name raw.orders, kind EXTERNAL, columns (id int)); SELECT 1 AS id")
-    assert found.message == "a model that the project writes is not EXTERNAL"
+    assert found.message == "a model with a query or code cannot be EXTERNAL"
     assert "external_models.yaml" in found.advice
 
 

@@ -76,7 +76,7 @@ def test_statements_that_multiply_are_refused_with_their_place(text: str, line: 
     problem = read(text)[0]
     assert problem.startswith(f"models/m.sql:{line or ''}")
     assert ": the statements of this model have more than " in problem
-    assert f"{MOST:,} words and signs once macros are filled in" in problem
+    assert f"{MOST:,} words and signs once macros are expanded" in problem
     assert "Put the values into a seed or a table, and join it." in problem
 
 

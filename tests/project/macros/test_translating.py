@@ -49,7 +49,7 @@ def test_both_texts_are_kept_and_a_warning_says_who_translated() -> None:
     assert "CAST((" in model.body.text.query
     assert "AS STRING)" in model.body.text.query
     (warning,) = model.warnings
-    assert "sqlglot translated this from duckdb to Spark's SQL" in warning.message
+    assert "sqlglot translated this from duckdb to Spark SQL" in warning.message
     assert "vde render" in warning.advice
 
 
@@ -70,7 +70,7 @@ def test_a_model_in_sparks_sql_has_one_text_and_no_warning() -> None:
         (
             "\nSELECT * REPLACE (1 AS i) FROM raw.t",
             3,
-            "Spark's SQL does not have: `.` with REPLACE",
+            "SQL that Spark does not have: `.` with REPLACE",
         ),
     ],
 )

@@ -144,7 +144,7 @@ def test_an_input_may_be_a_query_that_reads_no_table(tmp_path: Path) -> None:
 def test_the_query_of_an_input_is_one_that_spark_reads(tmp_path: Path) -> None:
     query = "query: SELECT 1 AS id, TIMESTAMP '2024-01-01' AS at, 1.5 ISNULL AS amount,"
     found = refused(tmp_path, GOOD.replace(RAW_ROWS, query))
-    said = "7: the query of raw.events: Spark's SQL does not have"
+    said = "7: the query of raw.events: Spark SQL does not have"
     assert found == [f"{said} a comma behind the last of a list", f"{said} ISNULL"]
 
 
@@ -157,14 +157,18 @@ def test_the_query_of_an_input_is_one_that_spark_reads(tmp_path: Path) -> None:
         ("id: 1", "idd: 1", "8: raw.events has no column idd"),
         ("id: 1", "id: one", "8: raw.events.id: 'one' is not a valid bigint"),
         ("amount: 10.5}\n      - {id: 2", "amount: 1.234}\n      - {id: 2", "8: raw.events.amount"),
-        ("raw.events:", "mart.people:", "2: sums_by_day: mart.daily reads raw.events, of which"),
+        (
+            "raw.events:",
+            "mart.people:",
+            "2: sums_by_day: mart.daily reads raw.events, but the test gives no rows",
+        ),
         ("raw.events:", "raw.event:", "6: mart.daily does not read raw.event"),
         ("amount: 10.5}\n    ctes", "sum: 10.5}\n    ctes", "12: mart.daily returns no column sum"),
         ("large:\n", "larg:\n", "14: mart.daily has no common table expression larg"),
         ("start: 2024-01-01\n", "", "17: one of `start` and `end` is given without the other"),
         ("end: 2024-01-02", "end: 2023-01-02", "17: `end` is not after `start`"),
         ("start: 2024-01-01\n", "start: soon\n", "18: 'soon' is not a valid date or time"),
-        ("rows: []", "rows: none", "16: rows are a list"),
+        ("rows: []", "rows: none", "16: rows have to be a list"),
         ("outputs:", "output:", "2: the test sums_by_day expects nothing"),
         (
             "rows:\n      - {id: 1",
@@ -208,8 +212,8 @@ b:
 """,
     )
     assert [each.split(":")[0] for each in found] == ["2", "3", "3", "6"]
-    assert any("reads @start_dt, and the test gives no `start`" in each for each in found)
+    assert any("reads @start_dt, but the test gives no `start`" in each for each in found)
 
 
 def test_a_file_that_is_no_yaml_is_reported(tmp_path: Path) -> None:
-    assert "this is no YAML" in refused(tmp_path, "a: [")[0]
+    assert "this is not valid YAML" in refused(tmp_path, "a: [")[0]

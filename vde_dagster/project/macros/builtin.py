@@ -35,7 +35,7 @@ def _var(expander: Expander, call: Call, frame: Frame, is_statement: bool) -> li
     written = expander.one(given[0], replace(frame, as_texts=True), what="the name in @VAR")
     name = name_of(expander.tree(written))
     if not name:
-        raise MacroError("the name in @VAR is no text", "Write @VAR('name').")
+        raise MacroError("the name in @VAR is not a text", "Write @VAR('name').")
     found = expander.variable(name.lower(), call)
     if found is not None:
         return [found]
@@ -44,7 +44,7 @@ def _var(expander: Expander, call: Call, frame: Frame, is_statement: bool) -> li
     known = sorted(expander.scope.variables)
     advice = suggestion(name.lower(), known) if known else "The project has no variables. "
     advice = f"{advice} Or give a default: @VAR('{name}', default)."
-    raise MacroError(f"there is no variable {name!r}", advice.replace("  ", " "))
+    raise MacroError(f"the variable {name!r} is not declared", advice.replace("  ", " "))
 
 
 def _if(expander: Expander, call: Call, frame: Frame, is_statement: bool) -> list[Written]:
@@ -56,8 +56,8 @@ def _if(expander: Expander, call: Call, frame: Frame, is_statement: bool) -> lis
         holds = is_true(condition)
     except NotConstant as error:
         part = error.part.sql(dialect=expander.dialect)
-        message = f"the condition of @IF is decided before the query runs, but `{part}` {error.why}"
-        advice = "Use CASE WHEN for what differs by row or by interval; write texts in quotes."
+        message = f"@IF is decided before the query runs, but in its condition `{part}` {error.why}"
+        advice = "Use CASE WHEN for differences between rows or intervals; write texts in quotes."
         raise MacroError(message, advice) from None
     if holds:
         return expander.expand(given[1], frame, is_statement=is_statement)
@@ -71,13 +71,13 @@ def _refuse_times(condition: exp.Expr) -> None:
     for node in condition.walk():
         text = node.name if isinstance(node, exp.Literal) and node.is_string else ""
         if time_macro_in_text(text) is not None:
-            why = f"'{text}' is a text, in which no macro is filled in"
+            why = f"'{text}' is a text, and macros in texts are not expanded"
         elif isinstance(node, exp.Parameter) and node.name.lower() in TIME_MACROS:
-            why = f"@{node.name.lower()} is another value for each interval"
+            why = f"@{node.name.lower()} differs between intervals"
         else:
             continue
-        advice = "For a value use CASE WHEN; for a condition join both with AND and OR."
-        message = f"the condition of @IF is decided when the project is loaded, but {why}"
+        advice = "For a value, use CASE WHEN; for a filter, combine both with AND and OR."
+        message = f"the condition of @IF is decided when the project loads, but {why}"
         raise MacroError(message, advice)
 
 
@@ -86,13 +86,13 @@ def _each(expander: Expander, call: Call, frame: Frame, is_statement: bool) -> l
     items, body = _arguments(call, 2, 2, usage)
     function = lambda_of(body)
     if function is None:
-        raise MacroError("the second argument of @EACH is a function", f"Write {usage}.")
+        raise MacroError("the second argument of @EACH has to be a function", f"Write {usage}.")
     parameters, tokens = function
     found: list[Written] = []
     for item in _items(expander, items, frame, call):
         values = [item] if len(parameters) == 1 else _parts(expander, item, call)
         if len(values) != len(parameters):
-            message = f"@EACH takes items of {len(parameters)} values here, not of {len(values)}"
+            message = f"@EACH needs items of {len(parameters)} values here, not of {len(values)}"
             raise MacroError(message, "Write @EACH([(a, 1), (b, 2)], (x, y) -> ...).")
         inner = frame.binding(dict(zip(parameters, values, strict=True)))
         found += expander.expand(tokens, inner, is_statement=is_statement)
@@ -134,11 +134,15 @@ def _def(expander: Expander, call: Call, frame: Frame, is_statement: bool) -> li
     name_tokens, body = _arguments(call, 2, 2, "@DEF(name, expression)")
     name = word_of(name_tokens)
     if not is_statement:
-        raise MacroError("@DEF is a statement of its own", "Write it before the query, with a `;`.")
+        raise MacroError(
+            "@DEF has to be a statement of its own", "Write it before the query, followed by `;`."
+        )
     if name is None:
-        raise MacroError("the first argument of @DEF is a name", "Write @DEF(name, expression).")
+        raise MacroError(
+            "the first argument of @DEF has to be a name", "Write @DEF(name, expression)."
+        )
     if name in TIME_MACROS or name in expander.builtins:
-        raise MacroError(f"@{name} is a macro of the language", "Choose another name.")
+        raise MacroError(f"@{name} is a built-in macro", "Choose another name.")
     function = lambda_of(body)
     parameters, body = (None, body) if function is None else function
     expander.definitions[name] = Definition(
@@ -155,7 +159,7 @@ def _star(expander: Expander, call: Call, frame: Frame, is_statement: bool) -> l
         key, value = keyword_of(tokens)
         key = _STAR_KEYS.get(key, key) if key is not None else next(places, None)
         if key not in _STAR_OPTIONS or key in values:
-            raise MacroError("@STAR cannot be called so", f"Write {usage}.")
+            raise MacroError("@STAR has wrong arguments", f"Write {usage}.")
         inner = replace(frame, as_texts=key != "relation")
         values[key] = [expander.tree(each) for each in _items(expander, value, inner, call)]
     texts = {key: [name_of(each) for each in values.get(key, [])] for key in _STAR_OPTIONS[1:]}
@@ -164,7 +168,7 @@ def _star(expander: Expander, call: Call, frame: Frame, is_statement: bool) -> l
     if len(names) != 1 or names[0] is None or not single:
         raise MacroError("@STAR needs the name of a relation", f"Write {usage}.")
     if any(text is None for found in texts.values() for text in found):
-        raise MacroError("an option of @STAR is no name or text", f"Write {usage}.")
+        raise MacroError("an option of @STAR is neither a name nor a text", f"Write {usage}.")
     known = {key: [text or "" for text in found] for key, found in texts.items()}
     node = star_call(
         names[0],
@@ -187,7 +191,9 @@ def _union(expander: Expander, call: Call, frame: Frame, is_statement: bool) -> 
     if found and isinstance(found[0], exp.Literal) and found[0].is_string:
         word = found.pop(0).name.lower()
         if word not in {each.value for each in UnionKind}:
-            raise MacroError(f"@UNION is 'all' or 'distinct', not {word!r}", f"Write {usage}.")
+            raise MacroError(
+                f"the type of @UNION has to be 'all' or 'distinct', not {word!r}", f"Write {usage}."
+            )
         kind = UnionKind(word)
     names = [names_of(each) for each in found]
     relations = [each for each in names if each is not None]
@@ -234,9 +240,9 @@ _OPERATORS: Final[dict[type[exp.Expr], tuple[type[Any], _Function]]] = {
     exp.DPipe: (str, operator.add),
 }
 _TYPES: Final[dict[type, str]] = {
-    bool: "is no condition",
-    Decimal: "is no number",
-    str: "joins what is no text",
+    bool: "is not a condition",
+    Decimal: "is not a number",
+    str: "is a concatenation of something that is not a text",
 }
 
 

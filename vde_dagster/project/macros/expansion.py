@@ -81,7 +81,7 @@ class Expander:
             MacroError: A macro cannot be expanded.
         """
         if not tokens:
-            raise MacroError("an argument is empty", "Take a comma away, or write what is missing.")
+            raise MacroError("an argument is empty", "Remove a comma, or add the missing argument.")
         self.budget.spend(len(tokens))
         items = find_macros(tokens, spaced=frozenset(self.builtins))
         if len(items) == 1 and isinstance(items[0], Call) and not _stays(items[0]):
@@ -133,8 +133,8 @@ class Expander:
         for change in changes:
             first = shown[change.first].start
             if first < start:
-                message = "two macros that give nothing meet here"
-                error = MacroError(message, "Give one another branch.")
+                message = "two macros that expand to nothing are next to each other"
+                error = MacroError(message, "Give one of them another branch.")
                 raise self._placed(error, shown[change.first])
             pieces += [self._piece(start, first), *change.text]
             start = shown[change.last].end + 1
@@ -165,8 +165,8 @@ class Expander:
         """The single text that some tokens stand for. Raises as `expand` does."""
         found = self.expand(tokens, frame)
         if len(found) != 1:
-            message = f"{what} is one expression, not {len(found)}"
-            raise MacroError(message, "Write one expression in its place.")
+            message = f"{what} has to be one expression, not {len(found)}"
+            raise MacroError(message, "Write one expression there.")
         return found[0]
 
     def trees(self, tokens: Tokens, frame: Frame) -> list[exp.Expr]:
@@ -222,12 +222,12 @@ class Expander:
         definition = self.definitions.get(name)
         if definition is not None and definition.parameters is None:
             inner = frame.called({}, call)
-            what = f"what @DEF gives to @{name}"
+            what = f"the value that @DEF gives to @{name}"
             return self._inside(definition).one(definition.body, inner, what=what)
         if isinstance(function := self.scope.functions.get(name), Problem):
             return self._unknown(call, function)
         if definition is not None or name in self.builtins or function is not None:
-            message = f"@{name} is called with arguments in parentheses"
+            message = f"@{name} needs arguments in parentheses"
             raise MacroError(message, f"Write @{name}(...).")
         found = self.variable(name, call)
         return self._unknown(call) if found is None else found
@@ -266,7 +266,7 @@ class Expander:
         found = [each for tokens in call.arguments or () for each in self.expand(tokens, frame)]
         if len(found) != len(names):
             shown = ", ".join(names)
-            message = f"@{call.name} takes {len(names)} arguments ({shown}), and {len(found)} are"
+            message = f"@{call.name} takes {len(names)} arguments ({shown}), but {len(found)} are"
             raise MacroError(f"{message} given", f"Write @{call.name}({shown}).")
         values = dict(zip(names, found, strict=True))
         inner = frame.called(values, call)
@@ -313,7 +313,7 @@ class Expander:
         """SQL text from a user's macro, with the macros in it expanded."""
         if NUL in text:
             message = f"{macro.described} returns a text with a NUL character"
-            raise MacroError(message, "Take the character out in the macro.")
+            raise MacroError(message, "Remove the character in the macro.")
         inner = replace(self, text=text, made_at=self.made_at or call.tokens[0].line)
         try:
             tokens = tuple(self.dialect.tokenize(text))
@@ -321,8 +321,8 @@ class Expander:
             for each in found:
                 self.tree(each)
         except SQL_ERRORS as error:
-            message = f"{macro.described} returns what is no SQL: {first_line(error)}"
-            raise MacroError(message, "Return SQL of the model's dialect.") from error
+            message = f"{macro.described} returns invalid SQL: {first_line(error)}"
+            raise MacroError(message, "Return SQL in the model's dialect.") from error
         return found
 
     def _name(self, name: Name, frame: Frame) -> Piece:
@@ -331,8 +331,8 @@ class Expander:
             parts = [e if isinstance(e, str) else self._part(e, name, frame) for e in name.parts]
             text = "".join(parts)
             if not text or NUL in text:
-                message = "a name is empty, or has a NUL character in it"
-                raise MacroError(message, "Give the variables in the name other texts.")
+                message = "a name is empty, or contains a NUL character"
+                raise MacroError(message, "Change the values of the variables in the name.")
         quoted = name.quoted or not self._is_name(text)
         self.words.add(text)
         made = exp.to_identifier(text, quoted=quoted).sql(self.dialect)
@@ -342,7 +342,7 @@ class Expander:
         found = self._value(Call(name=part.name, tokens=name.tokens), frame)
         text = name_of(self.tree(found))
         if text is None:
-            message = f"@{{{part.name}}} stands in a name, and its value is no text"
+            message = f"@{{{part.name}}} is part of a name, but its value is not a text"
             raise MacroError(message, "Give the variable a text or a single name.")
         return text
 

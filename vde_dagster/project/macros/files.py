@@ -129,8 +129,8 @@ def _check_imports(tree: ast.Module, path: str, problems: Problems) -> None:
 def _macro(name: str, marked: MarkedFunction, problems: Problems) -> UserMacro | None:
     place, function = marked.place, marked.function
     if name in TIME_MACROS or name in BUILTINS:
-        message = f"@{name} is a macro of the language"
-        problems.add(place, message, "Give the function another name.")
+        message = f"@{name} is a built-in macro"
+        problems.add(place, message, "Rename the function.")
         return None
     types = _types(function, place, problems)
     return UserMacro(
@@ -160,8 +160,9 @@ def _is_told(
         told = f"def {name}{signature.replace(parameters=[first.replace(name='evaluator'), *rest])}"
         problems.add(
             place,
-            f"the first parameter of a macro is its first argument, and here it is {first.name!r}",
-            f"Write `{alone}`, or `{told}` to get the evaluator, which is no argument.",
+            f"the first parameter {first.name!r} looks like the evaluator, but is the "
+            "macro's first argument",
+            f"Write `{alone}`, or `{told}` to get the evaluator, which is not an argument.",
         )
     return False
 
@@ -176,5 +177,7 @@ def _types(
         return typing.get_type_hints(function)
     except Exception as error:  # evaluating a user's annotations runs a user's code
         message = f"its annotations cannot be read: {type(error).__name__}: {error}"
-        problems.add(place, message, "Import what they name, outside of `if TYPE_CHECKING:`.")
+        problems.add(
+            place, message, "Import the names that they use, outside of `if TYPE_CHECKING:`."
+        )
         return {}

@@ -105,7 +105,7 @@ def read_statements(
             problems.add(place, f"the query does not parse: {first_line(error)}", _CHECK)
         return None
     if NUL in text:
-        problems.add(place, "the query has a NUL character in it", "Take it out.")
+        problems.add(place, "the query contains a NUL character", "Remove it.")
         return None
     if _refuse_foreign(_without_texts(padded, tokens), padded, place, problems):
         return None
@@ -123,9 +123,11 @@ def read_statements(
         return None
     originals = [each.original for each in found if each.original]
     if originals:
-        message = f"sqlglot translated this from {dialect} to Spark's SQL, and nobody has proven "
-        message += "that it means the same"
-        problems.warn(place, message, "Look at both texts in `vde render`, and write a unit test.")
+        message = f"sqlglot translated this from {dialect} to Spark SQL, and it is not proven "
+        message += "that both mean the same"
+        problems.warn(
+            place, message, "Compare both texts with `vde render`, and write a unit test."
+        )
     return Statements(
         expressions=tuple(each.tree for each in found),
         texts=tuple(each.text for each in found),
@@ -200,8 +202,10 @@ def _warn_of_texts(tokens: Sequence[Token], place: Place, problems: Problems) ->
         is_text = token.token_type is TokenType.STRING
         name = time_macro_in_text(token.text) if is_text else None
         if name is not None:
-            message = f"@{name} stands inside a text, which stays as it is written"
-            advice = f"Write @{name} without quotes; as a part of a text, CONCAT('...', @{name})."
+            message = f"@{name} is inside a text, where macros are not expanded"
+            advice = (
+                f"Write @{name} without quotes; inside a longer text, use CONCAT('...', @{name})."
+            )
             problems.warn(_place_of(token, place), message, advice)
 
 
@@ -223,15 +227,17 @@ def _refuse_foreign(shown: str, text: str, place: Place, problems: Problems) -> 
         return False
     word, line = found[0].upper(), text.count("\n", 0, text.find(found[0])) + 1
     if word.startswith("ON_VIRTUAL"):
-        message = f"the model has statements for when views are updated ({word})"
-        advice = "Take the block out. What is to run with each evaluation stands behind the query, "
-        advice += "with `;` between; rights on views are given with the tools of the catalog."
+        message = f"the model has statements that run when views are updated ({word})"
+        advice = (
+            "Remove the block. Write statements that run with each evaluation after the query, "
+        )
+        advice += "with `;` between them. Grant rights on views with the tools of the catalog."
     else:
-        message = f"the query has Jinja in it ({word})"
-        advice = "Use macros instead: time macros such as @start_dt, @VAR('name'), @IF, @EACH, and "
-        advice += "Python functions in macros/*.py for all else."
+        message = f"the query contains Jinja ({word})"
+        advice = "Use macros instead: time macros such as @start_dt, @VAR('name'), @IF, @EACH, or "
+        advice += "Python functions in macros/*.py."
     where = Place(path=place.path, line=line)
-    problems.add(where, f"{message}, which models here cannot have", advice)
+    problems.add(where, f"{message}, which is not supported", advice)
     return True
 
 
@@ -243,7 +249,7 @@ def _check_left(statement: exp.Expr, tokens: Tokens, dialect: Dialect) -> None:
     """
     for node in statement.walk():
         if is_star_macro(node) and not isinstance(statement, exp.Query):
-            message = f"{SHOWN[node.name]} stands in a pre- or post-statement, where the columns "
+            message = f"{SHOWN[node.name]} is used in a pre- or post-statement, where the columns "
             message += "of relations are not known"
             raise MacroError(message, "Name the columns.", token=tokens[0])
         if isinstance(node, exp.Parameter) and node.name.lower() not in TIME_MACROS:
@@ -251,8 +257,8 @@ def _check_left(statement: exp.Expr, tokens: Tokens, dialect: Dialect) -> None:
             known = suggestion(name, sorted({*TIME_MACROS, *BUILTINS}))
             raise MacroError(f"unknown macro @{name}", known, token=tokens[0])
         if isinstance(node, exp.Command) and _has_macro(_text_of(node), dialect):
-            message = f"{node.this} is a statement whose text is passed on as it is, so no macro "
-            message += "in it can be filled in"
+            message = f"{node.this} is a statement that is passed on as it is written, so macros "
+            message += "in it cannot be expanded"
             raise MacroError(message, "Write it without macros.", token=tokens[0])
 
 
@@ -269,7 +275,7 @@ def _has_macro(text: str, dialect: Dialect) -> bool:
     return any(not isinstance(each, Token) for each in found)
 
 
-_ADVICE: Final = "Write that part in another way, or write the model in Spark's dialect."
+_ADVICE: Final = "Rewrite that part, or write the model in Spark's dialect."
 
 
 def translated(tree: exp.Expr, dialect: str, tokens: Tokens) -> tuple[exp.Expr, str]:
@@ -288,10 +294,10 @@ def translated(tree: exp.Expr, dialect: str, tokens: Tokens) -> tuple[exp.Expr, 
         found = reread(tree, text)
         wrong = next(unreadable(text), None)
     except SQL_ERRORS as error:
-        message = f"sqlglot cannot translate this from {dialect} to Spark's SQL: "
+        message = f"sqlglot cannot translate this from {dialect} to Spark SQL: "
         raise MacroError(f"{message}{first_line(error)}", _ADVICE, token=tokens[0]) from error
     if wrong is not None:
-        message = f"sqlglot translates this to what Spark's SQL does not have: {wrong.message}"
+        message = f"sqlglot translates this to SQL that Spark does not have: {wrong.message}"
         raise MacroError(message, _ADVICE, token=tokens[0])
     return found, text
 
@@ -302,9 +308,9 @@ def check_spark(written: Written, place: Place, problems: Problems) -> None:
         every = list(unreadable(text_of(written)))
     except SQL_ERRORS as error:
         message = f"this ({first_line(error)})"
-        every = [Unreadable(line=1, message=message, advice="Write it in Spark's SQL.")]
+        every = [Unreadable(line=1, message=message, advice="Write it in Spark SQL.")]
     for wrong in every:
-        message = f"Spark's SQL does not have {wrong.message}, and it runs as written"
+        message = f"Spark SQL does not have {wrong.message}, and the text runs as written"
         line = line_in_file(written, wrong.line)
         problems.reject(Place(path=place.path, line=line), message, wrong.advice)
 
@@ -333,7 +339,7 @@ def check_words(tree: exp.Expr, words: Iterable[str]) -> None:
             continue
         for each in node.args.values():
             if isinstance(each, str) and any(text in each.upper() for text in texts):
-                message = f"{each!r} is the value of a macro where one word is needed"
+                message = f"a macro has the value {each!r} where a single word is needed"
                 raise MacroError(message, "Give the macro a value of one word.")
 
 

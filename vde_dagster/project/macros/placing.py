@@ -66,7 +66,7 @@ _BEFORE_QUERIES: Final[frozenset[_Kind]] = _OPERANDS | _SETS | {None, _T.ALIAS, 
 _QUERIES: Final = frozenset({_T.SELECT, _T.WITH})
 _OPERATORS: Final = (exp.Binary, exp.Unary, exp.Between, exp.In, exp.AtTimeZone)
 _CALLS: Final = Parser.FUNC_TOKENS - Parser.SUBQUERY_PREDICATES.keys() - {_T.IN}
-_TABLE_ADVICE: Final = "Let it give the name of one model or source, or a query."
+_TABLE_ADVICE: Final = "Make the macro return the name of one model or source, or a query."
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +102,8 @@ class Place:
             return self._nothing()
         if len(found) > 1:
             if before not in _LISTS | {_T.DISTINCT} or after not in _ENDS:
-                message = f"one expression is needed here, and the macro gives {len(found)} "
-                advice = "Let it give one, or put it where a list stands."
+                message = f"one expression is needed here, but the macro returns {len(found)} "
+                advice = "Make the macro return one expression, or use it where a list is possible."
                 raise MacroError(f"{message}expressions", advice)
             return Change(self.at, self.at, joined(found, ", "))
         return Change(self.at, self.at, self._one(found[0], before, after))
@@ -125,8 +125,8 @@ class Place:
         if self._is_query(value):
             return self._query(value, before, after)
         if before is _T.L_PAREN and self._kind(self.at - 2) is _T.ALIAS and after is _T.R_PAREN:
-            message = "a query is needed here, and the macro gives an expression"
-            raise MacroError(message, "Let it give a SELECT.")
+            message = "a query is needed here, but the macro returns an expression"
+            raise MacroError(message, "Make the macro return a SELECT.")
         if before is _T.DOT or after is _T.DOT or (before is _T.ALIAS and not self._is_cast()):
             return self._name(value)
         named = after is _T.ALIAS
@@ -134,8 +134,10 @@ class Place:
             return value
         tree = self._tree(value)
         if isinstance(tree, exp.Alias):
-            advice = "Leave the name out of the macro, or the name behind it."
-            raise MacroError("what the macro gives has a name, which cannot stand here", advice)
+            advice = "Remove the name in the macro, or the name after it."
+            raise MacroError(
+                "the macro returns an expression with a name, which is not possible here", advice
+            )
         whole = isinstance(tree, exp.Paren | exp.Dot) or not isinstance(tree, _OPERATORS)
         negative = before is _T.INTERVAL and isinstance(tree, exp.Neg)
         return value if whole or negative or (named and before in _STARTS) else wrapped(value)
@@ -144,8 +146,8 @@ class Place:
         is_union = text_of(value).startswith(f"SELECT {UNION}(")
         if is_union and after in (_JOINS | _CLAUSES) - {_T.ORDER_BY, _T.LIMIT, _T.OFFSET}:
             what = self.tokens[self.at + 1].text.upper()
-            advice = "Write SELECT ... FROM (@UNION(a, b)) and the clause behind it."
-            raise MacroError(f"the {what} behind @UNION belongs to no SELECT", advice)
+            advice = "Write SELECT ... FROM (@UNION(a, b)), followed by that clause."
+            raise MacroError(f"the {what} after @UNION has no SELECT to belong to", advice)
         if before is _T.L_PAREN and after is _T.R_PAREN:
             is_call = self._kind(self.at - 2) in _CALLS
             return wrapped(value) if is_call else value
@@ -153,7 +155,7 @@ class Place:
             return value
         if is_union:
             raise MacroError(
-                "@UNION is a query of its own", "Write SELECT ... FROM (@UNION(a, b))."
+                "@UNION has to be a query of its own", "Write SELECT ... FROM (@UNION(a, b))."
             )
         return wrapped(value)
 
@@ -163,8 +165,8 @@ class Place:
         if names is None or not all(names):
             if self._kind(self.at + 1) is _T.DOT and self._kind(self.at - 1) is not _T.DOT:
                 return value if not isinstance(tree, _OPERATORS) else wrapped(value)
-            message = "a name is needed here, and the macro gives something else"
-            raise MacroError(message, "Let it give a name, or a text to make one of.")
+            message = "a name is needed here, but the macro returns something else"
+            raise MacroError(message, "Make the macro return a name, or the text of one.")
         if not isinstance(tree, exp.Literal):
             return value
         return (self._made(value, _quoted(tree.name, self.dialect)),)
@@ -227,7 +229,7 @@ class Place:
     def _table(self, found: Sequence[Written]) -> Change:
         if len(found) != 1:
             what = f"{len(found)} expressions" if found else "nothing"
-            message = f"one table is needed here, and the macro gives {what}"
+            message = f"one table is needed here, but the macro returns {what}"
             raise MacroError(message, _TABLE_ADVICE)
         value = found[0]
         if self._is_query(value):
@@ -238,7 +240,7 @@ class Place:
             return Change(self.at, self.at, value)
         names = names_of(inner) if inner is not None else None
         if names is None or not 1 <= len(names) <= 3 or not all(names):
-            message = "a table is needed here, and the macro gives something else"
+            message = "a table is needed here, but the macro returns something else"
             raise MacroError(message, _TABLE_ADVICE)
         if isinstance(inner, exp.Literal):
             text = ".".join(_quoted(each, self.dialect) for each in names)
@@ -301,7 +303,7 @@ class Place:
         if before in _CLAUSES and after in _ENDS:
             return Change(first - 1, last)
         if before is _T.SELECT and after in _ENDS:
-            raise MacroError("no column is left in this SELECT", "Give @IF another branch.")
+            raise MacroError("this SELECT has no columns left", "Give @IF another branch.")
         if before is _T.DISTINCT and after is _T.R_PAREN:
             raise MacroError("nothing is left here", "Give @IF another branch.")
         raise _needed()
@@ -338,5 +340,5 @@ def _quoted(name: str, dialect: Dialect) -> str:
 
 
 def _needed() -> MacroError:
-    message = "the macro gives nothing here, where something is needed"
+    message = "the macro returns nothing here, where something is needed"
     return MacroError(message, "Give @IF another branch.")

@@ -49,8 +49,8 @@ class Budget:
         self.spent += parts
         if self.spent > self.most:
             message = (
-                f"the statements of this model have more than {self.most:,} words and signs once "
-                "macros are filled in"
+                f"the statements of this model have more than {self.most:,} words and signs "
+                "once macros are expanded"
             )
             raise MacroError(message, TOO_LARGE)
 
@@ -92,5 +92,5 @@ class Frame:
         """
         if self.depth >= MAX_DEPTH:
             message = f"@{call.name} calls itself, or macros are nested more than {MAX_DEPTH} deep"
-            raise MacroError(message, "Take the circle out.")
+            raise MacroError(message, "Remove the cycle.")
         return Frame(bindings=values, depth=self.depth + 1)

@@ -92,7 +92,7 @@ def read_statement(written: Written, around: Sequence[Token], dialect: Dialect) 
     text = text_of(written)
     tokens = _relined(dialect.tokenize(text), written)
     if not tokens:
-        raise ParseError("there is nothing but a comment")
+        raise ParseError("only a comment was found")
     behind = around[-1].comments if len(around) > 1 else []
     for at, comments in ((0, around[0].comments), (-1, behind)):
         known = tokens[at].comments
@@ -130,7 +130,7 @@ def tree_of(
     taken = spark_tokens(tokens, text) if own else _with_macros_as_names(tokens, dialect)
     found = parser.parse(taken, text) if kind is None else parser.parse_into(kind, taken, text)
     if len(found) != 1 or found[0] is None:
-        raise ParseError("there is nothing but a comment")
+        raise ParseError("only a comment was found")
     tree = with_closed_sums(found[0])
     holder = exp.Tuple(expressions=[with_spark_precedence(tree, taken) if own else tree])
     for column in [] if own else list(holder.find_all(exp.Column)):
@@ -186,15 +186,17 @@ def expression_of(value: object, *, what: str) -> exp.Expr:
         case list() | tuple():
             return exp.Array(expressions=[expression_of(each, what=what) for each in value])
         case float() | Decimal() if not math.isfinite(value):
-            raise MacroError(f"{what} is {value}, which is no number in SQL", "Use a finite one.")
+            raise MacroError(
+                f"{what} is {value}, which is not a number in SQL", "Use a finite number."
+            )
         case None | bool() | str() | int() | float() | Decimal() | date():
             converted = exp.convert(value)
             assert isinstance(converted, exp.Expr)
             return converted
         case Mapping():
-            raise MacroError(f"{what} is a mapping, which has no form in SQL", "Use its parts.")
+            raise MacroError(f"{what} is a mapping, which SQL cannot express", "Use its parts.")
         case _:
-            message = f"{what} is a {type(value).__name__}, which has no form in SQL"
+            message = f"{what} is a {type(value).__name__}, which SQL cannot express"
             raise MacroError(message, "Use a text, a number, a boolean, a date or a list of these.")
 
 

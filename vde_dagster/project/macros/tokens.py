@@ -29,8 +29,8 @@ MOST_NESTED: Final = 200
 MOST_PARTS: Final = 200_000
 """How many words and signs the statements of a model may have once its macros are filled in."""
 TOO_LARGE: Final = (
-    "Put the values into a seed or a table, and join it. A macro that calls another one twice, or "
-    "stands in one that repeats it, multiplies what there is."
+    "Put the values into a seed or a table, and join it. Macros that call another one twice, "
+    "or that are repeated by one, multiply the text."
 )
 """What to do about a model that is too large."""
 _PART: Final = re.compile(r"[\w$]+")
@@ -170,7 +170,7 @@ def _name(
         else:
             break
     if not any(isinstance(part, Reference) for part in parts):
-        message = "between `@{` and `}` there is one name"
+        message = "only one name is possible between `@{` and `}`"
         raise MacroError(message, "Write @{name} with the name of a variable.", token=source[index])
     return Name(parts=tuple(parts), quoted=False, tokens=tuple(source[start:index])), index
 
@@ -213,7 +213,7 @@ def check_depth(tokens: Sequence[Token]) -> None:
         if token.token_type in _PAIRS:
             structs.append(before is not None and before.token_type is TokenType.STRUCT)
             if len(structs) > MOST_NESTED or (structs[-1] and sum(structs) > MOST_STRUCTS):
-                raise RecursionError(f"{len(structs)} brackets stand in each other")
+                raise RecursionError(f"brackets are nested {len(structs)} deep")
         elif token.token_type in _CLOSING and structs:
             structs.pop()
         before = token
@@ -334,8 +334,8 @@ def _is_glued(before: Token, at: Token) -> bool:
 
 def _glued(at: Token) -> MacroError:
     return MacroError(
-        "a macro stands right next to a name, without a space between them",
-        "Write name_@{variable} to make a name of parts.",
+        "a macro follows or precedes a name without a space",
+        "Write name_@{variable} to build a name from parts.",
         token=at,
     )
 

@@ -76,7 +76,7 @@ class UserMacro:
         except (Exception, SystemExit) as error:  # whatever a user's function raises
             line = line_in(Path(self.path), error) or self.line
             message = f"the macro @{self.name} failed at {self.path}:{line}: {error_text(error)}"
-            raise _FailedIn(message, "Fix the macro, or what it is called with.") from error
+            raise _FailedIn(message, "Fix the macro, or the arguments of the call.") from error
         if len(found) > MOST_PARTS:
             message = f"{self.described} returns more than {MOST_PARTS:,} expressions"
             raise MacroError(message, TOO_LARGE)
@@ -102,7 +102,7 @@ class UserMacro:
             bound = signature.bind(*positional, **named)
         except TypeError as error:
             shown = f"Call it as @{self.name}{_shown(signature)}."
-            raise MacroError(f"{self.described} cannot be called so: {error}", shown) from None
+            raise MacroError(f"{self.described} has wrong arguments: {error}", shown) from None
         for name, given in bound.arguments.items():
             bound.arguments[name] = self._converted(signature.parameters[name], given)
         return bound
@@ -241,8 +241,8 @@ def _shown(signature: inspect.Signature) -> str:
 
 
 _ADVICE: Final = (
-    "Return SQL that asks for it: @start_ds and the like for times, @STAR(relation) for columns. "
-    "The evaluator has `dialect`, `locals` (what @DEF defines) and `var(name, default)`."
+    "Return SQL for it: @start_ds and the like for times, @STAR(relation) for columns. The "
+    "evaluator has `dialect`, `locals` (what @DEF defines) and `var(name, default)`."
 )
 _OF_A_RUN: Final = frozenset({"default_catalog", "gateway", "runtime_stage", "this_env"})
 """What SQLMesh has in ``locals`` beside times and definitions."""
@@ -276,7 +276,7 @@ class MacroEvaluator:
             return deepcopy(found[0])
         if default is _NO_DEFAULT:
             advice = f"Declare it under `variables` in vde.yaml, or give a default: var({name!r}, "
-            raise MacroError(f"the project has no variable {name!r}", f"{advice}default).")
+            raise MacroError(f"the variable {name!r} is not declared", f"{advice}default).")
         return default
 
     def __getattr__(self, name: str) -> NoReturn:
@@ -308,5 +308,5 @@ class Definitions(Mapping[str, exp.Expr]):
 
 
 def _of_a_run(what: str) -> MacroError:
-    message = f"{what} is not there: macros are filled in when the project is loaded, before a run"
+    message = f"{what} is not available: macros are expanded when the project loads, before a run"
     return MacroError(message, _ADVICE)

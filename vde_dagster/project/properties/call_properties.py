@@ -94,7 +94,7 @@ def _calls(
     for item in value.items() if value is not None else ():
         name, group = item.written if item.is_string else item.name, item.group()
         if not _NAME.fullmatch(name) or (item.after_name() is not None and group is None):
-            message = f"{item.raw} is no name with arguments"
+            message = f"{item.raw} is not a name with arguments"
             problems.add(item.place, message, "Write `name (argument := value)`.")
             continue
         arguments: dict[str, str] = {}
@@ -111,7 +111,7 @@ def _calls(
                 if text is not None:
                     written[key] = text
                     for wrong in unreadable(_query(text)) if texts is Texts.SQL else ():
-                        message = f"Spark's SQL does not have {wrong.message}"
+                        message = f"Spark SQL does not have {wrong.message}"
                         problems.reject(each.place, message, wrong.advice)
         given, own = tuple(sorted(arguments.items())), tuple(sorted(written.items()))
         if len(problems.found) > before:
@@ -242,7 +242,7 @@ _COMPUTED: Final = (exp.Func, exp.Interval, exp.Parameter)
 
 def _refuse_doubtful(value: Value, problems: Problems) -> None:
     literal = exp.Literal.string(value.written).sql("spark")
-    message = f"{value.written!r} is a text in Python, and would be something else in SQL"
+    message = f"{value.written!r} is a text in Python, but would be an expression in SQL"
     advice = (
         f'Write {{"sql": {value.written!r}}} for the SQL, or {{"sql": {literal!r}}} for the text.'
     )
@@ -260,7 +260,7 @@ def read_depends_on(value: Value | None, problems: Problems) -> dict[ModelName, 
             continue
         group = item.group()
         if not item.is_string and item.after_name() is not None and group is None:
-            message = f"{item.raw} is no parent with a window"
+            message = f"{item.raw} is not a parent with a window"
             problems.add(item.place, message, "Write `raw.orders (before '30 days')`.")
         elif name in found:
             problems.add(item.place, f"the parent {name} is given twice", "Remove one.")

@@ -45,15 +45,15 @@ from vde_dagster.project.properties.values import (
 )
 
 _WITHOUT_ROWS: Final[Mapping[type, str]] = dict.fromkeys(
-    (View, Embedded), "has no rows of its own, so nothing is computed"
+    (View, Embedded), "has no rows of its own, so it is not computed"
 )
 _NOT_REFRESHED: Final[Mapping[type, str]] = {
     **_WITHOUT_ROWS,
-    Seed: "is loaded by plans alone",
-    Managed: "is kept fresh by the target_lag among its physical_properties",
+    Seed: "is loaded only by plans",
+    Managed: "is kept fresh by target_lag in its physical_properties",
 }
 _NOT_KEPT: Final[Mapping[type, str]] = dict.fromkeys(
-    (View, Embedded, Seed), "has no table that an edit keeps"
+    (View, Embedded, Seed), "has no table that an edit could keep"
 )
 _USELESS: Final[Mapping[str, Mapping[type, str]]] = {
     RETRIES: _WITHOUT_ROWS,
@@ -84,7 +84,9 @@ def read_range(
     start = read_start(values["start"], problems) if "start" in values else defaults.start
     end = read_end(values["end"], problems) if "end" in values else None
     if start is not None and end is not None and end <= start:
-        problems.add(values["end"].place, "the model ends before it starts", "Correct one of both.")
+        problems.add(
+            values["end"].place, "the model ends before it starts", "Correct `start` or `end`."
+        )
     return start, end
 
 
@@ -101,11 +103,11 @@ def warn_of_borders(values: Mapping[str, Value], model: Model, problems: Problem
             if before == after:
                 continue
             message = (
-                f"{key} {values[key].written!r} lies inside {Interval(before, after)}, which is "
+                f"{key} {values[key].written!r} is inside {Interval(before, after)}, which is "
             )
-            message += f"left out; {_counted(model, key, before, after)}"
+            message += f"skipped; {_counted(model, key, before, after)}"
             borders = " or ".join(f"'{_written(each, key)}'" for each in (before, after))
-            advice = f"Write {borders} to say where intervals {key}."
+            advice = f"Write {borders}, so that intervals {key} there."
             problems.warn(values[key].place, message, advice)
 
 
@@ -115,7 +117,7 @@ def _counted(model: Model, key: str, before: datetime, after: datetime) -> str:
         return f"the first interval is {Interval(after, model.unit.following(after))}"
     last = model.unit.shifted(before, -1)
     if last < model.start:
-        return "there is no whole interval before it"
+        return "no whole interval precedes it"
     return f"the last interval is {Interval(last, before)}"
 
 
@@ -143,8 +145,8 @@ def read_cron(
     wanted = read_choice(given, "interval_unit", IntervalUnit, problems) or unit
     order = list(IntervalUnit)
     if order.index(wanted) > order.index(unit):
-        message = f"the interval unit {wanted.value} is longer than the time between two ticks"
-        problems.add(given.place, message, f"Use {unit.value} or a finer one, or another cron.")
+        message = f"the interval unit {wanted.value} is longer than the time between two cron ticks"
+        problems.add(given.place, message, f"Use {unit.value}, a finer unit or another cron.")
         return cron, unit
     return cron, wanted
 
@@ -261,7 +263,7 @@ def _rule(
     own, option = values.get(name), _options_of(values.get("kind")).get(name)
     value = own or option
     if own is not None and option is not None:
-        message = f"{name} is given twice, also as an option of the kind"
+        message = f"{name} is given both as a property and as an option of the kind"
         problems.add(own.place, message, "Remove one.")
     if value is None or not _has_effect(name, value, kind, problems):
         return None

@@ -37,11 +37,11 @@ _KINDS: Final = {each.keyword: each for each in get_args(Kind) if each is not Ex
 KEYWORDS: Final = tuple(sorted(_KINDS))
 _INSTEAD: Final = {
     "EXTERNAL": (
-        "a model that the project writes is not EXTERNAL",
+        "a model with a query or code cannot be EXTERNAL",
         "Declare sources in external_models.yaml.",
     ),
     "CUSTOM": (
-        "the kind CUSTOM, whose rows a class of the project loads, is not supported",
+        "the kind CUSTOM, whose rows are loaded by a class of the project, is not supported",
         f"Use one of {', '.join(KEYWORDS)}.",
     ),
 }
@@ -113,8 +113,8 @@ def _kept(
         if (keyword, key) == ("SEED", "csv_settings"):
             problems.add(
                 value.place,
-                f"the option {key!r} is not supported, and without it other rows would be read",
-                "Write the file with a header, commas and double quotes, and take the option out.",
+                f"the option {key!r} is not supported, and other rows would be read without it",
+                "Write the file with a header, commas and double quotes, and remove the option.",
             )
             return [each for each in written if each[0] != key]
     if not keyword.startswith(("INCREMENTAL", "SCD")):
@@ -122,25 +122,28 @@ def _kept(
     for key, value in written:
         if key in UNSUPPORTED_OPTIONS:
             message = f"the option {key!r} is not supported and has no effect"
-            problems.warn(value.place, message, "Take it out.")
+            problems.warn(value.place, message, "Remove it.")
     return [each for each in written if each[0] not in (*_OF_THE_MODEL, *UNSUPPORTED_OPTIONS)]
 
 
 def _checked(kind: Kind, given: _Given) -> Kind:
     """A kind whose options fit together: a start and an end of a history, an order of changes."""
     if "delete_when" in given.options and kind.order is None:
-        message = "delete_when needs sequence_by: what a delete comes after is not known"
+        message = "delete_when needs sequence_by to order deletes among the other changes"
         advice = "Add `sequence_by changed_at`, a column that grows with each change of a key."
         given.problems.add(given.options["delete_when"].place, message, advice)
     for key in _WITHOUT_ORDER if kind.order is not None else ():
         if key in given.options:
-            message = f"{key} has no meaning beside sequence_by, which says what replaces what"
-            given.problems.add(given.options[key].place, message, "Take one of them out.")
+            message = (
+                f"{key} has no meaning with sequence_by, which decides which row "
+                "replaces another one"
+            )
+            given.problems.add(given.options[key].place, message, "Remove one of them.")
     if isinstance(kind, ScdType2) and kind.valid_from_name == kind.valid_to_name:
         names = ("valid_from_name", "valid_to_name")
         place = next(given.options[each].place for each in names if each in given.options)
         message = f"{' and '.join(names)} are both {kind.valid_from_name!r}"
-        given.problems.add(place, message, "Give them two names.")
+        given.problems.add(place, message, "Give them different names.")
     return kind
 
 
@@ -184,7 +187,7 @@ def _time_column(key: str, given: _Given) -> dict[str, object]:
     if len(problems.found) > before:
         return {key: ""}
     if len(items) > 2 or len(names) != 1:
-        message = f"time_column {value.written} is no column with a format"
+        message = f"time_column {value.written} is not a column with a format"
         problems.add(value.place, message, "Write `time_column name`.")
         return {key: ""}
     if len(items) == 1:
@@ -242,7 +245,7 @@ def _predicates(key: str, given: _Given) -> dict[str, object]:
     value = given.options[key]
     if "merge_filter" in given.options:
         message = "merge_filter and incremental_predicates mean the same"
-        given.problems.add(value.place, message, "Give one of them.")
+        given.problems.add(value.place, message, "Remove one of them.")
     return {"merge_filter": read_condition(value.items(), key, given.dialect, given.problems)}
 
 
@@ -251,10 +254,10 @@ def _batch_concurrency(key: str, given: _Given) -> dict[str, object]:
     if (read_count(value, key, given.problems, least=1) or 1) > 1:
         given.problems.reject(
             value.place,
-            "the batches of a model follow each other, since each is one commit to the model's "
-            "table",
-            "Leave batch_concurrency out. A larger batch_size loads more intervals at once, and "
-            "Spark computes them in parallel.",
+            "the batches of a model run one after the other, since each is one commit to the "
+            "model's table",
+            "Remove batch_concurrency. A larger batch_size loads more intervals together, "
+            "and Spark computes them in parallel.",
         )
     return {}
 
@@ -280,7 +283,7 @@ def _time_data_type(key: str, given: _Given) -> dict[str, object]:
     found = column_type(value.written, given.dialect)
     if found in _INSTANTS:
         return {key: found}
-    message = f"time_data_type {value.raw} is no type of an instant"
+    message = f"time_data_type {value.raw} is not a date or timestamp type"
     given.problems.add(value.place, message, f"Use one of {', '.join(_INSTANTS)}.")
     return {}
 

@@ -49,7 +49,7 @@ PROPERTIES: Final = (
     "pre_statements",
     "post_statements",
 )
-_STATEMENTS: Final = "Write the statements before and behind the query, with `;` between them."
+_STATEMENTS: Final = "Write the statements before and after the query, with `;` between them."
 _PYTHON_ONLY: Final = {
     "deterministic": "Leave it out: for a query this is derived from its SQL.",
     "pre_statements": _STATEMENTS,
@@ -77,12 +77,12 @@ UNSUPPORTED: Final = (
 BLUEPRINTS: Final = "blueprints"
 REFUSED: Final = {
     BLUEPRINTS: (
-        "blueprints, which make several models of one file, are not supported",
-        "Write a file for each of the models, and SQL that they share as a function in macros/.",
+        "blueprints, which create several models from one file, are not supported",
+        "Write a file for each model, and put shared SQL into a function in macros/.",
     ),
     "is_sql": (
-        "a function with is_sql returns SQL, and a Python model returns rows",
-        "Write it as a model in a .sql file, and what makes the SQL as a function in macros/.",
+        "a function with is_sql returns SQL, but a Python model returns rows",
+        "Write it as a model in a .sql file, and build the SQL in a function in macros/.",
     ),
 }
 """Properties that SQLMesh has and without which a file means something else, and what to do."""
@@ -98,12 +98,12 @@ def known_properties(written: Iterable[tuple[str, Value]], problems: Problems) -
                 problems.found.append(refused(key, value.place))
         elif key in UNSUPPORTED:
             message = f"the property {key!r} is not supported and has no effect"
-            problems.warn(value.place, message, "Take it out.")
+            problems.warn(value.place, message, "Remove it.")
         elif key not in PROPERTIES:
             own = [each for each in PROPERTIES if value.in_python or each not in _PYTHON_ONLY]
             problems.add(value.place, f"unknown property {key!r}", suggestion(key, own))
         elif key in _PYTHON_ONLY and not value.in_python:
-            message = f"the property {key!r} is for Python models"
+            message = f"the property {key!r} is only for Python models"
             problems.add(value.place, message, _PYTHON_ONLY[key])
         elif key in values:
             problems.add(value.place, f"the property {key!r} is given twice", "Remove one.")
@@ -127,7 +127,7 @@ def _complete(key: str, value: Value, problems: Problems) -> Value:
         return value
     extra = value.after(index) or value
     message = f"{extra.raw} does not belong to the property {key!r}"
-    advice = "Put a comma between two properties, and a text of several words in quotes."
+    advice = "Put a comma between two properties, and quote a text of several words."
     problems.add(extra.place, message, advice)
     return value.until(index)
 

@@ -85,8 +85,8 @@ def _reject_stateful(key: str, value: Value, problems: Problems) -> None:
     if value.written.lower() != "none":
         problems.reject(
             value.place,
-            f"{key} decides what stateful sessions load; in stateless mode all new rows are added, "
-            "and it has no effect",
+            f"{key} decides what stateful sessions load; in stateless mode all new rows are "
+            "added, so it has no effect",
             "Leave it out, or write `mode stateful`.",
         )
 
@@ -95,7 +95,10 @@ def check_kind(kind: Kind, policy: LateDataPolicy, place: Place, problems: Probl
     """Report a policy that no session can apply to a kind."""
     stateless = policy.mode is LateDataMode.STATELESS
     if isinstance(kind, IncrementalByUniqueKey | ScdType2) and stateless and kind.order is None:
-        message = "late_data needs sequence_by: a late row would replace a newer one of its key"
+        message = (
+            "late_data needs sequence_by: without it a late row would replace a newer "
+            "row of its key"
+        )
         advice = "Add `sequence_by`, a column that grows with each change of a key, to the kind."
         problems.add(place, message, advice)
     elif stateless and (isinstance(kind, IncrementalUnmanaged) or kind.order is not None):
@@ -103,12 +106,12 @@ def check_kind(kind: Kind, policy: LateDataPolicy, place: Place, problems: Probl
             problems.reject(
                 place,
                 f"catchup_threshold has no effect in {kind.keyword}: all new rows of the "
-                "source are taken, whatever their time",
-                "Take it out, or use INCREMENTAL_BY_TIME_RANGE.",
+                "source are loaded, regardless of their time",
+                "Remove it, or use INCREMENTAL_BY_TIME_RANGE.",
             )
     elif not isinstance(kind, IncrementalByTimeRange):
         message = "late_data needs the kind INCREMENTAL_BY_TIME_RANGE"
-        problems.add(place, message, "Use that kind, or leave late_data out.")
+        problems.add(place, message, "Use that kind, or remove late_data.")
 
 
 def _choice(
@@ -136,7 +139,7 @@ def _tracked(
         elif found is not None and name is not None:
             tracked[name] = found
     if stateless and len(tracked) > 1:
-        message = "late_data in stateless mode tracks exactly one source"
+        message = "stateless late_data tracks exactly one source"
         problems.add(value.place, message, "Write one model for each source.")
     return tuple(tracked.values())
 
@@ -151,10 +154,10 @@ def _tracked_source(item: Value, problems: Problems, *, stateless: bool) -> Trac
         return None
     column = column.strip().lower() if bar else LANDING_COLUMN
     if not _COLUMN.fullmatch(column):
-        message = f"{item.raw} is no source with its column"
+        message = f"{item.raw} is not a source with its column"
         problems.add(item.place, message, "Write `'raw.orders|column'`.")
     if item.after_name() is not None and item.group() is None and not item.is_string:
-        message = f"{item.raw} is no source with its options"
+        message = f"{item.raw} is not a source with its options"
         problems.add(item.place, message, "Write `raw.orders (tracked_by column)`.")
         return None
     written_options = read_options(item.group() or (), problems)

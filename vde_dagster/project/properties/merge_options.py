@@ -42,8 +42,8 @@ def read_unique_key(value: Value, dialect: str, problems: Problems) -> tuple[str
             continue
         key = _without_quotes(normalized_names(found)).sql("spark")
         if found.find(exp.Column) is None:
-            message = f"the unique_key {item.raw} has no column in it"
-            problems.add(item.place, message, "Name the columns that distinguish rows.")
+            message = f"the unique_key {item.raw} contains no column"
+            problems.add(item.place, message, "Name the columns that identify a row.")
         else:
             keys.append(key)
     return tuple(keys)
@@ -124,15 +124,17 @@ def read_when_matched(value: Value, dialect: str, problems: Problems) -> tuple[e
         merge = None
     whens = merge.args.get("whens") if isinstance(merge, exp.Merge) else None
     if whens is None or not whens.expressions:
-        message = "when_matched is no list of WHEN MATCHED clauses"
+        message = "when_matched is not a list of WHEN MATCHED clauses"
         advice = "Write `when_matched (WHEN MATCHED THEN UPDATE SET target.a = source.a)`."
         problems.add(value.place, message, advice)
         return ()
     clauses = []
     for when in whens.expressions:
         if not when.args.get("matched") or when.args.get("source"):
-            message = "when_matched says only what happens to rows that match"
-            problems.add(value.place, message, "Rows without a match are inserted by themselves.")
+            message = "when_matched has a clause for rows that do not match"
+            problems.add(
+                value.place, message, "Remove it: rows without a match are inserted automatically."
+            )
         clause = _with_sides(when, value, "when_matched", problems)
         if clause is not None:
             _check_action(clause, value, problems)
@@ -153,8 +155,8 @@ def _check_action(clause: exp.When, value: Value, problems: Problems) -> None:
     if not isinstance(action, exp.Update):
         if clause.args.get("matched") and action.name.upper() != "DELETE":
             said = "INSERT" if isinstance(action, exp.Insert) else action.name.upper()
-            message = f"when_matched says {said}, which Spark's MERGE does not have there"
-            advice = "Write UPDATE SET or DELETE; rows that no clause is true of stay as they are."
+            message = f"when_matched contains {said}, which Spark's MERGE does not have there"
+            advice = "Write UPDATE SET or DELETE; rows that match no clause stay unchanged."
             problems.add(value.place, message, advice)
         return
     for assignment in action.expressions:
@@ -163,7 +165,7 @@ def _check_action(clause: exp.When, value: Value, problems: Problems) -> None:
             isinstance(written, exp.Column) and written.table != "source"
         ):
             continue  # a column without a side was reported already
-        message = f"when_matched sets {written.sql('spark')!r}, which is no column of the target"
+        message = f"when_matched sets {written.sql('spark')!r}, which is not a column of the target"
         problems.add(value.place, message, "Write `UPDATE SET target.a = ...`.")
 
 
@@ -174,10 +176,10 @@ def read_delete_when(value: Value, dialect: str, problems: Problems) -> HiddenRo
         return None
     found = read_hidden_rows(normalized_names(condition))
     if found is None:
-        message = f"delete_when is {value.sql!r}, and can only compare one column with constants"
+        message = f"delete_when is {value.sql!r}, but it can only compare one column with constants"
         advice = (
-            "Write `delete_when (op = 'D')`, `op IN ('D', 'T')`, `deleted_at IS NOT NULL` or a "
-            "column that is true, and compute all else in a column of the query."
+            "Write `delete_when (op = 'D')`, `op IN ('D', 'T')`, `deleted_at IS NOT NULL` or "
+            "a boolean column, and compute everything else in a column of the query."
         )
         problems.add(value.place, message, advice)
     return found
@@ -191,7 +193,7 @@ def read_condition(
     for item in items:
         condition = read_expression(item, dialect, problems)
         if condition is not None and not isinstance(condition, exp.Condition):
-            message = f"{name} has {item.sql!r}, which is no condition"
+            message = f"{name} has {item.sql!r}, which is not a condition"
             advice = "Write a comparison, such as `target.day > DATE '2024-01-01'`."
             problems.add(item.place, message, advice)
         elif condition is not None:
@@ -207,8 +209,8 @@ def _with_sides(node: T, value: Value, name: str, problems: Problems) -> T | Non
     """
     normalized = normalized_names(node)
     if normalized.find(exp.Query) is not None:
-        message = f"{name} has a sub-query, which Iceberg's MERGE cannot have there"
-        advice = "Make what it looks up a column of the model's own query, and name that here."
+        message = f"{name} has a subquery, which Iceberg's MERGE does not support there"
+        advice = "Add the value as a column of the model's query, and use that column here."
         problems.add(value.place, message, advice)
         return None
     for column in list(normalized.find_all(exp.Column)):
@@ -218,13 +220,13 @@ def _with_sides(node: T, value: Value, name: str, problems: Problems) -> T | Non
         if side is None:
             problems.add(
                 value.place,
-                f"{name} has the column {column.sql()!r}, which could be either side's",
+                f"{name} has the column {column.sql()!r}, which may belong to either side",
                 f"Write `source.{column.name}` or `target.{column.name}`.",
             )
         else:
             column.set("table", exp.to_identifier(side))
     for macro, _ in macros_in(normalized):
         if macro not in TIME_MACROS:
-            message = f"{name} has the macro @{macro}, which is none that has a meaning there"
+            message = f"{name} has the macro @{macro}, which is not available there"
             problems.add(value.place, message, suggestion(macro, sorted(TIME_MACROS)))
     return normalized

@@ -201,7 +201,7 @@ def read_block(text: str, *, path: Path, dialect: str, keyword: str = "MODEL") -
     if closing is None:
         message, advice = f"the parenthesis of {keyword} is never closed", "Close it with `);`."
         if "--" in text and any(token.comments for token in tokens):
-            advice += " What stands behind `--` in a line is a comment, also a `)`."
+            advice += " Text after `--` is a comment up to the end of the line, including a `)`."
         raise ProjectInvalid([Problem(place=place, message=message, advice=advice)])
     after = tokens[closing + 1] if closing + 1 < len(tokens) else None
     semicolon = after is not None and after.token_type is TokenType.SEMICOLON

@@ -199,7 +199,7 @@ def _name(
         is_python = place.path.suffix == ".py"
         form = "@model('schema.name', ...)" if is_python else "name schema.name"
         advice = f"Write `{form}`." if is_python else f"Write `{form}` in the MODEL block."
-        problems.add(place, "the model has no name, and its path gives none", advice)
+        problems.add(place, "the model has no name, and its path does not provide one", advice)
     return default
 
 
@@ -219,10 +219,10 @@ def _check_kind(model: Model, values: Mapping[str, Value], problems: Problems) -
     if partial:
         problems.reject(
             values["allow_partials"].place,
-            "allow_partials has no effect: an interval is evaluated once it has ended, since what "
-            "is recorded as loaded must be all of it",
-            "Leave it out. For fresher rows give the model a shorter interval_unit and a cron that "
-            "runs more often, such as `interval_unit hour, cron '@hourly'`.",
+            "allow_partials has no effect: an interval is computed only after it has ended, "
+            "so that it is recorded as loaded only when it is complete",
+            "Leave it out. For fresher rows, give the model a shorter interval_unit and a "
+            "cron that runs more often, such as `interval_unit hour, cron '@hourly'`.",
         )
 
 

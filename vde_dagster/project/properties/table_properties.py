@@ -23,7 +23,7 @@ from vde_dagster.project.properties.values import (
     read_text,
 )
 
-_IN_PYTHON: Final = "The decorator of a Python model takes a mapping, `columns={'name': 'type'}`."
+_IN_PYTHON: Final = "In a Python model, the decorator takes a mapping, `columns={'name': 'type'}`."
 
 
 def read_columns(value: Value | None, dialect: str, problems: Problems) -> tuple[Column, ...]:
@@ -40,7 +40,7 @@ def read_columns(value: Value | None, dialect: str, problems: Problems) -> tuple
 
 def _column(item: Value, dialect: str, problems: Problems) -> Column | None:
     if item.tokens[0].token_type in BRACKETS:
-        message = f"{item.raw} is no column with its type"
+        message = f"{item.raw} is not a column with its type"
         problems.add(item.place, message, f"Write `name type`. {_IN_PYTHON}")
         return None
     rest = item.rest()
@@ -52,7 +52,7 @@ def _column(item: Value, dialect: str, problems: Problems) -> Column | None:
     found = column_type(kind.written, dialect)
     if found is None:
         advice = "Write a type of the model's dialect, such as bigint, string or timestamp."
-        problems.add(rest.place, f"{kind.written!r} is no type of a column", advice)
+        problems.add(rest.place, f"{kind.written!r} is not a column type", advice)
         return None
     return Column(name=item.tokens[0].text.lower(), type=found, description=description)
 
@@ -161,10 +161,12 @@ _SIZED: Final = (Transform.BUCKET, Transform.TRUNCATE)
 _TRUNCATIONS: Final = ("date_trunc", "timestamp_trunc", "datetime_trunc", "trunc")
 _FORMATS: Final = ("parquet", "orc", "avro")
 _RESERVED: Final = {
-    "format-version": "Leave it out: every table has Iceberg's format version 2.",
+    "format-version": "Leave it out: every table uses Iceberg's format version 2.",
     "location": "Leave it out: tables are stored in the catalog's warehouse.",
-    "write.merge.mode": "Leave it out: what a merge changed is derived from the files it wrote.",
-    "provider": "Leave it out: every table is Iceberg's.",
+    "write.merge.mode": (
+        "Leave it out: vde derives the changes of a merge from the files that it wrote."
+    ),
+    "provider": "Leave it out: every table is an Iceberg table.",
     "comment": "Write `description` instead.",
     "owner": "Write `owner` as a property of the model.",
 }
@@ -205,7 +207,7 @@ def _field(item: Value, problems: Problems) -> PartitionField | None:
     if found is None:
         problems.add(
             item.place,
-            f"{item.sql!r} is no partitioning that Iceberg has",
+            f"{item.sql!r} is not a partitioning that Iceberg supports",
             "Write a column, or years, months, days, hours(column), bucket(16, column) or "
             "truncate(10, column).",
         )
@@ -243,7 +245,9 @@ def _plain(transform: Transform, column: Value, argument: int | None) -> Partiti
 
 def _check_table_format(value: Value | None, problems: Problems) -> None:
     if value is not None and value.written.lower() != "iceberg":
-        message = f"the table format {value.written!r} is not supported: every table is Iceberg's"
+        message = (
+            f"the table format {value.written!r} is not supported: every table is an Iceberg table"
+        )
         problems.add(value.place, message, "Write `table_format iceberg`, or leave it out.")
 
 
@@ -252,7 +256,7 @@ def _storage_format(value: Value | None, problems: Problems) -> str:
         return ""
     found = value.written.lower()
     if found not in _FORMATS:
-        message = f"{value.written!r} is no file format of Iceberg"
+        message = f"{value.written!r} is not a file format of Iceberg"
         problems.add(value.place, message, f"Use one of {', '.join(_FORMATS)}.")
         return ""
     return found
@@ -270,13 +274,13 @@ def _properties(value: Value | None, problems: Problems) -> tuple[tuple[str, str
             message = f"the table property {item.raw} has no value"
             problems.add(item.place, message, "Write `name = value`.")
         elif key in _RESERVED or key.startswith("vde."):
-            message = f"the table property {key!r} is not for models to set"
+            message = f"the table property {key!r} cannot be set by a model"
             problems.add(item.place, message, _RESERVED.get(key, "Leave it out."))
         elif key in found:
             problems.add(item.place, f"the table property {key!r} is given twice", "Remove one.")
         elif not rest.is_word:
             message = f"the table property {key!r} has the value {rest.raw}"
-            problems.add(rest.place, message, "Give a text in quotes, a number, true or false.")
+            problems.add(rest.place, message, "Write a text in quotes, a number, true or false.")
         else:
             flag = rest.tokens[0].token_type in (TokenType.TRUE, TokenType.FALSE)
             found[key] = rest.written.lower() if flag else rest.written

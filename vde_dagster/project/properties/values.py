@@ -32,7 +32,7 @@ def read_flag(value: Value, what: str, problems: Problems, *, default: bool) -> 
     found = _FLAGS.get(value.written.lower())
     if found is None:
         message = f"{what} {value.written!r} is neither true nor false"
-        problems.add(value.place, message, "Write one.")
+        problems.add(value.place, message, "Write true or false.")
         return default
     return found
 
@@ -45,8 +45,8 @@ def read_count(
     number = int(text) if text.isascii() and text.isdigit() and len(text) <= 9 else -1
     if not least <= number <= most:
         bounds = f"{least} to {most}" if most <= 1000 else f"at least {least}"
-        message = f"{what} {text!r} is no whole number of {bounds}"
-        problems.add(value.place, message, f"Write for example {max(least, 1)}.")
+        message = f"{what} {text!r} is not a whole number of {bounds}"
+        problems.add(value.place, message, f"Write, for example, {max(least, 1)}.")
         return None
     return number
 
@@ -57,7 +57,7 @@ def read_choice(value: Value, what: str, choices: type[E], problems: Problems) -
     found = next((each for each in choices if each.value == word), None)
     if found is None:
         known = [str(each.value) for each in choices]
-        message = f"{what} {value.written!r} is not known here"
+        message = f"{what} {value.written!r} is not a known value"
         problems.add(value.place, message, suggestion(word, known))
     return found
 
@@ -67,7 +67,7 @@ def read_duration(value: Value, what: str, problems: Problems) -> timedelta | No
     try:
         return parse_duration(value.written)
     except (ValueError, OverflowError):
-        message = f"{what} {value.written!r} is no length of time"
+        message = f"{what} {value.written!r} is not a length of time"
         problems.add(value.place, message, "Write it like '7 days' or '1 hour'.")
         return None
 
@@ -77,7 +77,7 @@ def read_start(value: Value, problems: Problems, *, what: str = "start") -> date
     try:
         return parse_instant(value.written)
     except ValueError:
-        message = f"{what} {value.written!r} is no date"
+        message = f"{what} {value.written!r} is not a date"
         problems.add(value.place, message, "Write it like '2024-01-31'.")
         return None
 
@@ -89,8 +89,8 @@ def read_end(value: Value, problems: Problems) -> datetime | None:
     try:
         return found + timedelta(days=1) if found is not None and day else found
     except OverflowError:
-        message = f"end {value.written!r} is after every date"
-        problems.add(value.place, message, "Leave it out: without an end there is none.")
+        message = f"end {value.written!r} is after the last possible date"
+        problems.add(value.place, message, "Leave it out for no end.")
         return None
 
 
@@ -118,7 +118,9 @@ def read_text(value: Value, what: str, problems: Problems) -> str:
     bracketed = any(token.token_type in BRACKETS for token in value.tokens)
     strings = [token for token in value.tokens if token.token_type is TokenType.STRING]
     if bracketed or (strings and len(value.tokens) > 1):
-        problems.add(value.place, f"{what} is one text, not {value.raw}", "Write it in quotes.")
+        problems.add(
+            value.place, f"{what} has to be one text, not {value.raw}", "Write it in quotes."
+        )
         return ""
     return value.written
 
@@ -130,8 +132,10 @@ def read_words(value: Value | None, what: str, problems: Problems) -> tuple[str,
         if item.is_word and item.written.strip():
             words[item.written.strip()] = None
         else:
-            message = f"{what} {item.raw} is no word"
-            problems.add(item.place, message, "Put commas between words, and spaces in quotes.")
+            message = f"{what} {item.raw} is not a single word"
+            problems.add(
+                item.place, message, "Put commas between words, and quote text with spaces."
+            )
     return tuple(words)
 
 
@@ -143,8 +147,8 @@ def read_columns_of(value: Value, what: str, problems: Problems) -> tuple[str, .
         if name is not None:
             names.append(name)
         else:
-            message = f"{what} {item.written!r} is no name of a column"
-            problems.add(item.place, message, "Write the name alone, such as `order_id`.")
+            message = f"{what} {item.written!r} is not a valid column name"
+            problems.add(item.place, message, "Write only the name, such as `order_id`.")
     return tuple(names)
 
 
@@ -152,7 +156,7 @@ def read_column(value: Value, what: str, problems: Problems) -> str | None:
     """The name of the one column that is given; the first where there are several."""
     names = read_columns_of(value, what, problems)
     if len(value.items()) != 1:
-        message = f"{what} is one column, not {len(value.items())}"
+        message = f"{what} has to be one column, not {len(value.items())}"
         problems.add(value.place, message, f"Write `{what} column`.")
     return names[0] if names else None
 
@@ -177,7 +181,7 @@ def read_expression(value: Value, dialect: str, problems: Problems) -> exp.Expr 
 
 def note_unreadable(value: Value, problems: Problems) -> None:
     """Note that a value is no expression."""
-    message = f"{value.sql!r} is no SQL expression"
+    message = f"{value.sql!r} is not a SQL expression"
     problems.add(value.place, message, "Check the SQL against the model's dialect.")
 
 
@@ -232,7 +236,7 @@ def _form(value: object) -> str:
         case bool():
             return "true" if value else "false"
         case float() if not math.isfinite(value):
-            raise TypeError(f"{value} is no finite number")
+            raise TypeError(f"{value} is not a finite number")
         case int() | float():
             return repr(value)
         case str():
@@ -244,12 +248,12 @@ def _form(value: object) -> str:
         case Sequence() if not isinstance(value, bytes | bytearray):
             return f"({', '.join(map(_item, value))})"
         case _:
-            raise TypeError(f"a {type(value).__name__} is no text, number, list or mapping")
+            raise TypeError(f"a {type(value).__name__} is not a text, number, list or mapping")
 
 
 def _pair(key: object, value: object) -> str:
     if not isinstance(key, str):
-        raise TypeError(f"{key!r} is no name of an option")
+        raise TypeError(f"{key!r} is not an option name")
     return _word(key) if value is None else f"{_word(key)} {_form(value)}"
 
 
@@ -268,7 +272,7 @@ def _item(value: object) -> str:
 def _named(name: object, options: Mapping[str, object]) -> str:
     """A name with its options, as in ``NAME (key value)``."""
     if not isinstance(name, str):
-        raise TypeError(f"a name is a text, and not a {type(name).__name__}")
+        raise TypeError(f"a name has to be a text, not a {type(name).__name__}")
     return f"{_word(name)} {_form(options)}" if options else _word(name)
 
 

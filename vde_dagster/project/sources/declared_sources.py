@@ -33,7 +33,7 @@ def declared_sources(
     if root is None:
         unread.every = True
     elif root.value is not None or root.children:
-        message = "this is a list of sources, each with `name` and `columns`"
+        message = "this file has to be a list of sources, each with `name` and `columns`"
         reader.add(root.place, message, "Start each source with `- name: schema.name`.")
         unread.every = True
     for entry in root.items if root is not None else ():
@@ -59,12 +59,14 @@ def _external(
         return None
     columns = reader.mapping(entry.children.get("columns"))
     if not columns:
-        reader.add(entry.place, f"the source {name} has no columns", "List them with their types.")
+        reader.add(
+            entry.place, f"the source {name} has no columns", "List the columns with their types."
+        )
     types = {column: column_type(written) for column, written in columns.items()}
     wrong = [column for column, kind in types.items() if kind is None]
     for column in wrong:
         place = entry.children["columns"].children[column].place
-        message = f"{columns[column]!r} is no type of a column"
+        message = f"{columns[column]!r} is not a column type"
         reader.add(place, message, "Write a Spark type, such as bigint, string or timestamp.")
     if wrong or not columns:
         unread.add_name(str(name))

@@ -73,7 +73,7 @@ def read_root(text: str, path: Path) -> yaml.SequenceNode | None:
         [
             Problem(
                 place=Place(path=path, line=node.start_mark.line + 1),
-                message="this is a list of sources, each with `name` and `columns`",
+                message=("this file has to be a list of sources, each with `name` and `columns`"),
                 advice="Start each source with `- name: schema.name`.",
             )
         ]

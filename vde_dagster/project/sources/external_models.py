@@ -27,7 +27,8 @@ from vde_dagster.project.sources.external_entries import (
 )
 
 HEADER: Final = (
-    "# The tables that the models read and others write, with their columns in Spark's types.\n"
+    "# The tables that models read and that are written outside the project, with their "
+    "columns in Spark's types.\n"
 )
 
 
@@ -248,10 +249,10 @@ def _check(
             wrong.append(name)
     if wrong:
         raise Refused(
-            f"{path} is written in a way that cannot be edited line by line (with anchors, an "
-            "explicit end, in brackets, or one name twice); nothing was written",
+            f"{path} is written in a way that cannot be edited line by line (with anchors, "
+            "an explicit end, in brackets, or one name twice); nothing was written",
             advice=f"Write the columns of {', '.join(map(str, sorted(wrong)))} by hand, or "
-            "plainly.",
+            "in plain YAML.",
         )
 
 

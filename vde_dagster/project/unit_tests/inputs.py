@@ -77,20 +77,20 @@ def given_of(
 
 def _query(name: ModelName, entry: Entry, query: Entry, reader: Reader) -> GivenQuery:
     if len(entry.children) > 1:
-        message = f"the input {name} has a query and something else"
+        message = f"the input {name} has other keys next to `query`"
         reader.add(entry.place, message, "Write either `rows` or `query`.")
     text = reader.text(query, "").strip().rstrip(";")
-    advice = "Write one SELECT in Spark's dialect that reads no table, as SELECT 1 AS id."
+    advice = "Write one SELECT in Spark's dialect that reads no table, such as SELECT 1 AS id."
     try:
         parsed = read_spark(text)
     except SQL_ERRORS as error:
-        message = f"the query of {name} cannot be understood: {first_line(error)}"
+        message = f"the query of {name} does not parse: {first_line(error)}"
         reader.add(query.place, message, advice)
         return GivenQuery(sql=text)
     if not isinstance(parsed, exp.Query) or any(each.db for each in parsed.find_all(exp.Table)):
-        reader.add(query.place, f"the query of {name} is none, or reads a table", advice)
+        reader.add(query.place, f"the query of {name} is not a query, or reads a table", advice)
     for wrong in unreadable(text):
-        message = f"the query of {name}: Spark's SQL does not have {wrong.message}"
+        message = f"the query of {name}: Spark SQL does not have {wrong.message}"
         reader.add(query.place, message, wrong.advice)
     return GivenQuery(sql=text)
 
@@ -99,14 +99,16 @@ def _columns(
     name: ModelName, known: Sequence[Column], entry: Entry | None, reader: Reader
 ) -> tuple[Column, ...]:
     """The columns with the types that the file says; those that nobody knew are added."""
-    below = reader.below(entry, "columns is a mapping of names to types", "Write `name: type`.")
+    below = reader.below(
+        entry, "columns has to be a mapping of names to types", "Write `name: type`."
+    )
     written = {key.lower(): child for key, child in below.items()}
     names = {each.name.lower() for each in known}
     types: dict[str, str] = {}
     for key, child in written.items():
         types[key] = reader.text(child, "")
         if type_of(types[key]) is None:
-            message = f"{types[key]!r} is no type whose values can be written"
+            message = f"{types[key]!r} is not a type whose values can be written"
             reader.add(child.place, message, "Write one of Spark's types, such as bigint.")
         elif known and key not in names:
             advice = suggestion(key, (each.name for each in known))
@@ -137,8 +139,8 @@ def _rows(
             reader.add(
                 child.place,
                 f"the type of {name}.{key} {what}",
-                f"Write it beside the input's `rows`, as `columns: {{{key}: bigint}}` if that is "
-                f"its type, or declare it where {name} is defined, in its `columns`.",
+                f"Write it next to the input's `rows`, as `columns: {{{key}: bigint}}` if "
+                f"that is its type, or declare it where {name} is defined, in its `columns`.",
             )
     read = tuple(each if type_of(each.type) is not None else _null(each) for each in columns)
     return GivenRows(
@@ -164,7 +166,7 @@ def _cells(
             yield read_cell(raw_of(child), column.type)
         except WrongValue as error:
             message = f"{name}.{column.name}: {error}"
-            reader.add(child.place, message, "Write it as that type, or null.")
+            reader.add(child.place, message, "Write a value of that type, or null.")
             yield None
 
 
@@ -183,7 +185,7 @@ def raw_of(entry: Entry) -> Raw:
 def rows_of(entry: Entry, reader: Reader) -> Iterator[Entry]:
     """The rows of a list, each a mapping; what is none is reported, and columns given twice."""
     if entry.tag not in ("seq", "null"):
-        reader.add(entry.place, "rows are a list", ROWS_ADVICE)
+        reader.add(entry.place, "rows have to be a list", ROWS_ADVICE)
         return
     for each in entry.items:
         if each.tag == "map":
@@ -192,7 +194,7 @@ def rows_of(entry: Entry, reader: Reader) -> Iterator[Entry]:
                 reader.add(each.place, f"the column {name} is given twice", "Remove one of them.")
             yield each
         else:
-            reader.add(each.place, "a row is a mapping of columns to values", ROWS_ADVICE)
+            reader.add(each.place, "a row has to be a mapping of columns to values", ROWS_ADVICE)
 
 
 def expected_of(entry: Entry, reader: Reader, *, partial: bool, where: str) -> Expected:
@@ -228,11 +230,14 @@ def times_of(
     execution = _instant(given.get("execution_time"), reader, written_instant)
     if start is None or end is None:
         if ("start" in given) != ("end" in given):
-            advice = "Give both: the range of rows that is computed. A date as an end is its day."
+            advice = (
+                "Give both: they are the range of rows to compute. A date as an end "
+                "includes its day."
+            )
             reader.add(place, "one of `start` and `end` is given without the other", advice)
         return None, execution
     if end <= start:
-        reader.add(place, "`end` is not after `start`", "Give a later end.")
+        reader.add(place, "`end` is not after `start`", "Set a later end.")
         return None, execution
     return Interval(start, end), execution
 
@@ -267,9 +272,11 @@ def check_inputs(
     """
     needed = set(needed_tables(graph, node, places))
     for name in sorted(needed - set(places)):
-        advice = f"Give its rows below `inputs`, as `{name}: [...]`; [] for none."
+        advice = f"Give its rows under `inputs`, as `{name}: [...]`, or [] for none."
         reader.add(
-            test.place, f"{test.name}: {node.name} reads {name}, of which no rows are given", advice
+            test.place,
+            f"{test.name}: {node.name} reads {name}, but the test gives no rows of it",
+            advice,
         )
     own = {node.name} if node.model.reads_itself else set[ModelName]()
     for name in sorted(set(places) - needed - own):
@@ -294,8 +301,8 @@ def check_times(
         if macros and key not in given:
             reader.add(
                 place,
-                f"{test.name}: {node.name} reads @{macros[0]}, and the test gives no `{key}`",
-                f"Write it below `vars`, as `{key}: 2024-01-31`.",
+                f"{test.name}: {node.name} reads @{macros[0]}, but the test gives no `{key}`",
+                f"Write it under `vars`, as `{key}: 2024-01-31`.",
             )
 
 
@@ -307,7 +314,7 @@ def check_expected(graph: Graph, node: Node, test: UnitTest, reader: Reader) -> 
     known = names_of_ctes(body.expression) if isinstance(body, Query) else ()
     for name, each in test.ctes.items():
         if name not in known:
-            advice = suggestion(name, known) if known else "Expect rows of its `query`."
+            advice = suggestion(name, known) if known else "Expect rows of `query` instead."
             reader.add(each.place, f"{node.name} has no common table expression {name}", advice)
 
 
@@ -334,5 +341,5 @@ def _check_rows(name: str, columns: Sequence[Column], expected: Expected, reader
                 reader.add(row.place, f"{name} returns no column {key}", advice)
             elif column is not None and not may_be(raw, column.type):
                 advice = "Write a value of that type, or null."
-                message = f"{name}.{column.name}: {raw!r} is no {column.type}"
+                message = f"{name}.{column.name}: {raw!r} is not a value of type {column.type}"
                 reader.add(row.place, message, advice)

@@ -127,8 +127,8 @@ def _tests(loading: _Loading, roots: Sequence[Entry | None]) -> tuple[LoadedTest
     for root in roots:
         if root is None:
             continue
-        message = "a file of unit tests is a mapping of names to tests"
-        advice = "Write each as `name:` with `model`, `inputs` and `outputs` below it."
+        message = "a file of unit tests has to be a mapping of names to tests"
+        advice = "Write each as `name:` with `model`, `inputs` and `outputs` under it."
         for name, entry in reader.below(root, message, advice).items():
             found = loading.test(name, entry)
             if found is not None:
@@ -150,8 +150,8 @@ class _Loading:
         """One test; None if so much of it is wrong that its parts cannot be read."""
         reader = self.reader
         if not entry.is_mapping:
-            advice = "Write `model`, `inputs` and `outputs` below its name."
-            reader.add(entry.place, f"the test {name} is no mapping", advice)
+            advice = "Write `model`, `inputs` and `outputs` under its name."
+            reader.add(entry.place, f"the test {name} has to be a mapping", advice)
             return None
         reader.known(entry, _KEYS, f"the test {name}")
         model = self._model(name, entry)
@@ -210,9 +210,9 @@ class _Loading:
             return None
         if not isinstance(self.graph[model].model.body, Query | PythonFunction):
             what = self.graph[model].model.kind.keyword
-            advice = "Test a model that reads it."
+            advice = "Test a downstream model."
             self.reader.add(
-                written.place, f"{model} is of kind {what}: it computes nothing", advice
+                written.place, f"{model} is of kind {what}, which computes nothing", advice
             )
             return None
         return model
@@ -244,8 +244,8 @@ class _Loading:
 
     def _input_names(self, entry: Entry) -> dict[ModelName, Entry]:
         found: dict[ModelName, Entry] = {}
-        message = "inputs is a mapping of tables to their rows"
-        advice = "Write `schema.name:` with rows below it."
+        message = "inputs has to be a mapping of tables to their rows"
+        advice = "Write `schema.name:` with rows under it."
         for text, child in self.reader.below(entry.children.get("inputs"), message, advice).items():
             name = self._name(child, text)
             if name is not None and name in found:
@@ -288,8 +288,8 @@ class _Loading:
 
     def _ctes(self, entry: Entry | None, *, partial: bool) -> Iterator[tuple[str, Expected]]:
         seen = set[str]()
-        message = "ctes is a mapping of names to rows"
-        advice = "Write the name of each with its rows below it."
+        message = "ctes has to be a mapping of names to rows"
+        advice = "Write each name with its rows under it."
         for name, child in self.reader.below(entry, message, advice).items():
             if name.lower() in seen:
                 message = f"the CTE {name} is given twice"
