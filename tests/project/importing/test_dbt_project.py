@@ -54,7 +54,7 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> Imported:
 
 def test_what_stops_the_project_is_named(imported: Imported) -> None:
     report = (imported.folder / "IMPORT.md").read_text()
-    assert "## Stops the project (3)" in report
+    assert "## Errors (3)" in report
     for group in Group:
         assert f"## {group.value} (" in report
     named = [line.strip() for line in imported.stdout.splitlines() if line.startswith("  ")]
@@ -229,7 +229,7 @@ def test_generic_tests_are_built_in_audits() -> None:
     assert "warn_if >3, error_if >100 of the test not_null_stg_customers_e_mail" in said(
         Group.MISSING, "models/staging/staging.yml"
     )
-    assert "within the rows" in said(Group.LOOK, "models/finance/finance.yml")
+    assert "among rows that are loaded together" in said(Group.LOOK, "models/finance/finance.yml")
 
 
 def test_other_tests_are_audits_of_their_own() -> None:
@@ -252,7 +252,7 @@ def test_tests_without_a_counterpart_are_shown() -> None:
         Group.MISSING, "models/staging/staging.yml"
     )
     messages = said(Group.MISSING, "models/sources.yml")
-    assert "others write the table: `select order_no from" in messages
+    assert "the table is written outside the project: `select order_no from" in messages
     assert "freshness of the source erp.orders (error_after count 3" in messages
 
 
@@ -340,7 +340,7 @@ def test_an_adapter_without_a_dialect_is_named() -> None:
     target = read_target(WRITTEN)
     about = {**target.manifest["metadata"], "adapter_type": "own"}
     draft = dbt_draft(replace(target, manifest={**target.manifest, "metadata": about}), name="x")
-    assert any("no dialect of own" in each.message for each in draft.remarks)
+    assert any("no dialect for own" in each.message for each in draft.remarks)
 
 
 def test_partitions_of_bigquery_are_transforms() -> None:

@@ -111,7 +111,7 @@ def _make_demographics(folder: Path) -> None:
 def test_multi_loads_plans_and_has_the_rows_of_sqlmesh(peer: Peer, tmp_path: Path) -> None:
     theirs = example(peer, "multi", tmp_path)
     ours = imported(peer, tmp_path, theirs / "repo_1", theirs / "repo_2")
-    assert "## Stops" not in (ours / "IMPORT.md").read_text()
+    assert "## Errors" not in (ours / "IMPORT.md").read_text()
     assert "## Edit" not in (ours / "IMPORT.md").read_text()
     expected = rows_of_sqlmesh(peer, theirs / "repo_1", theirs / "repo_2")
     built(ours)

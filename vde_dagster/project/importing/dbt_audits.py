@@ -17,7 +17,7 @@ from vde_dagster.project.importing.writing import audit_text
 Call = tuple[str, Mapping[str, str]]
 _WARNS: Final = "_non_blocking"
 _ANY: Final = ("!= 0", "!=0", "> 0", ">0", None)
-_BY_HAND: Final = "reference/audits in the docs says what an audit may read."
+_BY_HAND: Final = "reference/audits in the docs lists what an audit may read."
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,8 +149,10 @@ class Audits:
         every = sorted({*names, *([each.strip() for each in before.split(",")] if before else [])})
         properties = {**model.properties, "depends_on": f"({', '.join(every)})"}
         self.models[unique_id] = replace(model, properties=properties)
-        message = f"{model.name} depends on {', '.join(names)}, which its audit reads"
-        self.project.note(node, Group.CHANGED, message, "Take both out if it need not wait.")
+        message = f"{model.name} now depends on {', '.join(names)}, which its audit reads"
+        self.project.note(
+            node, Group.CHANGED, message, "Remove both if the model need not wait for it."
+        )
 
     def _add(self, unique_id: str, call: Call) -> None:
         model = self.models[unique_id]
@@ -180,7 +182,7 @@ class Audits:
         if not node.get("contract", {}).get("enforced"):
             if every:
                 message = "constraints without an enforced contract were left out"
-                self.project.note(node, Group.MISSING, message, "dbt does nothing with them.")
+                self.project.note(node, Group.MISSING, message, "dbt does not check them either.")
             return 0
         count = 0
         for columns, constraint in every:
@@ -222,21 +224,21 @@ class Audits:
         if found:
             shown = ", ".join(f"{key} {config[key]}" for key in found)
             message = f"{shown} of the test {node['name']} was left out"
-            advice = "Any row fails, and an audit keeps the first 20."
+            advice = "Any row fails the audit, and the first 20 rows are kept."
             self.project.note(node, Group.MISSING, message, advice)
 
     def _note_parts(self, node: Node, unique_id: str, name: str) -> None:
         """Say where an audit looks at a part of the table."""
         kinds = ("INCREMENTAL_BY_TIME_RANGE", "INCREMENTAL_UNMANAGED")
         if name == "unique_values" and self.models[unique_id].kind in kinds:
-            message = "what is unique is so within the rows that were loaded together"
-            self.project.note(node, Group.LOOK, message, "dbt asks the whole table.")
+            message = "uniqueness is checked only among rows that are loaded together"
+            self.project.note(node, Group.LOOK, message, "dbt checks the whole table.")
 
     def _left_out(self, node: Node) -> None:
         text = " ".join(str(node.get("compiled_code", "")).split())
         sources = node.get("attached_node") is None and node.get("test_metadata")
-        why = ", since others write the table" if sources else ""
-        advice = "Give it to a model that reads the table." if sources else _BY_HAND
+        why = ", since the table is written outside the project" if sources else ""
+        advice = "Add it to a model that reads the table." if sources else _BY_HAND
         message = f"the test {node['name']} was left out{why}: `{text}`"
         self.project.note(node, Group.MISSING, message, advice)
 

@@ -60,7 +60,7 @@ _BLOCK: Final = re.compile(
 _JINJA: Final = re.compile(r"\{[{%]")
 _COMMENT: Final = re.compile(r"\{#.*?#\}", re.DOTALL)
 _THIS: Final = re.compile(r"\{\{\s*this\s*\}\}")
-_WHOLE: Final = "Each interval is a day (cron '@daily'), and is loaded once it is over."
+_WHOLE: Final = "Each interval is a day (cron '@daily'), and is loaded after it has ended."
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +97,11 @@ class DbtModel:
     def draft(self) -> ModelDraft | None:
         """The model; None where it is left out, which is said."""
         if self.node.get("language") == "python":
-            advice = "Write a function with @model: reference/models in the docs, Python models."
-            self.note(Group.EDIT, "a model in Python was left out", advice)
+            advice = "Write a function with @model (Python models, reference/models in the docs)."
+            self.note(Group.EDIT, "a Python model was left out", advice)
             return None
         if not self.node.get("compiled_code"):
-            self.note(Group.EDIT, "it was left out, since dbt could not compile it")
+            self.note(Group.EDIT, "the model was left out, because dbt could not compile it")
             return None
         try:
             found = self._loading(self.project.tree(self.node["compiled_code"]))
@@ -137,7 +137,7 @@ class DbtModel:
         if kind not in ("view", "table", "ephemeral"):
             here = _KINDS.get(kind, "FULL")
             message = f"the materialization {kind} was written as {here}"
-            self.note(Group.LOOK, message, "reference/kinds in the docs has the others.")
+            self.note(Group.LOOK, message, "reference/kinds in the docs lists the other kinds.")
         return Loading(kind=_KINDS.get(kind, "FULL"), query=full)
 
     def _incremental(self, full: exp.Expr) -> Loading:
@@ -153,11 +153,11 @@ class DbtModel:
         elif found.is_ranged:
             self._note_range(found)
         if found.kind == "INCREMENTAL_BY_UNIQUE_KEY":
-            message = "two rows of one key in one evaluation are an error"
+            message = "two rows with one key in one evaluation are an error"
             self.note(
                 Group.LOOK,
                 message,
-                "dbt takes them; reference/kinds in the docs, One row of each key.",
+                'dbt accepts them. See "One row of each key" in reference/kinds in the docs.',
             )
         options = {**found.options, **self._merge(found.kind)}
         if self.config.get("full_refresh") is False and found.kind != "FULL":
@@ -179,28 +179,27 @@ class DbtModel:
         """Say that a person has to decide what stands in the place of `is_incremental()`."""
         blocks = _BLOCK.findall(self.node["raw_code"])
         shown = " ".join(" ".join(blocks).split())
-        message = "it was written as FULL, which computes all of it each time"
-        advice = "Choose another kind (reference/kinds in the docs): it reads @start_ts to @end_ts"
+        message = "the model was written as FULL, which computes the whole table each time"
+        advice = "Choose another kind (reference/kinds in the docs) that reads @start_ts to @end_ts"
         if is_known:
-            self.note(Group.EDIT, f"{message}; `{shown}` was left out", f"{advice}, or keep it.")
+            self.note(Group.EDIT, f"{message}; `{shown}` was left out", f"{advice}, or keep FULL.")
             return
-        script = "`vde import script dbt` prints what writes both forms, which may decide it"
+        script = "run the script of `vde import script dbt` to get both forms, which may decide it"
         self.note(
             Group.EDIT, f"{message}: its incremental form is not known", f"{advice}; {script}."
         )
 
     def _note_range(self, found: Loading) -> None:
         if found.kind == "INCREMENTAL_BY_TIME_RANGE":
-            message = "the filter by the newest row is the interval that is loaded"
-            advice = (
-                f"{_WHOLE} Rows that come late are found as stale (concepts/staleness in the docs)."
-            )
+            message = "the filter for rows after the newest one became the interval that is loaded"
+            advice = f"{_WHOLE} Late rows are detected as stale (concepts/staleness in the docs)."
         else:
-            message = "the filter by the newest row is the interval that is merged or added"
-            advice = (
-                f"{_WHOLE} See `lookback` in reference/kinds in the docs for rows that come late."
+            message = (
+                "the filter for rows after the newest one became the interval that is "
+                "merged or added"
             )
-        self.note(Group.CHANGED, message, f"{advice} Rows without a time are in no interval.")
+            advice = f"{_WHOLE} For late rows, see `lookback` in reference/kinds in the docs."
+        self.note(Group.CHANGED, message, f"{advice} Rows without a time belong to no interval.")
 
     def _microbatch(self, full: exp.Expr) -> Loading:
         parents: dict[str, tuple[str, bool]] = {}
@@ -211,8 +210,8 @@ class DbtModel:
                 kind = data_type(types.get(time.lower(), ""), self.project.dialect)
                 parents[self.project.names[unique_id]] = (time, is_date(kind))
         if ".render()" in self.node["raw_code"]:
-            message = "a parent that is read whole by .render() may be bounded here"
-            self.note(Group.LOOK, message, "Take the filter out.")
+            message = "a parent that .render() reads as a whole may be filtered by interval here"
+            self.note(Group.LOOK, message, "Remove the filter.")
         options = {"time_column": self.config["event_time"]}
         if lookback := self.config.get("lookback"):
             options["lookback"] = str(lookback)
@@ -235,7 +234,9 @@ class DbtModel:
             pairs = ", ".join(f"target.{each} = source.{each}" for each in names)
             found["when_matched"] = f"(WHEN MATCHED THEN UPDATE SET {pairs})"
         elif kept:
-            message = f"merge_exclude_columns {sorted(kept)} was left out: columns are not known"
+            message = (
+                f"merge_exclude_columns {sorted(kept)} was left out: the columns are not known"
+            )
             self.note(Group.EDIT, message, "Write when_matched.")
         if predicates := _texts(self.config.get("incremental_predicates")):
             ours = [re.sub(r"\bDBT_INTERNAL_SOURCE\b", "source", each) for each in predicates]
@@ -265,15 +266,17 @@ class DbtModel:
         if self.config.get("invalidate_hard_deletes") or deletes == "invalidate":
             options["invalidate_hard_deletes"] = "true"
         elif deletes != "ignore":
-            message = f"hard_deletes {deletes}: rows that are gone stay open, and no row says so"
-            advice = "invalidate_hard_deletes true closes them; readers of {} have to change."
+            message = (
+                f"hard_deletes {deletes}: deleted rows stay open, and no row records the deletion"
+            )
+            advice = "invalidate_hard_deletes true closes them; change the queries that read {}."
             gone = names.get("dbt_is_deleted") or "dbt_is_deleted"
             self.note(Group.EDIT, message, advice.format(gone))
         missing = [names.get(each) or each for each in ("dbt_scd_id", "dbt_updated_at")]
-        self.note(Group.MISSING, f"a history has no columns {' and '.join(missing)}")
+        self.note(Group.MISSING, f"histories do not have the columns {' and '.join(missing)}")
         if current := self.config.get("dbt_valid_to_current"):
-            message = f"an open row has NULL, and not {current}, as its end"
-            self.note(Group.MISSING, message, "Readers that compare it have to change.")
+            message = f"an open row ends with NULL, not with {current}"
+            self.note(Group.MISSING, message, "Change downstream models that compare it.")
         kind = "SCD_TYPE_2_BY_TIME" if by_time else "SCD_TYPE_2_BY_COLUMN"
         return Loading(kind=kind, options=options, query=full)
 
@@ -355,10 +358,12 @@ class DbtModel:
             shown = f"the {key} `{' '.join(text.split())}` was left out"
             statement = self._statement(text) if has_rows and not _JINJA.search(text) else None
             if text.upper().startswith("SELECT") and not _JINJA.search(text):
-                self.note(Group.CHANGED, shown, "It changes nothing.")
+                self.note(Group.CHANGED, shown, "A SELECT has no effect there.")
             elif statement is None:
-                advice = "Write it as a statement for Spark before or behind the query."
-                self.note(Group.MISSING, shown, advice if has_rows else "A view has none.")
+                advice = "Write it as a Spark statement before or after the query."
+                self.note(
+                    Group.MISSING, shown, advice if has_rows else ("A view cannot have statements.")
+                )
             else:
                 yield statement
 
@@ -377,7 +382,7 @@ class DbtModel:
         for name, what in differing(self.node["compiled_code"], self.project.dialect):
             start = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)", re.IGNORECASE)
             line = next((at for at, text in enumerate(lines, 1) if start.search(text)), 0)
-            self.note(Group.LOOK, f"`{name}` means something else in Spark: {what}", line=line)
+            self.note(Group.LOOK, f"`{name}` has another meaning in Spark: {what}", line=line)
 
     def note_config(self) -> None:
         """Say what else a node says."""

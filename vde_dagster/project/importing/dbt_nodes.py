@@ -117,8 +117,8 @@ class Project:
         try:
             return _SPARK_TYPES.get(kind.upper()) or spark_type(kind, self.dialect)
         except NotTranslated:
-            message = f"the type {kind} of a column is string here"
-            self.note(node, Group.EDIT, message, "Write the type for Spark.")
+            message = f"a column of type {kind} was written as string"
+            self.note(node, Group.EDIT, message, "Write a Spark type.")
             return "string"
 
     def tree(self, text: str) -> exp.Expr:
@@ -158,12 +158,14 @@ class Project:
         known = self.relations.get(whole)
         name = f"{re.sub('__+', '_', plain(schema))}.{plain(identifier)}"
         if known is None and name in self.taken:
-            message = f"{'.'.join(relation)} is called {name} here, as another table"
-            self.note(node, Group.EDIT, message, "Give one of them another name.")
+            message = (
+                f"{'.'.join(relation)} would be called {name}, but another table has this name"
+            )
+            self.note(node, Group.EDIT, message, "Rename one of them.")
         if plain(identifier) != identifier.lower():
-            message = f"`{identifier}` is called {name} here, since names are plain words"
+            message = f"`{identifier}` was renamed to {name}, since names are plain words"
             is_source = node["resource_type"] == "source"
-            advice = "The table has to be there under this name." if is_source else ""
+            advice = "The table has to exist under this name." if is_source else ""
             self.note(node, Group.EDIT if is_source else Group.CHANGED, message, advice)
         self.names[unique_id] = known or name
         self.taken.add(known or name)

@@ -16,15 +16,15 @@ from vde_dagster.project.importing.dbt_unit_tests import texts_of, unit_tests
 from vde_dagster.project.importing.draft import Draft, Group, ModelDraft, NotImportable, Source
 
 _FRESHNESS: Final = (
-    "A signal that asks for the newest row holds intervals back (Signals, reference/models in the "
-    "docs); Dagster's freshness policies watch assets."
+    "A signal that looks for the newest row can hold intervals back (Signals, "
+    "reference/models in the docs); Dagster's freshness policies watch assets."
 )
 _LEFT_OUT: Final = {
-    "exposures": "Dagster's assets can say who reads a table: write one that depends on it.",
-    "metrics": "Keep it where metrics are read, or write a VIEW.",
-    "semantic_models": "Keep it where metrics are read, or write a VIEW.",
+    "exposures": "Write a Dagster asset that depends on the table.",
+    "metrics": "Keep it in the tool that reads metrics, or write a VIEW.",
+    "semantic_models": "Keep it in the tool that reads metrics, or write a VIEW.",
     "saved_queries": "Write a VIEW or a FULL model.",
-    "functions": "Create it in Spark, or by a statement before the query.",
+    "functions": "Create it in Spark, or with a statement before the query.",
 }
 """Sections of a manifest without a counterpart, and what to do."""
 
@@ -96,13 +96,18 @@ class _Reading:
             name = self.project.names[node["unique_id"]]
             self._note_source(node)
             if name in written:
-                message = f"the source {node['source_name']}.{node['name']} is the model {name}"
-                self.project.note(node, Group.CHANGED, message, "Readers read the model.")
+                message = (
+                    f"the source {node['source_name']}.{node['name']} is written by "
+                    f"the model {name}"
+                )
+                self.project.note(
+                    node, Group.CHANGED, message, "Downstream models read that model."
+                )
                 continue
             columns = self.project.columns(node)
             if not columns:
                 message = f"the columns of {name} are not known"
-                advice = "`vde create-external-models` writes them from the catalog."
+                advice = "`vde create-external-models` adds them from the catalog."
                 self.project.note(node, Group.EDIT, message, advice)
             texts = [node.get("description"), node.get("source_description")]
             description = next((each.strip() for each in texts if each), "")
@@ -122,8 +127,10 @@ class _Reading:
             key for key, each in node.get("columns", {}).items() if each.get("description")
         ]
         if described:
-            message = f"descriptions of columns of the source {name} were left out"
-            self.project.note(node, Group.MISSING, message, "They are the table's own comments.")
+            message = f"column descriptions of the source {name} were left out"
+            self.project.note(
+                node, Group.MISSING, message, "They belong in the comments of the table itself."
+            )
 
     def _note_rest(self) -> None:
         """Say what else a manifest has."""
@@ -137,36 +144,46 @@ class _Reading:
         for node in self.project.nodes("operation"):
             text = " ".join(str(node.get("compiled_code") or node["raw_code"]).split())
             message = f"{', '.join(node.get('tags', ()))} was left out: `{text}`"
-            note(node, Group.MISSING, message, "Write what models need as their statements.")
+            note(
+                node,
+                Group.MISSING,
+                message,
+                "Write statements that models need before or after their queries.",
+            )
         for node in self.project.nodes("analysis"):
-            note(node, Group.MISSING, "an analysis was left out", "`vde query` runs a query.")
+            note(node, Group.MISSING, "an analysis was left out", "Run queries with `vde query`.")
         for nodes in manifest.get("disabled", {}).values():
             for node in nodes:
-                note(node, Group.MISSING, f"{node['name']} is disabled, and was left out")
+                note(node, Group.MISSING, f"{node['name']} is disabled and was left out")
         self._note_groups(manifest)
         for macro in manifest.get("macros", {}).values():
             if macro["package_name"] == manifest["metadata"]["project_name"]:
-                note(macro, Group.CHANGED, "macros are filled in where models call them")
+                note(macro, Group.CHANGED, "macros were expanded where models call them")
         self._note_settings()
 
     def _note_groups(self, manifest: Mapping[str, Any]) -> None:
         for group in manifest.get("groups", {}).values():
-            message = f"the group {group['name']} ({_shown(group.get('owner'))}) is an owner alone"
-            self.project.note(group, Group.CHANGED, message, "Its models have its name as owner.")
+            message = f"the group {group['name']} ({_shown(group.get('owner'))}) became an owner"
+            self.project.note(
+                group, Group.CHANGED, message, "Its models name the group as their owner."
+            )
 
     def _note_settings(self) -> None:
         metadata = self.project.target.manifest["metadata"]
         if not self.project.dialect:
-            message = f"sqlglot has no dialect of {metadata['adapter_type']}, and its own was read"
+            message = (
+                f"sqlglot has no dialect for {metadata['adapter_type']}, so its "
+                "generic dialect was used"
+            )
             self.project.notes.add(Group.LOOK, "dbt_project.yml", message, "Check each query.")
         packages = {each["package_name"] for each in self.project.nodes("model", "seed")}
         for package in sorted(packages - {metadata["project_name"]}):
-            message = f"models of the package {package} are models of this project"
+            message = f"models of the package {package} are now models of this project"
             self.project.notes.add(Group.CHANGED, "packages.yml", message)
         self.project.notes.add(
             Group.LOOK,
             "dbt_project.yml",
-            "models are due each day, from 1970 on where nothing says more",
+            "models run each day, starting in 1970 unless a start is set",
             "Write `defaults` with `start`, the first day of the data, and `cron` in vde.yaml.",
         )
 

@@ -17,15 +17,15 @@ def seed_draft(model: DbtModel, files: dict[str, str]) -> ModelDraft | None:
     """A seed, whose file is put to the others; None where it is not there, which is said."""
     text = model.project.target.seeds.get(model.node["unique_id"])
     if text is None:
-        advice = "Write a SEED for it, with its file."
-        model.note(Group.EDIT, "a seed was left out: its file is not there", advice)
+        advice = "Write a SEED for it, and add its file."
+        model.note(Group.EDIT, "a seed was left out: its file is missing", advice)
         return None
     rows = list(csv.reader(io.StringIO(text), delimiter=model.config.get("delimiter") or ","))
     if model.config.get("delimiter", ",") != ",":
         written = io.StringIO()
         csv.writer(written, lineterminator="\n").writerows(rows)
         text = written.getvalue()
-        model.note(Group.CHANGED, "its file was written again with commas")
+        model.note(Group.CHANGED, "its file was rewritten with commas")
     file = f"seeds/{plain(model.node['alias'])}.csv"
     files[file] = text.replace("\r\n", "\n")
     model.note_config()
@@ -45,8 +45,10 @@ def _columns(model: DbtModel, header: Sequence[str]) -> str:
         known.setdefault(name.lower(), model.project.spark_type(model.node, kind))
     guessed = [name for name in header if name.lower() not in known]
     if guessed:
-        message = f"{', '.join(guessed)}: the type that dbt guessed is not known, and is string"
-        advice = "`dbt docs generate` writes catalog.json, which has it."
+        message = (
+            f"{', '.join(guessed)}: the type that dbt guessed is not known, so string was written"
+        )
+        advice = "Run `dbt docs generate`: it writes the types to catalog.json."
         model.note(Group.EDIT, message, advice)
     pairs = [f"{column(name)} {known.get(name.lower(), 'string')}" for name in header]
     return f"({', '.join(pairs)})"

@@ -49,7 +49,7 @@ def read_target(
         incremental = folder / "incremental"
     manifest = _document(full / _MANIFEST)
     if "nodes" not in manifest or "sources" not in manifest:
-        raise NotImportable(f"{full / _MANIFEST} is no manifest of dbt")
+        raise NotImportable(f"{full / _MANIFEST} is not a dbt manifest")
     catalog = catalog or folder / "catalog.json"
     return Target(
         manifest=manifest,
@@ -63,7 +63,7 @@ def _document(path: Path) -> dict[str, Any]:
     try:
         found = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
-        advice = "Name the folder that dbt or the script of `vde import script dbt` wrote."
+        advice = "Name the folder that dbt, or the script of `vde import script dbt`, wrote."
         raise NotImportable(f"{path} cannot be read: {error}", advice=advice) from error
     return found if isinstance(found, dict) else {}
 

@@ -40,7 +40,7 @@ def unit_tests(project: Project, models: Mapping[str, ModelDraft]) -> dict[str, 
                 node,
                 Group.MISSING,
                 message,
-                "how-to/unit-tests in the docs has the form of ours.",
+                "how-to/unit-tests in the docs describes the format.",
             )
             continue
         path = f"tests/{model.name.rpartition('.')[2]}.yaml"
@@ -90,11 +90,11 @@ class _Reading:
         is_incremental = macros.pop("is_incremental", False)
         replaced = [*macros, *(overrides.get("vars") or {}), *(overrides.get("env_vars") or {})]
         if replaced:
-            raise NotCarried(f"{', '.join(replaced)} is filled in, and cannot be replaced")
+            raise NotCarried(f"{', '.join(replaced)} was expanded, so a test cannot replace it")
         is_ranged = bool(self.model.query and _MACROS.search(self.model.query.spark))
         reads_itself = any(each["input"] == "this" for each in self.node.get("given", ()))
         if is_incremental or reads_itself:
-            raise NotCarried("what is_incremental() says is another query here")
+            raise NotCarried("with is_incremental() the model has another query here")
         return is_ranged
 
     def _input(self, given: Mapping[str, Any]) -> tuple[str, Any]:
@@ -122,7 +122,7 @@ class _Reading:
         selects = list(tree.find_all(exp.Select, bfs=False))
         plain_unions = all(not each.args.get("distinct") for each in tree.find_all(exp.Union))
         if not plain_unions or tree.find(exp.Table) or not isinstance(tree, exp.Query):
-            raise NotCarried("the rows that are expected are a query, and have to be written")
+            raise NotCarried("the expected rows are a query, and have to be written out")
         names = [each.alias_or_name for each in selects[0].selects]
         return [dict(zip(names, map(_literal, each.selects), strict=True)) for each in selects]
 
@@ -165,4 +165,4 @@ def _literal(value: exp.Expr) -> Any:  # noqa: ANN401 - YAML
         case exp.Literal() | exp.Neg():
             number = inner.sql()
             return float(number) if "." in number else int(number)
-    raise NotCarried(f"`{inner.sql()}` is no literal")
+    raise NotCarried(f"`{inner.sql()}` is not a literal")

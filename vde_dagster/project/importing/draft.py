@@ -13,9 +13,9 @@ class Group(Enum):
     """What a remark asks of a person, and the heading under which the report has it."""
 
     EDIT = "Edit before it runs"
-    MISSING = "Has no counterpart"
-    CHANGED = "Was changed"
-    LOOK = "Look at"
+    MISSING = "No counterpart"
+    CHANGED = "Changed"
+    LOOK = "Review"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,16 +27,17 @@ _DATES: Final = {
 }
 """Functions of `sqlmesh.utils.date` that are written into a file that uses them."""
 _CONTEXT: Final = {
-    "fetchdf": "Read `context.table('name')`, a data frame of Spark, or "
-    "`context.spark.sql(query)` over a temporary view of it; `.toPandas()` makes it pandas'",
-    "fetch_pyspark_df": "Read `context.table('name')`, a data frame of Spark",
-    "resolve_table": "`context.table('name')` is the data frame itself, and no name of a table: "
-    "`createOrReplaceTempView` gives it one",
-    "table": "`context.table('name')` is the data frame itself, and no name of a table: "
-    "`createOrReplaceTempView` gives it one",
-    "engine_adapter": "Use `context.spark`; its dialect is spark",
+    "fetchdf": "Read `context.table('name')`, a Spark data frame, or "
+    "`context.spark.sql(query)` over a temporary view of it; `.toPandas()` "
+    "converts it to pandas",
+    "fetch_pyspark_df": "Read `context.table('name')`, a Spark data frame",
+    "resolve_table": "`context.table('name')` is the data frame itself, not the name of a "
+    "table: name it with `createOrReplaceTempView`",
+    "table": "`context.table('name')` is the data frame itself, not the name of a table: "
+    "name it with `createOrReplaceTempView`",
+    "engine_adapter": "Use `context.spark`, whose dialect is spark",
     "blueprint_var": "Write the value",
-    "snapshot": "There is none",
+    "snapshot": "There is no counterpart",
     "gateway": "There is one engine, `context.spark`",
 }
 """What functions ask SQLMesh's context for, and what to do instead."""
@@ -373,8 +374,8 @@ def _foreign_names(
                 group=Group.EDIT,
                 path=path,
                 line=node.lineno,
-                message=f"`{node.id}` was imported from sqlmesh",
-                advice="Write what it did.",
+                message=f"`{node.id}` was imported from sqlmesh and does not exist here",
+                advice="Write code that does the same.",
             )
 
 

@@ -64,7 +64,7 @@ def statement(text: str, dialect: str) -> exp.Expr:
     """
     statements = [each for each in _parsed(text, dialect) if each is not None]
     if len(statements) != 1:
-        raise NotTranslated(f"there are {len(statements)} statements where one belongs")
+        raise NotTranslated(f"there are {len(statements)} statements instead of one")
     return statements[0]
 
 
@@ -105,7 +105,7 @@ def spark_merge(text: str, dialect: str) -> str:
     (tree,) = _parsed(merge, dialect)
     clauses = tree.args.get("whens") if tree is not None else None
     if clauses is None:
-        raise NotTranslated("it is no WHEN MATCHED clause")
+        raise NotTranslated("it is not a WHEN MATCHED clause")
     return f"({with_macros(_written(_with_plain_names(clauses), pretty=False))})"
 
 

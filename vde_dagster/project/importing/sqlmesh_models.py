@@ -44,7 +44,8 @@ _QUOTES: Final = re.compile("[\"'`]")
 _WORD: Final = re.compile(r"\w+")
 _AS: Final = re.compile(r"\s+AS\s+", re.IGNORECASE)
 _BY_HAND: Final = (
-    "Write the macro there: @start_date, @end_date or another one of reference/models in the docs."
+    "Write a time macro there: @start_date, @end_date or another one from reference/models "
+    "in the docs."
 )
 
 
@@ -116,11 +117,13 @@ class SqlmeshModel:
         """The name of its kind here, with a remark where it is another one."""
         if self.each["kind"] == "CUSTOM":
             what = self.each["options"].get("materialization")
-            advice = "Choose another kind (reference/kinds in the docs) if its class differs."
+            advice = (
+                "Choose another kind (reference/kinds in the docs) if its class works differently."
+            )
             self.note(Group.LOOK, f"the CUSTOM kind {what!r} was written as FULL", advice)
         if self.each["kind"] == "VIEW" and self.name() in self.others.for_python:
-            message = "the VIEW was written as FULL, since a model in Python reads it"
-            self.note(Group.CHANGED, message, "Python reads tables at the state that was planned.")
+            message = "the VIEW was written as FULL, because a Python model reads it"
+            self.note(Group.CHANGED, message, "Python models read tables as of their plan.")
             return "FULL"
         return kind_of(self.each)
 
@@ -182,11 +185,13 @@ class SqlmeshModel:
     def _stateful(self) -> str:
         """What lets a model read the interval before its own."""
         read = {self.name(each) for each in self.each["reads"]} - {self.name()}
-        message = "it reads itself: each interval sees the one before it, and nothing else of it"
+        message = (
+            "the model reads itself: each interval sees only the previous interval of its table"
+        )
         self.note(
             Group.LOOK,
             message,
-            "concepts/late-data in the docs, Models that read themselves, says how.",
+            'See "Models that read themselves" in concepts/late-data in the docs.',
         )
         return f"(mode stateful, sources ({', '.join(sorted(read & self.others.timed))}))"
 
@@ -215,7 +220,10 @@ class SqlmeshModel:
             key, *alias = _AS.split(self.expression(grain).strip("`"))
             missing = {name.lower() for name in _WORD.findall(key)} - known
             if missing:
-                message = f"the grain {grain} was left out: there is no {', '.join(missing)}"
+                message = (
+                    f"the grain {grain} was left out, because of missing columns: "
+                    f"{', '.join(missing)}"
+                )
                 self.note(Group.CHANGED, message)
                 continue
             found.append(key)
@@ -231,8 +239,8 @@ class SqlmeshModel:
                 found[name] = spark_type(kind, self.each["dialect"])
             except NotTranslated:
                 found[name] = "string"
-                message = f"the column {name} has the type {kind}, and is string here"
-                self.note(Group.EDIT, message, "Write the type for Spark.")
+                message = f"the column {name} of type {kind} was written as string"
+                self.note(Group.EDIT, message, "Write a Spark type.")
         return found
 
     def audits(self) -> list[tuple[str, dict[str, str]]]:
@@ -248,11 +256,14 @@ class SqlmeshModel:
                 self.note(
                     Group.MISSING,
                     message,
-                    "reference/audits in the docs lists what is built in.",
+                    "reference/audits in the docs lists the built-in audits.",
                 )
             elif below:
-                message = f"the audit {called} was left out: {', '.join(sorted(below))} reads it"
-                self.note(Group.MISSING, message, "Give it to the last one of the models.")
+                message = (
+                    f"the audit {called} was left out, because it reads the "
+                    f"downstream {', '.join(sorted(below))}"
+                )
+                self.note(Group.MISSING, message, "Add it to the last of these models.")
             else:
                 found.append((name, given))
         return found
@@ -294,28 +305,30 @@ class SqlmeshModel:
     def _note_functions(self, text: str) -> None:
         """Say which functions mean something else in Spark."""
         for name, what in differing(text, self.each["dialect"]):
-            self.note(Group.LOOK, f"`{name}` may mean something else in Spark: {what}")
+            self.note(Group.LOOK, f"`{name}` may have another meaning in Spark: {what}")
 
     def _is_left_out(self, statement: str) -> bool:
         """Whether a statement has no place here, which is said."""
         message = f"the statement `{' '.join(statement.split())}` was left out"
         if statement.lstrip().upper().startswith(("SELECT", "WITH")):
-            self.note(Group.CHANGED, message, "It changes nothing.")
+            self.note(Group.CHANGED, message, "A query has no effect there.")
             return True
         made = made_table(statement, self.each["dialect"])
         if made is None or self.name(made) not in self.others.sources:
             return False
-        self.note(Group.MISSING, message, "A source has to be there before a model reads it.")
+        self.note(Group.MISSING, message, "A source has to exist before a model reads it.")
         return True
 
     def note_name(self) -> None:
         """Say where its name has become another one."""
         parts = _QUOTES.sub("", str(self.each["name"])).split(".")
         if len(parts) == 3 and parts[0] != self.catalog and not self.others.keeps_catalogs:
-            message = f"the catalog {parts[0]} was left out; there is one here, catalog.name"
+            message = f"the catalog {parts[0]} was left out; all tables are in catalog.name"
             self.note(Group.CHANGED, message)
         if any(part != plain_name(part) for part in parts[-2:]):
-            message = f"it was called {self.each['name']}; names have letters, digits and _ here"
+            message = (
+                f"it was called {self.each['name']}; here names consist of letters, digits and _"
+            )
             self.note(Group.CHANGED, message)
 
     def note_statements(self) -> None:
@@ -324,13 +337,13 @@ class SqlmeshModel:
             message = f"on_virtual_update, `{' '.join(statement.split())}`, was left out"
             self.note(Group.MISSING, message, "Grant rights on views in the catalog.")
         if self.path.endswith(".py"):
-            self.note(Group.CHANGED, "the SQL that its function made was written")
+            self.note(Group.CHANGED, "the SQL that its function returned was written")
         elif filled := self._filled():
-            self.note(Group.CHANGED, f"{' '.join(filled)} filled in")
+            self.note(Group.CHANGED, f"macros were expanded: {' '.join(filled)}")
         if self.each["uncertain"]:
             message = (
-                "a macro computes with the time itself, so that the day 2001-02-03 stands where "
-                "a time macro belongs"
+                "a macro computes with the time itself, so the day 2001-02-03 was written "
+                "where a time macro belongs"
             )
             self.note(Group.EDIT, message, _BY_HAND)
 
@@ -363,7 +376,7 @@ class SqlmeshModel:
         if found is None:
             return str(value)
         moved = self.today - timedelta(days=int(found[1]) * _DAYS[found[2].lower()])
-        message = f"{key} '{value}' is {moved} now, which does not move with the day"
+        message = f"{key} '{value}' was written as {moved}, a fixed date"
         self.note(Group.CHANGED, message)
         return moved.isoformat()
 

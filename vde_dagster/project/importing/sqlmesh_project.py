@@ -40,19 +40,19 @@ from vde_dagster.project.importing.writing import audit_text
 _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d")
 _TIMED: Final = "INCREMENTAL_BY_TIME_RANGE"
 _METRIC: Final = re.compile(r"^METRIC\s*\(\s*name\s+([\w.]+)", re.IGNORECASE | re.MULTILINE)
-_STATEMENTS: Final = "Write what models need as statements around the query of one of them."
+_STATEMENTS: Final = "Write statements that models need before or after the query of one of them."
 _SETTINGS: Final = {
-    "project": "The name in vde.yaml is that of the new folder.",
+    "project": "The name in vde.yaml is the name of the new folder.",
     "before_all": _STATEMENTS,
     "after_all": _STATEMENTS,
-    "gateways": "Models run on one Spark and one catalog, those of vde.yaml.",
-    "physical_schema_mapping": "Tables lie in schemas of their own, called vde__SCHEMA.",
-    "environment_catalog_mapping": "vde.yaml has environment_suffix_target.",
-    "linter": "Run a linter of SQL beside vde.",
-    "notification_targets": "Dagster's own alerts and sensors tell people.",
-    "users": "Who may do what is a matter of the catalog and of Dagster.",
+    "gateways": "All models use the one Spark and the one catalog in vde.yaml.",
+    "physical_schema_mapping": "Tables are in schemas of their own, called vde__SCHEMA.",
+    "environment_catalog_mapping": "Set environment_suffix_target in vde.yaml.",
+    "linter": "Run a SQL linter next to vde.",
+    "notification_targets": "Use Dagster's alerts and sensors.",
+    "users": "Set permissions in the catalog and in Dagster.",
     "plan": "See `categorize` and `forward_only` in reference/configuration in the docs.",
-    "cicd_bot": "how-to/ci in the docs has the steps of a pull request.",
+    "cicd_bot": "how-to/ci in the docs has the steps for pull requests.",
 }
 _CARRIED: Final = (
     "model_defaults", "variables", "default_gateway", "environment_suffix_target",
@@ -73,8 +73,8 @@ def sqlmesh_draft(document: Mapping[str, Any], *, name: str, today: date) -> Dra
     """
     if document.get("tool") != "sqlmesh":
         raise NotImportable(
-            "this was not written by sqlmesh_dump.py",
-            advice="`vde import script sqlmesh` prints it.",
+            "this file was not written by sqlmesh_dump.py",
+            advice="`vde import script sqlmesh` prints that script.",
         )
     catalog = str(document.get("catalog") or "").replace('"', "")
     return _Reading(document, today, catalog, _others(document, catalog)).draft(name)
@@ -186,7 +186,9 @@ class _Reading:
         settings = model.each["options"].get("csv_settings") or {}
         plain = plain_csv(text, settings, model.columns())
         if plain != text:
-            model.note(Group.CHANGED, f"{old} was written again as plain CSV, with NULL as nothing")
+            model.note(
+                Group.CHANGED, f"{old} was rewritten as plain CSV, with NULL as an empty value"
+            )
         old = f"seeds/{PurePosixPath(old).name}" if old.startswith("/") else old
         self.files[old] = plain
         return quoted(posixpath.relpath(old, posixpath.dirname(path)))
@@ -215,8 +217,9 @@ class _Reading:
             given = ", ".join(f"{key} := {value}" for key, value in arguments.items())
             model.note(
                 Group.MISSING,
-                f"the audit {name} ({given}) was left out, since others write the table",
-                "Give it to the model that reads the table.",
+                f"the audit {name} ({given}) was left out, since the table is written "
+                "outside the project",
+                "Add it to the model that reads the table.",
             )
         description = str(model.each["properties"].get("description") or "")
         return Source(name=model.name(), columns=model.columns(), description=description)
@@ -231,7 +234,7 @@ class _Reading:
                 Group.MISSING,
                 path,
                 f"the standalone audit {each['name']} was left out: `{text}`",
-                "Give it to a model that it reads, with @this_model in place of its name.",
+                "Add it to a model that it reads, with @this_model instead of the model's name.",
             )
             return False
         self.files[f"audits/{each['name']}.sql"] = self._audit(each, path)
@@ -276,7 +279,7 @@ class _Reading:
                 if key in _CARRIED or not value or (key == "gateways" and len(value) == 1):
                     continue
                 advice = _SETTINGS.get(
-                    key, "reference/configuration in the docs has what vde.yaml knows."
+                    key, "reference/configuration in the docs lists the settings of vde.yaml."
                 )
                 shown = "; ".join(map(str, value)) if isinstance(value, list) else str(value)
                 self.notes.add(Group.MISSING, "config", f"{key}: {shown[:300]}", advice)
@@ -288,14 +291,14 @@ class _Reading:
                 continue
             folder = path.partition("/")[0]
             if folder == "macros":
-                self.notes.add(Group.CHANGED, path, "macros were filled in where models call them")
+                self.notes.add(Group.CHANGED, path, "macros were expanded where models call them")
             elif names := _METRIC.findall(self.document["sources"].get(path, "")):
                 message = f"the metrics {', '.join(names)} were left out"
                 self.notes.add(Group.MISSING, path, message, "Write them as columns of a model.")
             elif folder == "models":
-                self.notes.add(Group.CHANGED, path, "SQLMesh has no enabled model of this file")
+                self.notes.add(Group.CHANGED, path, "SQLMesh loads no model from this file")
             else:
-                self.notes.add(Group.MISSING, path, "nothing of this file was carried over")
+                self.notes.add(Group.MISSING, path, "nothing in this file was imported")
 
 
 def _python_model(model: SqlmeshModel) -> PythonModel:
@@ -303,7 +306,7 @@ def _python_model(model: SqlmeshModel) -> PythonModel:
     properties.pop("columns", None)
     columns = model.columns()
     if decimals := [name for name, kind in columns.items() if kind.startswith("decimal")]:
-        message = f"{', '.join(decimals)}: a float is not rounded to a decimal, and fails instead"
+        message = f"{', '.join(decimals)}: a float is not rounded to a decimal, but fails"
         model.note(Group.LOOK, message, "Round it in the function.")
     return PythonModel(
         name=model.name(),

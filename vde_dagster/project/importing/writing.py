@@ -25,9 +25,7 @@ def write_draft(draft: Draft, folder: Path) -> None:
         Refused: The folder has something in it, or cannot be written.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise Refused(
-            f"{folder} is not empty, and nothing was written", advice="Name a new folder."
-        )
+        raise Refused(f"{folder} is not empty; nothing was written", advice="Name a new folder.")
     try:
         for path, text in files_of(draft).items():
             target = folder / path
@@ -92,11 +90,11 @@ def report(draft: Draft, problems: Sequence[Problem], warnings: Sequence[Problem
     """
     parts = [
         f"# Import from {draft.tool}\n",
-        "What this command wrote belongs to you from now on; it is not needed again.\n",
+        "These files belong to you from now on; the import is not needed again.\n",
         _carried(draft),
-        *_problems(problems, "Stops the project"),
-        *([] if problems else ["The project loads: `vde plan dev` shows what it would compute.\n"]),
-        *_problems(warnings, "Is warned of"),
+        *_problems(problems, "Errors"),
+        *([] if problems else ["The project loads. Preview its first plan: `vde plan dev`.\n"]),
+        *_problems(warnings, "Warnings"),
         *(part for group in Group for part in _remarks(draft.remarks, group)),
         *_translations(draft.models),
     ]
@@ -128,7 +126,7 @@ def _sources(sources: Sequence[Source]) -> str:
 
 def _carried(draft: Draft) -> str:
     rows = [f"| {what} | {count} |" for what, count in draft.carried.items() if count]
-    return "\n".join(["## Was carried over\n", "| what | how many |", "| --- | --- |", *rows, ""])
+    return "\n".join(["## Imported\n", "| What | Number |", "| --- | --- |", *rows, ""])
 
 
 def _problems(problems: Sequence[Problem], heading: str) -> Iterator[str]:
@@ -179,6 +177,9 @@ def _translations(models: Sequence[ModelDraft]) -> Iterator[str]:
     if not changed:
         return
     yield f"## Translated SQL ({plural(len(changed), 'statement')})\n"
-    yield "sqlglot translated these. Nobody has proven that both mean the same: test them.\n"
+    yield (
+        "sqlglot translated these statements. It is not proven that both texts mean the "
+        "same: test them.\n"
+    )
     for each, text in changed:
         yield f"### {each.name}\n\n```sql\n{text.original}\n```\n\n```sql\n{text.spark}\n```\n"
