@@ -143,7 +143,7 @@ def find_configuration(
     See `read_configuration` for the arguments.
 
     Raises:
-        ProjectInvalid: There is none, or it is no YAML.
+        ProjectInvalid: There is none, or it is not YAML.
     """
     path = folder / FILE_NAME
     reader = Reader()
@@ -251,7 +251,7 @@ def _check_together(written: WrittenConfiguration, root: Entry, reader: Reader) 
 def _check_places(written: WrittenConfiguration, root: Entry, reader: Reader) -> None:
     """Report a state and a catalog that there cannot be. An address is never repeated.
 
-    One that is from outside of the file is looked at by whoever opens it.
+    One that is from outside of the file is checked when it is opened.
     """
     url, entry = written.state.url, root.at("state", "url")
     if url is not None and not (entry.from_outside or _STATES.match(url.reveal())):

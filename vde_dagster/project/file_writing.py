@@ -1,4 +1,4 @@
-"""Rewriting a user's file atomically, and never over what somebody wrote meanwhile."""
+"""Rewriting a user's file atomically, and never over what another program wrote meanwhile."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def read_as_written(path: Path) -> str | None:
     """A file's text with its own line ends and byte order mark; None if there is no file.
 
     Raises:
-        Refused: It is not a regular file (reading a pipe would wait for whoever writes to it), not
+        Refused: It is not a regular file (reading a pipe would wait for a writer), not
             UTF-8 text, or cannot be read.
     """
     try:
@@ -35,7 +35,7 @@ def replace_text(path: Path, before: str | None, after: str) -> None:
         after: The new text.
 
     Raises:
-        Conflict: Somebody wrote the file meanwhile; it stays as it is.
+        Conflict: Another program wrote the file meanwhile; it is unchanged.
         Refused: The file cannot be written.
     """
     target = path.resolve()

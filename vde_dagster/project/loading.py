@@ -52,7 +52,7 @@ class ProjectFiles:
 def models_kept_in(folder: Path, *, private: frozenset[str] = frozenset()) -> ModelCache | None:
     """The cache of models in a project's folder; ``private`` are variables that it never keeps.
 
-    None if the folder is no project, or the environment has ``VDE_CACHE=off``.
+    None if the folder is not a project, or the environment has ``VDE_CACHE=off``.
     """
     if os.environ.get("VDE_CACHE", "").lower() == "off" or not (folder / FILE_NAME).is_file():
         return None
@@ -82,7 +82,7 @@ def load_project(folder: Path, settings: Mapping[str, object] | None = None) -> 
         settings: What code gives besides ``vde.yaml``.
 
     Raises:
-        ProjectInvalid: The folder is no project, or something is wrong in any of its files.
+        ProjectInvalid: The folder is not a project, or something is wrong in any of its files.
     """
     configuration, problems = find_configuration(folder, settings)
     return _with_warnings_logged(configuration, lambda: _load(configuration, list(problems)))
@@ -98,7 +98,7 @@ def load_for_comparison(folder: Path, cache: ModelCache | None = None) -> Projec
         cache: Models as they were read before, here or elsewhere; without it all are read.
 
     Raises:
-        ProjectInvalid: The folder is no project, or something is wrong in any of its files.
+        ProjectInvalid: The folder is not a project, or something is wrong in any of its files.
     """
     configuration, problems = find_configuration(folder)
     with known_models(_without_private(cache, configuration)) as known:

@@ -63,7 +63,7 @@ def _check_tables(body: Query, place: Place, problems: Problems) -> None:
 
 
 def _check_windows(body: Query, place: Place, problems: Problems) -> None:
-    """Report named windows of a view: whoever reads it finds that Spark has not kept them."""
+    """Report named windows of a view: Spark does not keep them, so a query of the view fails."""
     for select in body.expression.find_all(exp.Select):
         if select.args.get("windows"):
             message = "Spark cannot read a view with a WINDOW clause"

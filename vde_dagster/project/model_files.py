@@ -228,7 +228,7 @@ def _body(
     query = read.expressions[at]
     assert isinstance(query, exp.Query), "the index of a query"
     try:
-        named = project_names(query, catalog, copy=False)  # nobody else has it
+        named = project_names(query, catalog, copy=False)  # it has no other owner
         temporary = temporary_names(read.expressions)
         before, after = (
             tuple(project_names_of_statement(each, catalog, temporary=temporary) for each in part)

@@ -25,7 +25,7 @@ NAMED: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 class ModuleFailed(Exception):
-    """A file is no Python, or raised while it ran; ``problem`` has the message."""
+    """A file is not Python, or raised while it ran; ``problem`` has the message."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(str(problem))
@@ -61,7 +61,7 @@ def marking(mark: str, decorator: str, name: str | None) -> Callable[[F], F]:
     """A decorator that marks a function by a name, which is the function's own if None.
 
     Raises:
-        TypeError: It was written without parentheses, or the name is no text.
+        TypeError: It was written without parentheses, or the name is not a text.
     """
     if name is not None and not isinstance(name, str):
         raise TypeError(f"write @{decorator}() or @{decorator}('name'), with parentheses")
@@ -77,7 +77,7 @@ def parse_module(text: str, path: Path) -> ast.Module:
     """The code of a file of the project; ``path`` is relative to it.
 
     Raises:
-        ModuleFailed: It is no Python, or imports what only another tool has.
+        ModuleFailed: It is not Python, or imports what only another tool has.
     """
     try:
         tree = ast.parse(text, filename=str(path))
@@ -151,7 +151,7 @@ def marked_functions(
 
 
 def line_in(path: Path, error: BaseException) -> int | None:
-    """The last line of a file in an error's traceback; None if it is not there."""
+    """The last line of a file in an error's traceback; None if there is none."""
     frames = traceback.extract_tb(error.__traceback__)
     lines = [frame.lineno for frame in frames if frame.filename == str(path) and frame.lineno]
     return lines[-1] if lines else None

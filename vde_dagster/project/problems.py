@@ -1,4 +1,4 @@
-"""What is wrong with one file of a project, collected while it is read to its end."""
+"""What is wrong with one file of a project, collected while all of it is read."""
 
 from __future__ import annotations
 

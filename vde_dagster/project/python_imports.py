@@ -2,7 +2,7 @@
 
 Modules of the project are files in its folder, such as ``helpers.py`` or ``shop/rates.py``. They
 are looked for there first and only, whatever Python's import path is, and count by their source,
-as does what they import. Modules that Python finds elsewhere and that are no installed package
+as does what they import. Modules that Python finds elsewhere, outside of installed packages,
 count by their source, too. Installed packages count by the distribution's name and version.
 Python's own library does not count, and neither does this one: its fingerprints have a scheme of
 their own.
@@ -134,7 +134,7 @@ class _Imports:
                 self.problems.add(_lacking(each.name, Place(path=path, line=each.line)))
 
     def _of_python(self, imported: _Import) -> bool:
-        """Note a module that is no part of the project, found as Python finds it."""
+        """Note a module that is not part of the project, found as Python finds it."""
         top = imported.name.partition(".")[0]
         try:
             spec = importlib.util.find_spec(top)

@@ -222,7 +222,7 @@ def modules_of(source: ModelSource, folder: Path) -> dict[str, str]:
 
 
 def _imported(source: ModelSource, problems: Problems) -> Imported | None:
-    """What a model's code imports; None (and a problem) if it is no Python."""
+    """What a model's code imports; None (and a problem) if it is not Python."""
     try:
         parse_module(source.text, source.path)
     except ModuleFailed as error:
@@ -312,7 +312,7 @@ def _check_kind(properties: Properties, problems: Problems) -> None:
 def _declared(
     source: ModelSource, modules: Mapping[str, str], problems: Problems
 ) -> tuple[str, Header, Place, dict[str, Place]] | None:
-    """The one object of a module with the decorator; a problem if it is no suitable function.
+    """The one object of a module with the decorator; a problem if it is not a suitable function.
 
     Returns:
         Its name, its header, and the places of the header and of its arguments.
@@ -335,9 +335,9 @@ def _declared(
             f"{len(found)} functions of this module have the @model decorator",
             "Give each model a file of its own."
             if found
-            else "Put a module that models import outside of models/: into the project's "
-            "folder, such as helpers.py. A file whose name starts with _ is not read as "
-            "a model, either.",
+            else "Move a module that models import out of models/, for example to helpers.py "
+            "in the project's folder. A file whose name starts with _ is not read as a "
+            "model either.",
         )
         return None
     name, value, header = found[0]

@@ -106,7 +106,7 @@ def repository_of(project: Path, *, wanted: str) -> Repository:
 
     Args:
         project: The folder.
-        wanted: What somebody named, for the message where there is none.
+        wanted: What the user named, for the message where there is none.
 
     Raises:
         Refused: There is no such folder, or it is in no repository that git reads.

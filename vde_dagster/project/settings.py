@@ -23,8 +23,8 @@ class Settings:
     """A model's source with its settings: the project's defaults and variables.
 
     Only the variables and files that a model uses are stored with it, so that another model's
-    setting is no part of it. ``signals`` and ``audits`` are the project's, None if only those files
-    are known that are attached to the source.
+    setting is not part of it. ``signals`` and ``audits`` are the project's, None if only those
+    files are known that are attached to the source.
     """
 
     source: ModelSource

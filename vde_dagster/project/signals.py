@@ -38,7 +38,7 @@ def signal(name: str | None = None) -> Callable[[F], F]:
         name: The function's own if None.
 
     Raises:
-        TypeError: It was written without parentheses, or the name is no text.
+        TypeError: It was written without parentheses, or the name is not a text.
     """
     return marking(_MARK, "signal", name)
 

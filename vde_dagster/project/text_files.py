@@ -24,8 +24,8 @@ def project_text(path: Path) -> str:
     """The text of a file, without its byte order mark.
 
     Raises:
-        NotReadable: It is no regular file (reading a pipe would wait for whoever writes to it), it
-            is larger than `LARGEST_BYTES`, or it or its name is no text in UTF-8.
+        NotReadable: It is not a regular file (reading a pipe would wait for a writer), it
+            is larger than `LARGEST_BYTES`, or it or its name is not text in UTF-8.
     """
     try:
         str(path).encode()

@@ -280,7 +280,7 @@ class LateDataSettings:
 
 @section
 class CleanUpSettings:
-    """How long what nobody uses is kept, and the cron by which Dagster removes it by itself."""
+    """How long unused tables are kept, and the cron by which Dagster removes them automatically."""
 
     history: Duration = DEFAULT_TIMES.history
     environments: Age = timedelta(days=7)

@@ -108,7 +108,7 @@ class Reader:
         self._left = MAX_ENTRIES
 
     def document(self, text: str, path: Path) -> Entry | None:
-        """The root of a YAML text; None (and a problem) if it is no YAML."""
+        """The root of a YAML text; None (and a problem) if it is not YAML."""
         try:
             node = yaml.compose(text, Loader=_Loader)
             return (

@@ -90,7 +90,9 @@ def test_macros_are_filled_in_and_time_macros_stay() -> None:
     assert "region IN ('north', 'south')" in query
     assert "ordered_at BETWEEN @start_dt AND @end_dt" in query
     assert "order_id AS order_id, /* the key */" in query
-    assert said(Group.CHANGED, "models/core/orders.sql") == ["macros were expanded: @EACH @cents @regions"]
+    assert said(Group.CHANGED, "models/core/orders.sql") == [
+        "macros were expanded: @EACH @cents @regions"
+    ]
 
 
 def test_time_macros_of_jinja_stay_even_in_quotes() -> None:

@@ -2,7 +2,7 @@
 
 An entry's key is a digest of all that it depends on, so an entry is never wrong, only missing:
 after any edit, and after any change of the code that reads. Syntax trees stay packed until
-somebody asks for them. A model with problems is never kept.
+they are used. A model with problems is never kept.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ _STAND_IN: Final = re.compile(rf"(?:-- |/\* )?{_NAME}(\d+)_*(?: \*/)?")
 
 
 class NotReadable(Exception):
-    """A text is no SQL of the dialect, so it has no layout."""
+    """A text is not SQL of the dialect, so it has no layout."""
 
 
 def format_statements(text: str, *, dialect: str) -> str:
@@ -78,7 +78,7 @@ def format_statements(text: str, *, dialect: str) -> str:
     A MODEL block is one, in which a list keeps its distance from the name before it.
 
     Raises:
-        NotReadable: The text is no SQL of the dialect, apart from its macros.
+        NotReadable: The text is not SQL of the dialect, apart from its macros.
     """
     read = Dialect.get_or_raise(dialect)
     try:

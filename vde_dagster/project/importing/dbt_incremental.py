@@ -260,7 +260,7 @@ def _is_date(comparison: exp.Expr, column: str, strategy: Strategy) -> bool | No
 
 
 def _cut(comparison: exp.Expr) -> bool:
-    """Take a condition out of a WHERE; false where it is no part of one that is needed alone."""
+    """Take a condition out of a WHERE; false where it is not a part that is needed alone."""
     while isinstance(comparison.parent, exp.Paren):
         comparison = comparison.parent
     parent = comparison.parent

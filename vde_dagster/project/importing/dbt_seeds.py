@@ -14,7 +14,7 @@ from vde_dagster.project.importing.spark_sql import quoted
 
 
 def seed_draft(model: DbtModel, files: dict[str, str]) -> ModelDraft | None:
-    """A seed, whose file is put to the others; None where it is not there, which is said."""
+    """A seed, whose file is put to the others; None where it is missing, which is noted."""
     text = model.project.target.seeds.get(model.node["unique_id"])
     if text is None:
         advice = "Write a SEED for it, and add its file."

@@ -89,7 +89,7 @@ class ModelDraft:
         query: None of a SEED and a Python model.
         before: Pre-statements.
         after: Post-statements.
-        audit_texts: AUDIT blocks that stand behind the query.
+        audit_texts: AUDIT blocks that follow the query.
     """
 
     name: str

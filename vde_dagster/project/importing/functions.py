@@ -64,7 +64,7 @@ _DIFFERING: Final = {
 
 
 _WORDS: Final = ("dow", "json", "time zone", "interval", "pivot", "unpivot")
-"""Those that are no functions."""
+"""Those that are not functions."""
 _END: Final = r"(?!\w)"
 _CALL: Final = r"\s*\("
 

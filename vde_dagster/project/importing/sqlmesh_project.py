@@ -161,7 +161,7 @@ class _Reading:
     def _draft(self, model: SqlmeshModel, path: str) -> ModelDraft:
         is_seed = model.each["class"] == "SeedModel"
         own = {one["name"]: self._audit(one, model.path) for one in model.each["own_audits"]}
-        if is_seed:  # nothing may stand behind its block
+        if is_seed:  # nothing may follow its block
             self.files.update({f"audits/{name}.sql": text for name, text in own.items()})
         query = [] if is_seed else model.texts("query")
         model.note_statements()

@@ -258,7 +258,7 @@ def is_true(condition: exp.Expr) -> bool:
     """Whether a condition is true; NULL is not.
 
     Raises:
-        NotConstant: It reads a column or uses what is not evaluated here, or is no condition.
+        NotConstant: It reads a column or uses what is not evaluated here, or is not a condition.
     """
     return _typed(condition, bool) is True
 

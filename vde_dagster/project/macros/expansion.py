@@ -56,8 +56,8 @@ _PART_OF_BUDGET: Final = 4
 class Expander:
     """Expands the statements of one text. It notes which variables and files they used.
 
-    ``words`` are the texts that values put in quotes. ``made_at`` is the line of what is no part of
-    the file, such as the text that a macro in Python returns.
+    ``words`` are the texts that values put in quotes. ``made_at`` is the line of what is not part
+    of the file, such as the text that a macro in Python returns.
 
     ``unknown`` are all macros that do not exist, or whose file failed; then no result is of use.
     """

@@ -48,14 +48,14 @@ def macro(name: str | None = None) -> Callable[[F], F]:
     function returns an expression, SQL text in the model's dialect, a number, a boolean, a date, a
     list of these, or None if the call is to vanish.
 
-    A first parameter ``evaluator``, or one with the annotation `MacroEvaluator`, is no argument of
-    the call: it knows the dialect, the variables and what @DEF defines.
+    A first parameter ``evaluator``, or one with the annotation `MacroEvaluator`, is not an argument
+    of the call: it knows the dialect, the variables and what @DEF defines.
 
     Args:
         name: The function's own if None.
 
     Raises:
-        TypeError: It was written without parentheses, or the name is no text.
+        TypeError: It was written without parentheses, or the name is not a text.
     """
     return marking(_MARK, "macro", name)
 
@@ -146,7 +146,7 @@ def _macro(name: str, marked: MarkedFunction, problems: Problems) -> UserMacro |
 def _is_told(
     function: Callable[..., object], types: Mapping[str, object], place: Place, problems: Problems
 ) -> bool:
-    """Whether a macro's first parameter is the evaluator; a problem if it cannot be told."""
+    """Whether a macro's first parameter is the evaluator; a problem if that is not clear."""
     signature = inspect.signature(function)
     parameters = list(signature.parameters.values())
     if not parameters or parameters[0].kind not in _POSITIONAL:

@@ -331,7 +331,7 @@ def check_words(tree: exp.Expr, words: Iterable[str]) -> None:
     Parsers take words, such as the unit of EXTRACT, from strings and quoted names as well.
 
     Raises:
-        MacroError: A value with more than a word in it stands where only a word may.
+        MacroError: A value with more than a word in it is where only a word may be.
     """
     texts = [each.upper() for each in words if each and not is_plain(each)]
     for node in tree.walk() if texts else ():

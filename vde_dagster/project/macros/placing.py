@@ -180,7 +180,7 @@ class Place:
         return opening is not None and self._kind(opening - 1) in _CALLS
 
     def _is_table(self) -> bool:
-        """Whether a table stands here: behind FROM, but not in a call such as EXTRACT."""
+        """Whether this is the place of a table: behind FROM, but not in a call such as EXTRACT."""
         before, clause = self._kind(self.at - 1), self._clause()
         if before is _T.COMMA:
             return clause is _T.FROM

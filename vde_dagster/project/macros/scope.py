@@ -60,7 +60,7 @@ class Definition:
     """What @DEF defines, and the text that it is a part of.
 
     ``parameters`` is None for a value, which has no parentheses. ``made_at`` is the line of a text
-    that is no part of the file.
+    that is not part of the file.
     """
 
     parameters: tuple[str, ...] | None

@@ -29,7 +29,7 @@ from vde_dagster.project.macros.tokens import MacroError, in_place_of
 
 _STATEMENT: Final = None
 _KINDS: Final[tuple[type[exp.Expr] | None, ...]] = (exp.Expr, _STATEMENT, exp.Ordered)
-"""What a text that stands in another one may be, in the order in which it is tried."""
+"""What a text inside another one may be, in the order in which it is tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ def read_statement(written: Written, around: Sequence[Token], dialect: Dialect) 
         dialect: Its own.
 
     Raises:
-        sqlglot.errors.SqlglotError: It is no SQL of the dialect.
+        sqlglot.errors.SqlglotError: It is not SQL of the dialect.
     """
     text = text_of(written)
     tokens = _relined(dialect.tokenize(text), written)
@@ -231,7 +231,7 @@ def name_of(expression: exp.Expr) -> str | None:
 
 
 def names_of(expression: exp.Expr) -> tuple[str, ...] | None:
-    """The parts of a dotted name, such as schema and table; None if it is no name."""
+    """The parts of a dotted name, such as schema and table; None if it is not a name."""
     match expression:
         case exp.Column() | exp.Table():
             parts = expression.parts

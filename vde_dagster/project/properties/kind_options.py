@@ -52,7 +52,7 @@ _FIELDLESS: Final = {
     "INCREMENTAL_BY_UNIQUE_KEY": ("batch_concurrency", "incremental_predicates"),
     "VIEW": ("materialized",),
 }
-"""Options that are no field of the kind."""
+"""Options that are not fields of the kind."""
 _OF_THE_MODEL: Final = (ON_DESTRUCTIVE_CHANGE, ON_ADDITIVE_CHANGE)
 """Properties of a model that an incremental kind takes as options; see `evaluation_properties`."""
 UNSUPPORTED_OPTIONS: Final = ("auto_restatement_cron", "auto_restatement_intervals")

@@ -117,7 +117,7 @@ class Value:
         return Value(tokens=tokens, text=text, path=self.path) if tokens else self
 
     def items(self) -> tuple[Value, ...]:
-        """The items of a list in parentheses or brackets; the value itself if it is no list."""
+        """The items of a list in parentheses or brackets; the value itself if it is not a list."""
         inner = group_of(self.tokens)  # None for (a) + (b)
         return (self,) if inner is None else _split(inner, self.text, self.path)
 

@@ -219,8 +219,8 @@ def _check_kind(model: Model, values: Mapping[str, Value], problems: Problems) -
     if partial:
         problems.reject(
             values["allow_partials"].place,
-            "allow_partials has no effect: an interval is computed only after it has ended, "
-            "so that it is recorded as loaded only when it is complete",
+            "allow_partials has no effect: only intervals that have ended are computed, so "
+            "that each recorded interval is complete",
             "Leave it out. For fresher rows, give the model a shorter interval_unit and a "
             "cron that runs more often, such as `interval_unit hour, cron '@hourly'`.",
         )

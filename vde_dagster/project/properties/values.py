@@ -180,7 +180,7 @@ def read_expression(value: Value, dialect: str, problems: Problems) -> exp.Expr 
 
 
 def note_unreadable(value: Value, problems: Problems) -> None:
-    """Note that a value is no expression."""
+    """Note that a value is not an expression."""
     message = f"{value.sql!r} is not a SQL expression"
     problems.add(value.place, message, "Check the SQL against the model's dialect.")
 

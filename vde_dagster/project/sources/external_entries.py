@@ -33,7 +33,7 @@ class SourceTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnChange:
-    """One column that differs; no ``old`` type if it is new, no ``new`` one if it is gone."""
+    """One column that differs; no ``old`` type if it is new, no ``new`` one if it was dropped."""
 
     column: str
     old: str | None
@@ -56,7 +56,7 @@ def read_root(text: str, path: Path) -> yaml.SequenceNode | None:
     """The root list of a file's text; None if there is none yet.
 
     Raises:
-        ProjectInvalid: The text is no YAML, or no list of sources, or one has an unknown key.
+        ProjectInvalid: The text is not YAML, or not a list of sources, or one has an unknown key.
     """
     reader = Reader()
     document = reader.document(text, path)
@@ -130,7 +130,7 @@ def says_the_same(written: WrittenColumns, columns: Sequence[Column]) -> bool:
 
 
 def canonical_type(kind: str) -> str | None:
-    """One spelling for all spellings of a Spark type; None if it is no type."""
+    """One spelling for all spellings of a Spark type; None if it is not a type."""
     try:
         found = parse_one(kind, dialect="spark", into=exp.DataType)
     except (*SQL_ERRORS, RecursionError):

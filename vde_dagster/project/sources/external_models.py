@@ -67,7 +67,7 @@ def refresh(
         path: The file, for messages.
 
     Raises:
-        ProjectInvalid: The text is no YAML, or no list of sources.
+        ProjectInvalid: The text is not YAML, or not a list of sources.
         Refused: It is written in a way (anchors, for one) that cannot be edited line by line.
     """
     root = read_root(text, path)

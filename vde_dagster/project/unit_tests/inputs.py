@@ -39,7 +39,7 @@ _KEYS: Final = ("columns", "query", "rows")
 
 
 Asking = Callable[[], Sequence[Column]]
-"""Finds out the types of a table's columns that nobody declared."""
+"""Finds out the undeclared types of a table's columns."""
 
 
 def given_of(
@@ -51,14 +51,14 @@ def given_of(
 
     Args:
         name: The model or source.
-        known: Its columns, empty where nobody declared them. ``columns`` in the file says their
+        known: Its columns, empty where they are not declared. ``columns`` in the file says their
             types where they are not known.
         entry: What the file has for it.
         reader: Collects what is wrong.
         asking: Finds out types that are not known, and that neither file says.
 
     Raises:
-        NeedsEngine: Nobody may find them out.
+        NeedsEngine: They cannot be found out without an engine.
     """
     rows, columns = entry, tuple(known)
     if entry.tag == "map":
@@ -98,7 +98,7 @@ def _query(name: ModelName, entry: Entry, query: Entry, reader: Reader) -> Given
 def _columns(
     name: ModelName, known: Sequence[Column], entry: Entry | None, reader: Reader
 ) -> tuple[Column, ...]:
-    """The columns with the types that the file says; those that nobody knew are added."""
+    """The columns with the types that the file says; those that were not known are added."""
     below = reader.below(
         entry, "columns has to be a mapping of names to types", "Write `name: type`."
     )
@@ -218,7 +218,7 @@ def expected_of(entry: Entry, reader: Reader, *, partial: bool, where: str) -> E
 
 
 TIMES: Final = ("start", "end", "execution_time")
-"""The names among ``vars`` that are no variables of the project."""
+"""The names among ``vars`` that are not variables of the project."""
 
 
 def times_of(
@@ -267,7 +267,7 @@ def check_inputs(
         graph: The models as the test sees them.
         node: The one that is tested.
         test: The test.
-        places: Where each input is written, also of those that are no model.
+        places: Where each input is written, also of those that are not models.
         reader: Collects what is wrong.
     """
     needed = set(needed_tables(graph, node, places))

@@ -34,7 +34,7 @@ def _engines() -> str:
 
 
 def _text_of(entry: Entry) -> str:
-    """A digest of an entry, wherever it stands."""
+    """A digest of an entry, wherever it is written."""
     parts = [_text_of(each) for each in entry.items]
     for name, each in entry.children.items():
         parts += [name, _text_of(each)]

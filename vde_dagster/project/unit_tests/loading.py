@@ -69,11 +69,11 @@ def unit_test_files(folder: Path) -> list[Path]:
 
 
 ColumnsOf = Callable[[Graph, ModelName], Sequence[Column]]
-"""The columns of a model, with types that nobody declared; it may raise NeedsEngine."""
+"""The columns of a model, with undeclared types, too; it may raise NeedsEngine."""
 
 
 def declared_of(graph: Graph, name: ModelName) -> Sequence[Column]:
-    """The columns of a model with the types that somebody declared."""
+    """The columns of a model with their declared types."""
     return declared_columns(graph[name])
 
 
@@ -89,7 +89,7 @@ def load_unit_tests(
     Args:
         configuration: The project's settings.
         graph: Its models.
-        columns: Finds out types that nobody declared.
+        columns: Finds out undeclared types.
         passed: Whether the test of a key passed before; it is not read again then.
 
     Raises:

@@ -1,4 +1,4 @@
-"""A unit test as the text of a YAML file, from rows that somebody has fetched."""
+"""A unit test as the text of a YAML file, from rows that were fetched before."""
 
 from __future__ import annotations
 
