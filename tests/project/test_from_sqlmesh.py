@@ -149,7 +149,7 @@ def test_what_has_another_form_here_is_told_at_its_line(
 
 def test_a_helper_is_told_where_to_stand(tmp_path: Path) -> None:
     (found,) = problems(tmp_path, {"models/helper.py": "def shared(): ...\n"})
-    assert "outside of models/" in found.advice
+    assert "out of models/" in found.advice
 
 
 def test_is_sql_false_means_nothing(tmp_path: Path) -> None:

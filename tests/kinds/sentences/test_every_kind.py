@@ -251,7 +251,7 @@ def test_a_batch_has_at_most_the_units_of_the_batch_size() -> None:
 def test_batches_are_never_run_at_once(keyword: str) -> None:
     assert read(text_of(keyword, "batch_concurrency 1")).unsupported == ()
     (problem,) = read(text_of(keyword, "batch_concurrency 2")).unsupported
-    assert "follow each other" in problem.message
+    assert "run one after the other" in problem.message
 
 
 def test_batches_that_build_on_each_other_are_no_option() -> None:
