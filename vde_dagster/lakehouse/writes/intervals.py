@@ -290,7 +290,7 @@ _FEW_UNITS, _FEW_ROWS = 32, 100_000
 
 
 def _is_small(write: RangeWrite, units: int) -> bool:
-    """Whether sums by units cost less while writing; see docs/concepts/dsha.md."""
+    """Whether sums by units cost less while writing; see docs/inside/dsha.md."""
     rows = write.source_rows if isinstance(write, AppendToIntervals) else None
     return rows is not None and rows <= _FEW_ROWS and units <= _FEW_UNITS
 
