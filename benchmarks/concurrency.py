@@ -57,7 +57,7 @@ _EXTERNAL: Final = f"- name: {_SOURCE}\n  columns: {{id: bigint, ts: timestamp, 
 OURS: Final = "vde"
 IN_DAGSTER: Final = "vde, a Dagster run"
 SCRIPT: Final = "the script"
-PLAIN: Final = ", Spark's defaults"
+PLAIN: Final = ", defaults"
 """What a side is called with that has them."""
 RESULTS: Final = "concurrency.json"
 _COLORS: Final = {SCRIPT: GRAY, THEIRS: BLUE, PIPELINES: LIGHT_BLUE}

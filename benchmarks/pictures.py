@@ -7,7 +7,14 @@ from dataclasses import dataclass
 from html import escape
 from typing import Final
 
-GREEN: Final = "#2a6f4e"
+STYLE: Final = (
+    "<style>text{font-family:system-ui,sans-serif;font-size:12px;fill:#1d2725}"
+    ".card{fill:#fbfcfc;stroke:#dbe2e0}"
+    "@media(prefers-color-scheme:dark){text{fill:#e6ecea}.card{fill:#1d2326;stroke:#39434a}"
+    'rect[fill="#1f7a66"]{fill:#4fb39c}rect[fill="#b0b7c3"]{fill:#7f8d92}}</style>'
+)
+"""As the pictures of the concept pages have it, on a card that fits dark pages, too."""
+GREEN: Final = "#1f7a66"
 GRAY: Final = "#b0b7c3"
 BLUE: Final = "#5b7fb5"
 LIGHT_BLUE: Final = "#a9c1e0"
@@ -50,10 +57,10 @@ def chart(
 
 
 def page(parts: Iterable[str], *, width: int, height: int) -> str:
-    """Charts on a white page."""
+    """Charts on a card."""
     body = "\n".join(parts)
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
-        'font-family="sans-serif" font-size="12">\n'
-        f'<rect width="{width}" height="{height}" fill="white"/>\n{body}\n</svg>\n'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img">\n'
+        f'{STYLE}\n<rect class="card" x="0.5" y="0.5" width="{width - 1}" '
+        f'height="{height - 1}" rx="10"/>\n{body}\n</svg>\n'
     )
