@@ -144,7 +144,7 @@ def _check(node: Node) -> None:
         raise Refused(
             f"{node.name} is a Python model: a function does not show which columns its "
             "reads are bounded by.",
-            advice="Name the sources and their columns yourself (concepts/late-data in the docs).",
+            advice="Name the sources and their columns yourself (reference/late-data in the docs).",
         )
 
 
