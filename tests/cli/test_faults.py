@@ -42,11 +42,11 @@ def no_traceback(text: str) -> bool:
         ("type: sql, warehouse: w", "it has no `uri`"),
         ("type: sql, uri: '', warehouse: w", "it has no `uri`"),
         ("type: rest", "it has no `uri`"),
-        ("uri: 'lake://u:canary@host'", "its `uri` is no address of a catalog"),
-        ("type: sql, uri: 'lake://u:canary@host/db'", "its `uri` is no address of a catalog"),
-        ("type: sql, uri: canary", "its `uri` is no address of a catalog"),
-        ("type: rest, uri: canary", "its `uri` is no address of a catalog"),
-        ("type: rest, uri: 'ftp://host/canary'", "its `uri` is no address of a catalog"),
+        ("uri: 'lake://u:canary@host'", "its `uri` is not a catalog address"),
+        ("type: sql, uri: 'lake://u:canary@host/db'", "its `uri` is not a catalog address"),
+        ("type: sql, uri: canary", "its `uri` is not a catalog address"),
+        ("type: rest, uri: canary", "its `uri` is not a catalog address"),
+        ("type: rest, uri: 'ftp://host/canary'", "its `uri` is not a catalog address"),
     ],
 )
 def test_a_missing_or_wrong_address_of_a_catalog_is_said_with_what_to_write(

@@ -203,7 +203,9 @@ def test_the_janitor_deletes_what_it_could_not_once_it_may_by_the_command_that_i
     changed(folder)
     given(folder, "janitor")
     with nothing_may_be_deleted():
-        assert "Permission denied; let this user delete what is in" in reasons(folder, "janitor")
+        assert "Permission denied; give this user permission to delete" in reasons(
+            folder, "janitor"
+        )
         assert "  vde janitor" in lines(folder, "janitor")
         assert call("janitor", "--project", folder).exit_code == 1
     given(folder, "janitor")
@@ -224,7 +226,9 @@ def test_maintenance_deletes_what_it_could_not_once_it_may_by_the_command_that_i
         os.utime(stray, (at, at))
     before = set(table.rglob("*.parquet"))
     with nothing_may_be_deleted():
-        assert "Permission denied; let this user delete what is in" in reasons(folder, "maintain")
+        assert "Permission denied; give this user permission to delete" in reasons(
+            folder, "maintain"
+        )
         assert "  vde maintain" in lines(folder, "maintain")
     assert set(table.rglob("*.parquet")) == before
     assert "  vde maintain" not in lines(folder, "maintain")

@@ -21,7 +21,7 @@ from vde_dagster.core.ledger.unit_of_work import Staged, Staging
 from vde_dagster.ports.engine import EngineProgress, StageProgress
 
 AT_WORK = EngineProgress(stages=(StageProgress(stage=7, tasks=200, done=15),))
-WAITING = replace(AT_WORK, waits_for="executors: it has none of spark://there:7077 now")
+WAITING = replace(AT_WORK, waits_for="executors: spark://there:7077 has assigned none yet")
 
 
 class AtWork(MemoryEngine):

@@ -110,7 +110,7 @@ def test_what_spark_needs_by_other_values_is_refused_until_its_setting_is_there(
     key: str, setting: str
 ) -> None:
     error = refused({**REST, key: "hush"})
-    assert f"what it has for `{key}`" in error.message
+    assert f"no Spark setting is known for `{key}`" in error.message
     assert f"set {OWN}.{setting} in `spark.conf`" in str(error.advice)
     assert "hush" not in str(error)
     assert spark_catalog_conf("lake", {**REST, key: "hush"}, {f"{OWN}.{setting}": "theirs"})
@@ -123,11 +123,11 @@ def test_all_that_spark_would_miss_is_said_at_once() -> None:
         {**SQL, "token": "a", "s3.proxy-uri": "b", "adls.token": "c", "s3.sse-kms": "d"}
     )
     assert error.message.endswith(
-        "what it has for `adls.token`, `s3.proxy-uri`, `s3.sse-kms`, `token`"
+        "no Spark setting is known for `adls.token`, `s3.proxy-uri`, `s3.sse-kms`, `token`"
     )
     assert error.advice == (
         f"set {OWN}.http-client.proxy-endpoint and {OWN}.io-impl in `spark.conf` of vde.yaml, and "
-        "what else Iceberg's Java library needs there. "
+        "anything else that Iceberg's Java library needs there. "
         f"Remove `s3.sse-kms`, or set {OWN}.s3.sse-kms in `spark.conf` if Spark knows it. "
         f"Remove `token`, or set {OWN}.token in `spark.conf` if Spark knows it."
     )
@@ -214,5 +214,5 @@ def test_the_installed_pyiceberg_has_no_views_in_glue() -> None:
     with pytest.raises(NotImplementedError):
         glue.list_views("dev")
     definition = ViewDefinition(name=NAME, target=NAME, columns=())
-    with pytest.raises(Refused, match="'lake' is a GlueCatalog, whose views cannot be replaced"):
+    with pytest.raises(Refused, match="'lake' is a GlueCatalog, which cannot replace views"):
         IcebergCatalog(glue).swap_views([definition], [])

@@ -112,7 +112,7 @@ def test_a_setting_that_the_server_does_not_take_is_refused_only_if_rows_depend_
     memory, ansi = "spark.executor.memory", "spark.sql.ansi.enabled"
     builder = Builder(ICEBERG, fixed=(memory, ansi))
     opened(monkeypatch, address, builder, spark_executor_memory="4g")
-    with pytest.raises(SetupError, match=f"takes no setting of a session for {re.escape(ansi)},"):
+    with pytest.raises(SetupError, match=f"does not accept {re.escape(ansi)} as session"):
         opened(monkeypatch, address, builder, spark_sql_ansi_enabled="false")
 
 
@@ -122,7 +122,7 @@ def test_where_nobody_listens_that_is_said_at_once(
     with closing(socket.socket()) as taken:
         taken.bind(("127.0.0.1", 0))  # and nobody listens
         port = taken.getsockname()[1]
-        with pytest.raises(SetupError, match=rf"nothing answers at 127\.0\.0\.1:{port}, which"):
+        with pytest.raises(SetupError, match=rf"no answer from 127\.0\.0\.1:{port}, the"):
             opened(monkeypatch, f"sc://127.0.0.1:{port}", Builder(ICEBERG))
 
 
@@ -156,8 +156,8 @@ def test_a_server_that_keeps_tables_of_the_catalog_is_refused(cached: dict[str, 
     """It would not see what a model of the same run has published."""
     settings = {"spark.sql.catalog.lake": "a.B", **cached}
     session = cast("SparkSession", SimpleNamespace(conf=Conf(settings)))
-    start = re.escape("start it with --conf spark.sql.catalog.lake.cache-enabled=false, and leave")
-    with pytest.raises(SetupError, match=rf"keeps the tables of the catalog 'lake'.*{start}"):
+    start = re.escape("start it with --conf spark.sql.catalog.lake.cache-enabled=false, and remove")
+    with pytest.raises(SetupError, match=rf"caches the tables of the catalog 'lake'.*{start}"):
         require_catalog(session, "lake")
     with pytest.raises(SetupError, match=r"does not know the catalog 'other'.*catalog\.other and"):
         require_catalog(session, "other")
@@ -310,7 +310,7 @@ def test_a_frame_of_another_session_is_refused_with_what_to_use(
     require_own_frame(session, session.range(1), place="models/a.py: run")
     with pytest.raises(
         EvaluationFailed,
-        match=r"^models/a\.py: run returns a frame of another Spark session.*with context\.spark",
+        match=r"^models/a\.py: run returns a DataFrame of another.*with context\.spark",
     ):
         require_own_frame(session, other.range(1), place="models/a.py: run")
     here = cast("SparkSession", SimpleNamespace())

@@ -113,7 +113,9 @@ def test_missing_values_are_null_in_every_kind_of_column() -> None:
 
 
 def test_what_is_cut_is_named_with_the_way_on() -> None:
-    with pytest.raises(ValueError, match=r"0\.30000000000000004 has more .* round it to 2 digits"):
+    with pytest.raises(
+        ValueError, match=r"0\.30000000000000004 has more .* round it to 2 decimal places"
+    ):
         as_arrow(pd.Series([0.1 + 0.2]), pa.decimal128(10, 2))
     rounded = pd.Series([0.1 + 0.2]).round(2)
     assert converted(rounded, pa.decimal128(10, 2)) == [Decimal("0.30")]
@@ -131,7 +133,7 @@ BOTH: Final = ("object", "arrow")
 """A column of Python's values, and one of Arrow's memory."""
 VALUES: Final[Sequence[tuple[tuple[str, ...], Sequence[object], pa.DataType, object]]] = [
     (BOTH, [1.5, 2.25], pa.decimal128(10, 2), [Decimal("1.50"), Decimal("2.25")]),
-    (BOTH, [0.1 + 0.2], pa.decimal128(10, 2), "round it to 2 digits"),
+    (BOTH, [0.1 + 0.2], pa.decimal128(10, 2), "round it to 2 decimal places"),
     (BOTH, [Decimal("1.555")], pa.decimal128(10, 2), "1.555|data loss"),
     (BOTH, [Decimal(123456789012)], pa.decimal128(10, 2), "precision|[Dd]ata loss|fit"),
     (BOTH, [Decimal("1.5")], pa.float64(), [1.5]),
@@ -142,33 +144,33 @@ VALUES: Final[Sequence[tuple[tuple[str, ...], Sequence[object], pa.DataType, obj
     (BOTH, [2**40], pa.int32(), "range|too large|bounds"),
     (BOTH, [2**53 + 1], pa.float64(), "range"),
     (BOTH, [1.0, None], pa.int32(), [1, None]),
-    (BOTH, [1.5], pa.int32(), "more digits behind its point"),
-    (BOTH, [math.inf], pa.int32(), "no number"),
+    (BOTH, [1.5], pa.int32(), "more decimal places"),
+    (BOTH, [math.inf], pa.int32(), "is not a number"),
     (BOTH, [1e300], pa.float32(), "too large"),
     (BOTH, [0.5], pa.float32(), [0.5]),
     (BOTH, [2], pa.bool_(), "neither true nor false"),
     (BOTH, [1, 0], pa.bool_(), [True, False]),
-    (BOTH, [1704067200], UTC_TIMES, "no time"),
-    (BOTH, [20240101], pa.date32(), "no time"),
-    (BOTH, [1704067200.0], NO_ZONE, "no time"),
-    (BOTH, [NOON], pa.date32(), "no date"),
+    (BOTH, [1704067200], UTC_TIMES, "not a time"),
+    (BOTH, [20240101], pa.date32(), "not a time"),
+    (BOTH, [1704067200.0], NO_ZONE, "not a time"),
+    (BOTH, [NOON], pa.date32(), "not a date"),
     (BOTH, [MIDNIGHT, None], pa.date32(), [DAY, None]),
-    (BOTH, [datetime(2024, 1, 1, 0, 30, tzinfo=EAST)], pa.date32(), "no date"),
+    (BOTH, [datetime(2024, 1, 1, 0, 30, tzinfo=EAST)], pa.date32(), "not a date"),
     (BOTH, [DAY], UTC_TIMES, [MIDNIGHT.replace(tzinfo=UTC)]),
     (BOTH, [DAY], NO_ZONE, [MIDNIGHT]),
     (BOTH, [NOON], UTC_TIMES, [NOON.replace(tzinfo=UTC)]),
     (BOTH, [NOON.replace(tzinfo=EAST)], UTC_TIMES, [datetime(2024, 1, 1, 10, tzinfo=UTC)]),
     (BOTH, [NOON.replace(tzinfo=EAST)], NO_ZONE, "have a zone"),
-    (BOTH, [[NOON]], pa.list_(pa.date32()), "no date"),
+    (BOTH, [[NOON]], pa.list_(pa.date32()), "not a date"),
     (BOTH, [[0.1 + 0.2]], pa.list_(pa.decimal128(10, 2)), "round it"),
     (BOTH, [[0.25]], pa.list_(pa.decimal128(10, 2)), [[Decimal("0.25")]]),
     (("object",), [np.array([0.25])], pa.list_(pa.decimal128(10, 2)), [[Decimal("0.25")]]),
     (("object",), [{"k": 0.25}], OF_TEXTS, [[("k", Decimal("0.25"))]]),
     (("object",), [{"k": 0.1 + 0.2}], OF_TEXTS, "round it"),
-    (("object",), [[{"a": 1.5}]], pa.list_(ONE_FIELD), "more digits behind its point"),
+    (("object",), [[{"a": 1.5}]], pa.list_(ONE_FIELD), "more decimal places"),
     (("object",), [[{"a": 1.0}, None]], pa.list_(ONE_FIELD), [[{"a": 1}, None]]),
-    (BOTH, [{"a": 1, "c": 2}], ONE_FIELD, "c is no field"),
-    (BOTH, [{"A": 1}], ONE_FIELD, "A is no field"),
+    (BOTH, [{"a": 1, "c": 2}], ONE_FIELD, "c is not a field"),
+    (BOTH, [{"A": 1}], ONE_FIELD, "A is not a field"),
     (BOTH, [{"a": 1}, None], ONE_FIELD, [{"a": 1}, None]),
     (BOTH, [timedelta(days=1)], pa.string(), "bytes"),
     (BOTH, [1.5], pa.string(), "bytes"),
@@ -210,7 +212,7 @@ def test_null_in_arrow_is_null_and_nan_is_a_value() -> None:
     (nan,) = as_arrow(pa.chunked_array([[math.nan]]), pa.float64()).to_pylist()
     assert math.isnan(nan)
     for wanted in (pa.decimal128(4, 1), pa.int64()):
-        with pytest.raises(ValueError, match="no number"):
+        with pytest.raises(ValueError, match="is not a number"):
             as_arrow(pa.chunked_array([[math.nan]]), wanted)
 
 

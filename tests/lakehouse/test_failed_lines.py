@@ -80,7 +80,7 @@ def test_the_line_of_what_fails_is_named(tmp_path: Path, spark: SparkSession) ->
         "models/m.divided.sql:3: ": "[DIVIDE_BY_ZERO]",  # its text stands there twice
         "models/m.mixed.sql:4: ": "[DATATYPE_MISMATCH.BINARY_OP_DIFF_TYPES]",
         "models/m.shown.sql:5: ": "[DATATYPE_MISMATCH.BINARY_OP_DIFF_TYPES]",
-        "models/m.stated.sql:4: ": "statement 2 in front of the query failed: [CAST_INVALID_INPUT]",
+        "models/m.stated.sql:4: ": "statement 2 before the query failed: [CAST_INVALID_INPUT]",
         "models/m.through.sql:2: ": "[DIVIDE_BY_ZERO]",
         "models/m.called.py:7: ": "[UNRESOLVED_COLUMN",
     }

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 MONEY: Final = "decimal(10,2)"
-NOT_HELD: Final = f"f returns values that their columns do not hold:\n  x ({MONEY}): 0.3"
+NOT_HELD: Final = f"f returns values that do not fit their columns:\n  x ({MONEY}): 0.3"
 IMPORTS: Final = "import duckdb, pandas as pd, pyarrow as pa"
 SQL: Final = 'context.spark.sql("SELECT {} AS x")'
 FRAMES: Final = [
     # Spark's own frames: nothing is rounded on the way to a declared type.
     (SQL.format("1.5D"), MONEY, ["1.50"]),
-    (SQL.format("0.1D + 0.2D"), MONEY, f"x ({MONEY}): it does not hold the double 0.3"),
+    (SQL.format("0.1D + 0.2D"), MONEY, f"x ({MONEY}): it cannot store the double 0.3"),
     (SQL.format("1.005D"), MONEY, "1.005"),
     (SQL.format("EXPLODE(ARRAY(99999999.99D, -0.0D, NULL))"), MONEY, ["99999999.99", "0.00", None]),
     (SQL.format("DOUBLE('NaN')"), MONEY, "NaN"),
@@ -40,7 +40,7 @@ FRAMES: Final = [
     (SQL.format("MAP('k', 0.125D)"), f"map<string,{MONEY}>", "{k -> 0.125}"),
     (SQL.format("MAP('k', 0.25D)"), f"map<string,{MONEY}>", ["{k -> 0.25}"]),
     (SQL.format("NAMED_STRUCT('b', 0.25D, 'a', 1)"), f"struct<a:int,b:{MONEY}>", ["{1, 0.25}"]),
-    (SQL.format("'2024-01-01'"), "date", "does not hold all such values"),
+    (SQL.format("'2024-01-01'"), "date", "cannot store all such values"),
     # Frames in memory.
     ("pd.DataFrame({'x': [1.5]})", MONEY, ["1.50"]),
     ("pd.DataFrame({'x': [0.1 + 0.2]})", MONEY, NOT_HELD),
@@ -48,8 +48,8 @@ FRAMES: Final = [
     ("pa.table({'x': [0.1 + 0.2]})", MONEY, NOT_HELD),
     ("pa.record_batch({'x': [7]})", "int", ["7"]),
     ("pa.table({'x': pa.array([7], pa.uint64())})", "bigint", ["7"]),
-    ("pa.table({'y': [7]})", "bigint", "it lacks x; not declared are y"),
-    ("pa.table([[1], [2]], names=['x', 'X'])", "bigint", "given more than once are x"),
+    ("pa.table({'y': [7]})", "bigint", "missing: x; not declared: y"),
+    ("pa.table([[1], [2]], names=['x', 'X'])", "bigint", "returned more than once: x"),
     ("pa.table({})", "bigint", []),
     ("duckdb.sql('SELECT 7 AS x')", "bigint", ["7"]),
     # No frames.

@@ -117,7 +117,7 @@ def test_a_half_written_folder_does_not_count(
 
     damage(whole)
 
-    with pytest.raises(SetupError, match="there is no bin/java in it"):
+    with pytest.raises(SetupError, match="which has no bin/java"):
         resolve_jars([THING], cache=tmp_path)
 
 
@@ -185,5 +185,5 @@ def test_given_jars_are_taken_as_they_are(monkeypatch: pytest.MonkeyPatch, tmp_p
     monkeypatch.setenv("VDE_JARS", os.pathsep.join(map(str, given)))
     assert resolve_jars() == tuple(given)
     given[0].unlink()
-    with pytest.raises(SetupError, match=r"VDE_JARS names files that are not there: .*b\.jar"):
+    with pytest.raises(SetupError, match=r"VDE_JARS names files that do not exist: .*b\.jar"):
         resolve_jars()

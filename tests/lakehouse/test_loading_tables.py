@@ -55,6 +55,6 @@ def test_a_page_of_something_on_the_way_is_a_service_that_does_not_answer(
 
 def test_one_404_of_something_on_the_way_is_no_word_of_the_catalog_either(rest: RestWorld) -> None:
     fail(rest.server, Page(404), part="/tables/", times=1)
-    with pytest.raises(ServiceUnavailableError, match="is there, and that it is not"):
+    with pytest.raises(ServiceUnavailableError, match="reports both that"):
         load(rest._tables, TABLE)
     assert load(rest._tables, TABLE).name() == ("raw", "events")

@@ -173,7 +173,7 @@ def test_a_table_that_changed_since_it_was_looked_at_is_not_announced(world: Wor
     first, _ = filled(world, 2)
     history = history_of(world)
     world.append(ONE, [(9, START)])
-    with pytest.raises(Conflict, match="changed meanwhile"):
+    with pytest.raises(Conflict, match="changed in the meantime"):
         world.catalog.announce_expiry(ONE, [first], token="mine", metadata=history.metadata)
     assert world.catalog.stays(ONE, first)
 
@@ -294,7 +294,7 @@ def test_nothing_expires_where_metadata_of_what_stays_is_gone(
     assert last is not None
     newest = last.manifests(table.io)[0].manifest_path
     Path(newest.removeprefix("file://")).unlink()
-    with pytest.raises(Refused, match="nothing is known for certain"):
+    with pytest.raises(Refused, match="not known for certain"):
         iceberg.catalog.expire_announced(ONE, token="mine")
     assert first in retained(iceberg)
 
@@ -362,7 +362,7 @@ def test_nothing_is_stray_in_a_folder_with_a_table_that_a_person_has_renamed(
     catalog.rename_table((ONE.namespace, ONE.name), ("backup", "one"))
     on_disk.create(ONE)
     kept = {aged(each, 30) for each in files_in(folder)}
-    with pytest.raises(Refused, match=r"has the files of backup\.one, too"):
+    with pytest.raises(Refused, match=r"also has files of backup\.one"):
         on_disk.catalog.stray_files(stored(on_disk.catalog), before=three_days_ago())
     assert files_in(folder) == kept
     assert on_disk._load(TableName("backup", "one")).scan().to_arrow().num_rows == 3
@@ -378,7 +378,7 @@ def test_nothing_is_stray_where_the_table_names_files_that_are_not_there(
     stray.write_bytes(b"x")
     aged(stray, 30)
     on_disk.lose_file(ONE)
-    with pytest.raises(Refused, match="names 1 files that are not in its folder"):
+    with pytest.raises(Refused, match="refers to 1 files that are missing from its folder"):
         on_disk.catalog.stray_files(stored(on_disk.catalog), before=three_days_ago())
 
 
@@ -485,8 +485,8 @@ def test_no_iceberg_snapshot_of_a_rest_catalog_expires_and_none_is_announced(
     rest: RestWorld,
 ) -> None:
     first, _ = filled(rest, 2)
-    assert "cannot require" in history_of(rest).never_expires
-    with pytest.raises(Refused, match="cannot require"):
+    assert "cannot check" in history_of(rest).never_expires
+    with pytest.raises(Refused, match="cannot check"):
         announce(rest, first)
     assert rest.catalog.stays(ONE, first)
     assert rest.catalog.settle_expiry(ONE).count == 0

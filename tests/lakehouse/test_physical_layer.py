@@ -127,7 +127,7 @@ def test_r12_a_table_that_somebody_made_under_its_name_stays(world: World) -> No
 def test_files_in_a_folder_that_is_not_the_tables_own_are_never_deleted(world: World) -> None:
     found = stored(world.catalog)
     shared = found.location.rpartition("/")[0]
-    with pytest.raises(Refused, match="no folder of its own"):
+    with pytest.raises(Refused, match="not a folder of its own"):
         world.catalog.drop_physical(ONE, uuid=found.uuid, location=shared)
     assert world.catalog.table(ONE) is not None
 
@@ -194,12 +194,12 @@ def test_r12_files_of_a_table_that_a_person_has_renamed_are_not_deleted(
     catalog = iceberg.catalog._catalog
     catalog.create_namespace("backup")
     catalog.rename_table((ONE.namespace, ONE.name), ("backup", "one"))
-    with pytest.raises(Refused, match=r"has the files of backup\.one, too"):
+    with pytest.raises(Refused, match=r"also has files of backup\.one"):
         drop(iceberg.catalog, found)
     iceberg.create(ONE)
     again = stored(iceberg.catalog)
     assert again.beside == "backup.one"
-    with pytest.raises(Refused, match=r"has the files of backup\.one, too"):
+    with pytest.raises(Refused, match=r"also has files of backup\.one"):
         drop(iceberg.catalog, again)
     assert iceberg.catalog.table(ONE) is not None
     assert files <= files_in(warehouse)
@@ -218,7 +218,7 @@ def test_r12_over_rest_files_of_a_table_that_a_person_has_renamed_are_not_delete
     catalog = rest.catalog._catalog
     catalog.create_namespace(away)
     catalog.rename_table((ONE.namespace, ONE.name), f"{away}.one")
-    with pytest.raises(Refused, match=rf"has the files of {re.escape(away)}\.one, too"):
+    with pytest.raises(Refused, match=rf"also has files of {re.escape(away)}\.one"):
         drop(rest.catalog, found)
     assert files <= files_in(rest.folder / "warehouse")
     assert catalog.load_table(f"{away}.one").scan().to_arrow().num_rows == 1

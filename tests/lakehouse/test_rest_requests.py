@@ -71,7 +71,7 @@ def test_a_server_that_failed_may_have_made_a_change_as_it_says_itself(
 ) -> None:
     fail(server, NotDone(status, "not today"))
     for change in ways(requests):
-        with pytest.raises(OutcomeUnknown, match=f"with {status}: not today, so it is not known"):
+        with pytest.raises(OutcomeUnknown, match=f"with {status}: not today, so the outcome"):
             change()
 
 

@@ -173,11 +173,11 @@ def test_what_spark_is_told_itself_wins() -> None:
 @pytest.mark.parametrize(
     "properties,why",
     [
-        ({"warehouse": "/w"}, "neither a type nor an address"),
+        ({"warehouse": "/w"}, "neither a type nor a uri"),
         ({"py-catalog-impl": "ours.Catalog"}, "py-catalog-impl"),
         ({"type": "nonsense"}, "its type is nonsense"),
         ({"type": "sql", "uri": "mysql://h/d"}, "its database is mysql"),
-        ({"type": "sql", "uri": "nonsense"}, "no address of a database"),
+        ({"type": "sql", "uri": "nonsense"}, "not a database URL"),
         ({"uri": "postgresql:///d?host=/run/postgresql"}, "does not know its host"),
         ({"uri": "postgresql:///d"}, "cannot use a Unix socket"),
         ({"uri": "postgresql://h/d?options=-csearch_path%3Dx"}, "does not know its options"),
@@ -188,7 +188,7 @@ def test_what_has_no_counterpart_in_spark_is_refused_with_the_setting_to_write(
 ) -> None:
     with pytest.raises(SetupError, match=why) as refused:
         spark_catalog_conf("lake", properties, {})
-    advice = f"set {PREFIX} and what belongs to it in `spark.conf` of vde.yaml."
+    advice = f"set {PREFIX} and its options in `spark.conf` of vde.yaml."
     assert refused.value.advice == advice
     settings = {PREFIX: "org.apache.iceberg.spark.SparkCatalog"}
     assert spark_catalog_conf("lake", properties, settings) == {f"{PREFIX}.cache-enabled": "false"}

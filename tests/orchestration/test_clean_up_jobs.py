@@ -156,13 +156,13 @@ def test_files_that_cannot_be_deleted_fail_the_run_after_all_else_was_done(
     shop.world.clock.advance(1.1 * DAY)
 
     def stay(name: TableName, **_: str) -> bool:
-        raise Refused(f"files of {name}, which is dropped, cannot be deleted")
+        raise Refused(f"files of {name}, which was dropped, cannot be deleted")
 
     monkeypatch.setattr(shop.world.catalog, "drop_physical", stay)
     result = shop.start("vde_janitor", fails=True)
     lines = failure(result).splitlines()
     assert len(lines) == 3
-    assert all("which is dropped, cannot be deleted" in line for line in lines)
+    assert all("which was dropped, cannot be deleted" in line for line in lines)
     assert "| failed | " in shown(result)["vde/cleaned"]
     monkeypatch.undo()
     assert shown(shop.start("vde_janitor"))["vde/versions_dropped"] == 3

@@ -31,7 +31,7 @@ def published(project: VdeProject) -> None:
         table.append(row)
         assert ours.table(f"{name}.raw.one").count() == count
         assert theirs.table(f"{name}.raw.one").count() == 1, "so the setting is needed"
-    with pytest.raises(SetupError, match="keeps the tables of the catalog"):
+    with pytest.raises(SetupError, match="caches the tables of the catalog"):
         require_catalog(theirs, name)
     theirs.stop()
 

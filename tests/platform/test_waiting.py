@@ -35,7 +35,7 @@ spark:
 """)
         asked = ("plan", "prod", "--auto-apply", "--project", folder)
         with started_vde(tmp_path / "plan.log", *asked) as program:
-            line = f"Spark waits for executors: it has none of {url} now."
+            line = f"Spark waits for executors: {url} has assigned none yet."
             end = time.monotonic() + _PATIENCE_SECONDS
             while line not in program.said():
                 assert program.process.poll() is None, program.said()

@@ -150,7 +150,7 @@ class MemoryCatalog(MemoryMaintenance, MemoryPhysicalLayer):
         with self.lock:
             for name in self.taken([each.name for each in views]):
                 raise Refused(
-                    f"{name} is a table, so no view can be put there; nothing was changed"
+                    f"{name} is a table, so no view can be created there; nothing was changed"
                 )
             made = {each.name: self._fitting(each) for each in views}
             for each in views:
@@ -167,7 +167,7 @@ class MemoryCatalog(MemoryMaintenance, MemoryPhysicalLayer):
         with self.lock:
             table = self.tables.get(name)
             if table is None:
-                raise TableMoved(f"{name} does not exist any more")
+                raise TableMoved(f"{name} no longer exists")
             passed = staged != base and staged in (each.id for each in table.line(table.head))
             if table.head == staged or passed:
                 return
@@ -180,14 +180,14 @@ class MemoryCatalog(MemoryMaintenance, MemoryPhysicalLayer):
             parents = [each.parent for each in line]
             if base not in parents:
                 raise TableMoved(
-                    f"the staged Iceberg snapshot {staged} of {name} is gone or does not descend "
-                    f"from {base}; nothing was published"
+                    f"the staged Iceberg snapshot {staged} of {name} is missing or does not "
+                    f"descend from {base}; nothing was published"
                 )
             branch = next((work for work, at in table.branches.items() if at == staged), None)
             if branch is None:
                 raise TableMoved(
-                    f"no branch of {name} is at the staged Iceberg snapshot {staged} any more, "
-                    "since its unit of work was given up; nothing was published"
+                    f"no branch of {name} points to the staged Iceberg snapshot {staged} any "
+                    "more: its unit of work was given up; nothing was published"
                 )
             table.move(staged, self.clock.now())
             del table.branches[branch]
@@ -197,7 +197,7 @@ class MemoryCatalog(MemoryMaintenance, MemoryPhysicalLayer):
         with self.lock:
             table = self.tables.get(name)
             if table is None:
-                raise TableMoved(f"{name} does not exist any more")
+                raise TableMoved(f"{name} no longer exists")
             is_as_recorded = not table.head_state().lost_columns(recorded)
             if table.head == recorded and is_as_recorded:
                 return
@@ -232,7 +232,7 @@ class MemoryCatalog(MemoryMaintenance, MemoryPhysicalLayer):
         with self.lock:
             table = self.tables.get(name)
             if table is None:
-                raise Conflict(f"{name} does not exist any more")
+                raise Conflict(f"{name} no longer exists")
             there = {each.name.lower(): each for each in table.columns}
             for each in changes:
                 found = there.get(each.column.lower())
@@ -243,7 +243,7 @@ class MemoryCatalog(MemoryMaintenance, MemoryPhysicalLayer):
                         and not fits(found.type, each.after)
                     ):
                         raise Refused(
-                            f"{name} has the column {each.column} already, of type {found.type}, "
+                            f"{name} already has the column {each.column} of type {found.type}, "
                             f"so it cannot become {each.after}",
                             advice="give it another name. Nothing was changed",
                         )
@@ -254,7 +254,7 @@ class MemoryCatalog(MemoryMaintenance, MemoryPhysicalLayer):
                     there[each.column.lower()] = Column(name=each.column, type=each.type)
                 elif not same_type(found.type, each.type):
                     raise Refused(
-                        f"{name} has the column {each.column} already, of type {found.type}, so it "
+                        f"{name} already has the column {each.column} of type {found.type}, so it "
                         f"cannot be added as {each.type}",
                         advice="give it another name. Nothing was changed",
                     )
@@ -265,7 +265,7 @@ class MemoryCatalog(MemoryMaintenance, MemoryPhysicalLayer):
         with self.lock:
             table = self.tables.get(name)
             if table is None:
-                raise Conflict(f"{name} does not exist any more")
+                raise Conflict(f"{name} no longer exists")
             table.columns = tuple(
                 replace(each, description=text.columns.get(each.name.lower(), ""))
                 for each in table.columns

@@ -78,7 +78,7 @@ class MemoryMaintenance:
         with self.lock:
             table = self._there(name)
             if table.announced is not None or _state(table) != metadata:
-                raise Conflict(f"{name} was changed meanwhile")
+                raise Conflict(f"{name} was changed in the meantime")
             table.announced = (token, frozenset(ids))
 
     def expire_announced(self, name: TableName, *, token: str) -> StoredFiles:
@@ -163,7 +163,7 @@ class MemoryMaintenance:
 
     def _there(self, name: TableName) -> Table:
         if name not in self.tables:
-            raise Conflict(f"{name} was dropped meanwhile")
+            raise Conflict(f"{name} was dropped in the meantime")
         return self.tables[name]
 
 

@@ -69,7 +69,7 @@ class MemoryPhysicalLayer:
         """Drop a physical table or view; see the port."""
         with self.lock:
             if location.rpartition("/")[2] != name.name:
-                raise Refused(f"{name} is in {location}, which is no folder of its own")
+                raise Refused(f"{name} is in {location}, which is not a folder of its own")
             if name not in self.tables and name not in self.queries:
                 return True
             if self._stored(name).uuid != uuid:

@@ -41,7 +41,7 @@ def in_order(
         if len(last) > 1:
             raise EvaluationFailed(
                 f"different changes have the same {', '.join(order.by)}, so none is the last one "
-                f"(add a column to sequence_by that decides) of {_shown(key, at)}"
+                f"(add a column to sequence_by that orders them) of {_shown(key, at)}"
             )
         (row,) = last
         if row != held.get(at):

@@ -69,7 +69,7 @@ def test_a_view_that_another_program_replaced_is_seen_and_put_back(how: str) -> 
         "the view of mart.sales in prod"
     ]
     if how == "its own":
-        with pytest.raises(Refused, match=r"mart\.sales is .* no view can be put there"):
+        with pytest.raises(Refused, match=r"mart\.sales is .* no view can be created there"):
             world.apply(plan)
         del world.catalog.queries[TableName("mart", "sales")]
         plan = world.plan_run()

@@ -107,7 +107,7 @@ class Refused:
 
 TIED: Final = (
     "different changes have the same at, no, so none is the last one "
-    "(add a column to sequence_by that decides) of "
+    "(add a column to sequence_by that orders them) of "
 )
 REFUSED: Final = {
     "NULL in the key": Refused(

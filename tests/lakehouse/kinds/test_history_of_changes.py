@@ -165,5 +165,5 @@ def test_what_has_no_place_is_refused(worlds: Worlds, case: tuple[list[Values], 
 @pytest.mark.spark
 def test_a_history_is_ordered_by_a_time(on_spark: Worlds) -> None:
     kind = "SCD_TYPE_2_BY_TIME (unique_key id, sequence_by (no, at))"
-    with pytest.raises(EvaluationFailed, match="sequence_by no: int is no time"):
+    with pytest.raises(EvaluationFailed, match="sequence_by no: int is not a time"):
         on_spark.table(TYPES).write([(1, START, 0, "I", "a")], write_of(kind, TYPES, days(1)))

@@ -98,9 +98,10 @@ A name that ends with a dot stands for all that begin with it.
 """
 
 ADDRESSES: Final = (
-    "write `type: sql` with a `uri` such as postgresql+psycopg2://host/database or sqlite:////path/"
-    "to/file.db, or `type: rest` with one such as https://host, under `catalog.properties` of "
-    "vde.yaml; without any properties the catalog is in the project's folder."
+    "write `type: sql` with a `uri` such as postgresql+psycopg2://host/database or "
+    "sqlite:////path/to/file.db, or `type: rest` with one such as https://host, under "
+    "`catalog.properties` of vde.yaml. Without properties, the catalog is in the project's "
+    "folder."
 )
 _OF_ADDRESSES: Final = frozenset({"MissingSchema", "InvalidSchema", "InvalidURL"})
 """What requests raises for an address that it cannot use."""
@@ -148,7 +149,7 @@ def wrong_address(error: str, text: str) -> str | None:
     if text.startswith(("URI missing", "SQL connection URI is required")):
         return "it has no `uri`"
     if error in _OF_ADDRESSES or _NO_ADDRESS.match(text):
-        return "its `uri` is no address of a catalog"
+        return "its `uri` is not a catalog address"
     return None
 
 
@@ -161,10 +162,10 @@ def refuse_without_views(name: str, properties: Mapping[str, str]) -> None:
     service = _WITHOUT_VIEWS.get(kind_of(name, properties) or "")
     if service is not None:
         raise SetupError(
-            f"the catalog {name!r} is in {service}, where pyiceberg has no views, and environments "
-            "are views",
-            advice="set `type: rest` or `type: sql` under `catalog.properties` of vde.yaml: its "
-            "tables may lie in the same storage.",
+            f"the catalog {name!r} is in {service}, where pyiceberg has no views, which "
+            "environments need",
+            advice="set `type: rest` or `type: sql` under `catalog.properties` of vde.yaml; its "
+            "tables can be in the same storage.",
         )
 
 
@@ -196,14 +197,16 @@ def refuse_unknown(
         return
     there = sorted({each for key, each in missing.items() if _setting_for(key)})
     begin = f"set {' and '.join(there)} in `spark.conf` of vde.yaml"
-    advice = [f"{begin}, and what else Iceberg's Java library needs there."] if there else []
+    advice = (
+        [f"{begin}, and anything else that Iceberg's Java library needs there."] if there else []
+    )
     for each, setting in missing.items():
         if not _setting_for(each):
             advice.append(f"Remove `{each}`, or set {setting} in `spark.conf` if Spark knows it.")
     names = ", ".join(f"`{each}`" for each in missing)
     raise SetupError(
-        f"Spark cannot be given the catalog {name!r} by pyiceberg's properties: it is not known "
-        f"what it has for {names}",
+        f"the Spark catalog {name!r} cannot be derived from pyiceberg's properties: no Spark "
+        f"setting is known for {names}",
         advice=" ".join(advice),
     )
 

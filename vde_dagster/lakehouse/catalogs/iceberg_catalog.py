@@ -106,7 +106,7 @@ def _refuse_without_warehouse(name: str, properties: Mapping[str, str]) -> None:
     known = {**(Config().get_catalog_config(name) or {}), **properties}
     if str(known.get("uri")).startswith(("sqlite", "postgresql")) and not known.get("warehouse"):
         raise SetupError(
-            f"the catalog {name!r} has no `warehouse`, where its tables could be kept",
+            f"the catalog {name!r} has no `warehouse` for its tables",
             advice="write it under `catalog.properties` of vde.yaml: an address such as "
             "s3://bucket/folder, or a folder.",
         )
@@ -122,8 +122,9 @@ def _with_histories(catalog: PyIcebergCatalog) -> PyIcebergCatalog:
     if mode != "all":
         raise SetupError(
             f"the catalog {catalog.name!r} loads tables without their earlier Iceberg snapshots "
-            f"(`{_LOADING}: {mode}`), so what has changed in them would not be seen",
-            advice=f"remove `{_LOADING}` from `catalog.properties`, or from what the server sends.",
+            f"(`{_LOADING}: {mode}`), so changes in them could not be found",
+            advice=f"remove `{_LOADING}` from `catalog.properties`, or from the configuration "
+            "that the server sends.",
         )
     return catalog
 

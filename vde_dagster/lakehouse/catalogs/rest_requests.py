@@ -59,7 +59,7 @@ _ERRORS: Final[Mapping[int, type[RESTError]]] = {
 }
 _METADATA: Final = "metadata"
 _NAMES: Final = "identifiers"
-_AGAIN: Final = "doing it again is safe"
+_AGAIN: Final = "retrying is safe"
 _CREDENTIALS: Final = "the credentials of the catalog may"
 _NO_ANSWER: Final = "no answer of a catalog"
 _REPLACE: Final = Endpoint(
@@ -129,11 +129,11 @@ class RestRequests:
         may_have = has_views or supported == DEFAULT_ENDPOINTS  # it says nothing of what it has
         setting = f"`{VIEW_ENDPOINTS_SUPPORTED}: true` under `catalog.properties`"
         raise Refused(
-            f"the server of the catalog {self._catalog.name!r} does not say that it has views that "
-            "can be replaced, and environments are views",
-            advice=f"If it has them all the same, set {setting}; else use another catalog."
+            f"the server of the catalog {self._catalog.name!r} does not report support for "
+            "replaceable views, which environments need",
+            advice=f"If it supports them, set {setting}. If not, use another catalog."
             if may_have and not told
-            else "Environments need views, so use another catalog.",
+            else "Use another catalog.",
         )
 
     def view(self, name: TableName) -> Json | None:
@@ -215,7 +215,7 @@ class RestRequests:
         except (ForbiddenError, UnauthorizedError) as error:
             raise Refused(
                 f"the catalog does not allow the namespace {namespace} to be created ({error})",
-                advice=f"Create it, or see that {_CREDENTIALS} create namespaces.",
+                advice=f"Create it, or make sure that {_CREDENTIALS} create namespaces.",
             ) from error
         except (RESTError, RequestException) as error:
             raise OutcomeUnknown(
@@ -259,25 +259,24 @@ class RestRequests:
         except RESTError as error:  # of the server that gives credentials; it was not asked for
             raise Refused(
                 f"the credentials of the catalog have expired and are not renewed ({error})",
-                advice="See that they are valid, and run the same again.",
+                advice="Make sure that they are valid, then retry.",
             ) from error
         said = f"{answer.status}: {answer.said}"
         lacks = body is not None and _METADATA not in answer.document
         if not (answer.is_refusal or (answer.is_done and not lacks)):
             raise OutcomeUnknown(
-                f"the catalog answered {method} {place} with {said}, so it is not known whether it "
-                "did it",
+                f"the catalog answered {method} {place} with {said}, so the outcome is unknown",
                 advice=_AGAIN,
             )
         if answer.status in _NOT_ALLOWED:
             raise Refused(
                 f"the catalog does not allow {method} {place} ({said})",
-                advice=f"See that {_CREDENTIALS} change views and tables.",
+                advice=f"Make sure that {_CREDENTIALS} change views and tables.",
             )
         if answer.status == _TOO_MANY:
             raise Refused(
-                f"the catalog goes on saying that it is asked too often ({said})",
-                advice="Run the same again later.",
+                f"the catalog keeps refusing requests because there are too many ({said})",
+                advice="Retry later.",
             )
         return answer
 

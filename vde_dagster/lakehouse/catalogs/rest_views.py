@@ -248,7 +248,7 @@ class RestViews:
             if isinstance(found, VdeError):
                 continue
             if found is None or found["view-uuid"] != before["view-uuid"]:
-                raise Conflict(f"somebody else dropped the view {name} meanwhile")
+                raise Conflict(f"another process dropped the view {name} in the meantime")
             if highest_number(found) != highest:
                 if shows_the_same(found, wanted, self._catalog.name):
                     return
@@ -268,7 +268,7 @@ class RestViews:
             if found is not None and self._shown(found) is not None:
                 raise overtaken(name, found)
             if found is not None or attempts.status == _CONFLICT:
-                raise Conflict(f"somebody else created {name} meanwhile")
+                raise Conflict(f"another process created {name} in the meantime")
 
     def _drop(self, attempts: _Attempts, name: TableName, before: Json, number: int) -> None:
         drop = partial(self._requests.drop, name, is_view=True)
@@ -280,7 +280,7 @@ class RestViews:
             if found is None:
                 return
             if found["view-uuid"] != before["view-uuid"] or self._shown(found) is None:
-                raise Conflict(f"somebody else created the view {name} again meanwhile")
+                raise Conflict(f"another process recreated the view {name} in the meantime")
             if number and highest_number(found) >= number:
                 raise overtaken(name, found)
             if attempts.is_done(drop) or attempts.is_absent:
@@ -292,8 +292,8 @@ class RestViews:
             found = self._requests.view(name)
         except (RESTError, RequestException) as error:
             return OutcomeUnknown(
-                f"it is not known what became of the view {name} ({error})",
-                advice="doing it again is safe",
+                f"the outcome for the view {name} is unknown ({error})",
+                advice="retrying is safe",
             )
         return None if found is None else _metadata(found)
 
@@ -336,8 +336,8 @@ class RestViews:
     def _refuse_other_catalog(self, name: TableName) -> None:
         if name.catalog:
             raise Refused(
-                f"{name} would be in a catalog of its own, which only a SQL catalog can have; "
-                "nothing was changed",
+                f"{name} would need a separate catalog, which only SQL catalogs support; nothing "
+                "was changed",
                 advice="Set `environment_suffix_target` to schema or table in vde.yaml.",
             )
 

@@ -112,8 +112,8 @@ class Trial:
         catalog.swap_views([view], [], number=NUMBERS_OF_A_SWAP, again=True)
         if catalog.view(self._view) != view:
             raise Refused(
-                f"the view {self._view} was made and is not there",
-                advice="See that nothing else writes to this catalog's tables.",
+                f"the view {self._view} was created, but is missing",
+                advice="Make sure that nothing else writes to this catalog's tables.",
             )
 
     def try_spark(self, session: SparkSession) -> None:
@@ -126,7 +126,7 @@ class Trial:
         for each in (self._table, *([self._view] if self._shown else [])):
             rows = [row[0] for row in session.table(f"`{name}`.{each}").collect()]
             if rows != [_ROW]:
-                raise _other_rows(f"Spark reads {rows} from {each} where [{_ROW}] was written")
+                raise _other_rows(f"Spark reads {rows} from {each}, but [{_ROW}] was written")
         row = session.range(_ROW_OF_SPARK, _ROW_OF_SPARK + 1).toDF(_COLUMN.name)
         row.writeTo(f"`{name}`.{self._table}").append()
         self._expect([_ROW, _ROW_OF_SPARK])
@@ -151,13 +151,13 @@ class Trial:
                 failed.append(f"{what} ({type(error).__name__}: {why})")
         if failed:
             made = (
-                "what was made for the trial could not be removed"
+                "objects that the trial created could not be removed"
                 if self._has_namespace
-                else "it is not known whether anything was made for the trial; it is not removed"
+                else "the trial may have created objects, which were not removed"
             )
             raise Refused(
                 f"{made}: {'; '.join(failed)}",
-                advice=f"Drop the namespace {self.namespace} by hand, if it is there: nothing else "
+                advice=f"If the namespace {self.namespace} exists, drop it by hand: nothing else "
                 "is in it.",
             )
 
@@ -165,7 +165,7 @@ class Trial:
         table = self._catalog.load_table((self.namespace, self._table.name))
         found = sorted(table.scan().to_arrow()[_COLUMN.name].to_pylist())
         if found != wanted:
-            raise _other_rows(f"{self._table} has the rows {found} where {wanted} were written")
+            raise _other_rows(f"{self._table} has the rows {found}, but {wanted} were written")
 
     def _written_at(self, location: str) -> datetime | None:
         """When the storage says that a metadata file was written."""
@@ -230,6 +230,6 @@ def python_of_workers(session: SparkSession) -> str:
 def _other_rows(what: str) -> Refused:
     return Refused(
         what,
-        advice="Give Spark the catalog that pyiceberg has: `catalog.properties`, and "
-        "`spark.sql.catalog.<name>...` under `spark.conf` in vde.yaml, name one and the same.",
+        advice="Point Spark and pyiceberg to the same catalog: compare `catalog.properties` with "
+        "`spark.sql.catalog.<name>...` under `spark.conf` in vde.yaml.",
     )

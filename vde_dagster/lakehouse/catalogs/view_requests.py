@@ -204,7 +204,7 @@ def overtaken(name: TableName, found: Json) -> SwapOvertaken:
         name: The view's.
         found: Its metadata.
     """
-    what = f"somebody else changed the view {name} meanwhile"
+    what = f"another process changed the view {name} in the meantime"
     return SwapOvertaken(what, highest=highest_number(found))
 
 
@@ -215,7 +215,7 @@ def given_up(name: TableName, answer: Answer | VdeError | None) -> VdeError:
     said = f" ({answer.status}: {answer.said})" if answer is not None else ""
     return Refused(
         f"the catalog refuses to change the view {name}{said}",
-        advice="See the catalog's own log for why.",
+        advice="Look for the reason in the catalog's log.",
     )
 
 
@@ -228,9 +228,9 @@ def cut(error: VdeError, outcomes: Outcomes) -> VdeError:
     advice = error.advice
     if not (isinstance(error, Refused) and advice):  # then that has to be done first
         if outcomes.done:
-            advice = "doing it again changes the others."
+            advice = "retrying changes the others."
         elif outcomes.unknown:
-            advice = "doing it again is safe"
+            advice = "retrying is safe"
     message = f"{error.message}; {_so_far(outcomes, isinstance(error, OutcomeUnknown))}"
     if isinstance(error, SwapOvertaken):
         return SwapOvertaken(message, advice=advice, highest=error.highest)
@@ -240,7 +240,7 @@ def cut(error: VdeError, outcomes: Outcomes) -> VdeError:
 
 def _so_far(outcomes: Outcomes, is_unknown: bool) -> str:
     if outcomes.done:
-        known = f"{len(outcomes.done)} of {outcomes.every} views had been changed by then"
+        known = f"{len(outcomes.done)} of {outcomes.every} views were already changed"
     elif outcomes.unknown or is_unknown:
         known = "no other view was changed"
     else:

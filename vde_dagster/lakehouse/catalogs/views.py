@@ -252,7 +252,8 @@ class SqlViews:
             entry = found.get(write.name)
             if (None if entry is None else entry.location) != write.after:
                 raise Conflict(
-                    f"somebody else changed the view {write.name} meanwhile; nothing was changed"
+                    f"another process changed the view {write.name} in the meantime; nothing was "
+                    "changed"
                 )
 
     def _entries(self, names: Sequence[TableName]) -> dict[TableName, _Entry]:
@@ -282,7 +283,7 @@ class SqlViews:
     def _location(self, name: TableName) -> str:
         warehouse = self._catalog.properties.get("warehouse")
         if not warehouse:
-            raise Refused("the catalog has no property `warehouse`, where views could be kept")
+            raise Refused("the catalog has no property `warehouse`, which views need")
         parts = (name.catalog, name.namespace, name.name)
         return "/".join([warehouse.rstrip("/"), *(part for part in parts if part)])
 

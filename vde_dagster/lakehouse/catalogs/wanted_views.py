@@ -19,10 +19,10 @@ from vde_dagster.ports.catalog import ViewDefinition
 
 def refused_place(name: TableName, *, is_view: bool) -> Refused:
     """A view is wanted where something of somebody else's is."""
-    kind = "view of somebody else's" if is_view else "table"
+    kind = "view of another program" if is_view else "table"
     return Refused(
-        f"{name} is a {kind}, so no view can be put there; nothing was changed",
-        advice="Drop what stands there or move it away, or rename the model.",
+        f"{name} is a {kind}, so no view can be created there; nothing was changed",
+        advice="Drop it, move it away, or rename the model.",
     )
 
 
@@ -58,7 +58,9 @@ def wanted_metadata(
     is_view, metadata = target
     chosen = selected(view, metadata, is_view=is_view)
     if shown is not None and is_another_models(shown, view.target):
-        raise Refused(f"{view.name} shows {shown}, another model's; nothing was changed")
+        raise Refused(
+            f"{view.name} shows {shown}, which belongs to another model; nothing was changed"
+        )
     return new_metadata(view, chosen, before, catalog=catalog, location=location, state=state)
 
 
@@ -78,9 +80,8 @@ def selected(view: ViewDefinition, target: Json, *, is_view: bool) -> Selected:
     missing = [each.name for each in view.columns if each.name.lower() not in by_name]
     if missing or not view.columns:
         raise Refused(
-            f"the view {view.name} wants {', '.join(missing) or 'no column at all'}; "
-            f"{view.target} has {', '.join(each['name'] for each in whole)}; "
-            "nothing was changed"
+            f"the view {view.name} needs {', '.join(missing) or 'at least one column'}; "
+            f"{view.target} has {', '.join(each['name'] for each in whole)}; nothing was changed"
         )
     stored = [by_name[each.name.lower()] for each in view.columns]
     fields = [shown_field(field, each) for field, each in zip(stored, view.columns, strict=True)]

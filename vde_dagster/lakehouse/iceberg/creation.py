@@ -95,7 +95,7 @@ def created_table(
         except NoSuchTableError:
             if fault_of(error) is not None:
                 raise error from None
-            raise _failed(name, error, advice="Run the same again.") from error
+            raise _failed(name, error, advice="Retry.") from error
     except (ValueError, ValidationError, NoSuchNamespaceError) as error:
         raise _failed(name, error) from error
 
@@ -218,7 +218,7 @@ def _partitions(schema: Schema, fields: Iterable[Partition]) -> PartitionSpec:
         source = schema.find_field(each.column, case_sensitive=False)
         name = _partition_name(source.name, each.transform)
         if name in {other.name for other in made}:
-            raise ValueError(f"two partitions would be called {name}")
+            raise ValueError(f"two partition fields would have the name {name}")
         number = _FIRST_PARTITION + len(made)
         transform = parse_transform(_transform(each))
         made.append(PartitionField(source.field_id, number, transform, name))

@@ -63,7 +63,7 @@ class DuckDbQueries:
             found = connection.execute(query.sql).fetchmany(limit)
         except (duckdb.Error, pa.ArrowException, OverflowError) as error:
             first = str(error).splitlines()[0]
-            raise EvaluationFailed(f"DuckDB does not answer: {first}") from error
+            raise EvaluationFailed(f"DuckDB failed: {first}") from error
         finally:
             connection.close()
         kinds = [each.type for each in query.columns]
@@ -80,7 +80,7 @@ def _value(value: object, kind: str) -> object:
         EvaluationFailed: It is a time that Python cannot hold, which DuckDB gives as a text.
     """
     if kind in _TIMES and isinstance(value, str):
-        raise EvaluationFailed(f"DuckDB's answer has the time {value}, which Python cannot hold")
+        raise EvaluationFailed(f"DuckDB returned the time {value}, which Python cannot represent")
     return value.replace(tzinfo=UTC) if kind == _INSTANT and isinstance(value, datetime) else value
 
 
@@ -94,7 +94,7 @@ def _as_read(rows: pa.Table, columns: Sequence[Column]) -> pa.Table:
         at = rows.column_names.index(each.name)
         found, wanted = rows.schema.field(at).type, arrow_type(each.type)
         if found != wanted and not (each.type in _OTHER_FORMS and _OTHER_FORMS[each.type](found)):
-            raise EvaluationFailed(f"{each.name} is {found} in its files, and {each.type} in SQL")
+            raise EvaluationFailed(f"{each.name} is {found} in its files, but {each.type} in SQL")
         if found != wanted:
             rows = rows.set_column(at, each.name, rows.column(at).cast(wanted))
     return rows

@@ -83,7 +83,7 @@ def _schema_edits(table: Table, name: TableName, changes: Iterable[InPlace]) -> 
 
 def _refused(table: TableName, column: str, present: str, why: str) -> Refused:
     return Refused(
-        f"{table} has the column {column} already, of type {present}, so {why}",
+        f"{table} already has the column {column} of type {present}, so {why}",
         advice="give it another name. Nothing was changed",
     )
 

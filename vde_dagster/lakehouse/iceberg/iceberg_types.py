@@ -78,7 +78,8 @@ def _from_tree(of: exp.DataType, written: str) -> types.IcebergType:
     found = _NAMED.get(of.sql("spark").lower().partition("(")[0])
     if found is None:
         raise Refused(
-            f"Iceberg has no type for {written}", advice="cast the column to one that it has"
+            f"Iceberg has no type for {written}",
+            advice="cast the column to a type that Iceberg has",
         )
     return found
 

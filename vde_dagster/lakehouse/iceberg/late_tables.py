@@ -150,7 +150,7 @@ class IcebergLateTables:
             table = catalog.load_table(identifier)
         if table.metadata.properties.get(_KIND) != what:
             raise Refused(
-                f"{name} is a table of another program, so that {what} cannot be listed there",
+                f"{name} is a table of another program, so {what} cannot be listed there",
                 advice="Choose another name under `late_data` in vde.yaml.",
             )
         return table
@@ -212,4 +212,4 @@ def _committing(name: TableName) -> Iterator[None]:
     try:
         yield
     except CommitFailedException as error:
-        raise Conflict(f"another process changed {name} meanwhile") from error
+        raise Conflict(f"another process changed {name} in the meantime") from error

@@ -67,7 +67,7 @@ def load(catalog: PyIcebergCatalog, name: TableName) -> Table:
     except (NoSuchTableError, ValidationError) as error:
         if _is_there(catalog, name) and isinstance(error, NoSuchTableError):
             raise ServiceUnavailableError(
-                f"the catalog says that {name} is there, and that it is not"
+                f"the catalog reports both that {name} exists and that it does not"
             ) from error
         raise
 
@@ -131,14 +131,14 @@ def publish(catalog: PyIcebergCatalog, name: TableName, *, base: int | None, sta
             )
         if not _descends(table, staged, base):
             raise TableMoved(
-                f"the staged Iceberg snapshot {staged} of {name} is gone or does not descend from "
-                f"{base}; nothing was published"
+                f"the staged Iceberg snapshot {staged} of {name} is missing or does not descend "
+                f"from {base}; nothing was published"
             )
         at_staged = (name for name, ref in table.metadata.refs.items() if ref.snapshot_id == staged)
         branch = next((name for name in at_staged if name.startswith(_PREFIX)), None)
         if branch is None:
             raise TableMoved(
-                f"no branch of {name} is at the staged Iceberg snapshot {staged} any more, since "
+                f"no branch of {name} points to the staged Iceberg snapshot {staged} any more: "
                 "its unit of work was given up; nothing was published"
             )
         kept = table.metadata.refs.get(MAIN_BRANCH)
@@ -221,7 +221,7 @@ def put_branch(found: Table, name: TableName, work_id: str, iceberg_snapshot_id:
         if at == iceberg_snapshot_id:
             return None
         if table.metadata.snapshot_by_id(iceberg_snapshot_id) is None:
-            raise TableMoved(f"{name} has no Iceberg snapshot {iceberg_snapshot_id} any more")
+            raise TableMoved(f"{name} no longer has the Iceberg snapshot {iceberg_snapshot_id}")
         return (
             (AssertTableUUID(uuid=table.metadata.table_uuid), _ref_is(branch, at)),
             (_set_branch(branch, iceberg_snapshot_id, there),),
@@ -330,15 +330,15 @@ def until_done(
         except NoSuchTableError as error:
             if lost is not None:  # it may have been done before the table was dropped
                 break
-            raise TableMoved(f"{name} does not exist any more") from error
+            raise TableMoved(f"{name} no longer exists") from error
         except CommitFailedException:  # not committed; somebody else was
             continue
         except LOST as error:
             lost = error
     if lost is None:
-        raise Conflict(f"{name} is being changed by others all the time; nothing was done: {what}")
+        raise Conflict(f"other processes keep changing {name}; nothing was done: {what}")
     raise OutcomeUnknown(
-        f"the answer to {what} was lost ({lost})", advice="look at the table before trying again"
+        f"the answer to {what} was lost ({lost})", advice="check the table before you retry"
     ) from lost
 
 

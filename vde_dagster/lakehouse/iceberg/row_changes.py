@@ -336,7 +336,7 @@ def _between(field: NestedField, low: object, high: object) -> Interval:
     if isinstance(field.field_type, StringType):
         days = [iso_day(str(each)) for each in (low, high)]
         if days[0] is None or days[1] is None:
-            raise ValueError("a text that begins with no date")
+            raise ValueError("a text that does not begin with a date")
         return Interval(days[0], days[1] + timedelta(days=1))
     assert isinstance(field.field_type, TimestampType | TimestamptzType), "see `_time_field`"
     first, last = (timedelta(microseconds=int(str(each))) for each in (low, high))

@@ -112,7 +112,7 @@ def _check_unused(table: Table, name: TableName, copied: _Copied) -> None:
     is_bare = not metadata.refs and not table.spec().fields
     if metadata.current_snapshot_id is not None or not (is_same or is_bare):
         raise EvaluationFailed(
-            f"the version has the table {name} already, and only a new one can be a shallow copy",
+            f"the version already has the table {name}, and only a new table can be a shallow copy",
             advice="Give --copy instead of --shallow.",
         )
 
@@ -154,10 +154,10 @@ def _copied(original: Table, staging: Staging, schema: SparkStruct, source: AsOf
     """
     snapshot = original.metadata.snapshot_by_id(source.iceberg_snapshot_id or 0)
     if snapshot is None:
-        raise EvaluationFailed(f"{source.table} has no rows any more that could be taken over")
+        raise EvaluationFailed(f"{source.table} no longer has any rows to copy")
     if schemas_of(original).columns(snapshot.snapshot_id) != source.columns:
         raise EvaluationFailed(
-            f"{source.table} has other columns now", advice="Run the same again."
+            f"the columns of {source.table} have changed", advice="Run the command again."
         )
     fields, problems = _fields(original.schema(), schema, staging.descriptions)
     files: dict[int, list[DataFile]] = defaultdict(list)
@@ -170,20 +170,20 @@ def _copied(original: Table, staging: Staging, schema: SparkStruct, source: AsOf
         if times(file):
             files[manifest.partition_spec_id].append(file)
     if deletes:
-        problems.append(f"{plural(deletes, 'file')} of it {_DELETES}")
+        problems.append(f"it has {plural(deletes, 'delete file')} {_DELETES}")
     if _MAPPING in original.properties:
         problems.append(
-            "its files were Parquet's or Hive's and name no column ids, so that a column which is "
+            "its files were imported from Parquet or Hive and have no column ids, so a column "
             "added later could show their values"
         )
     if encrypted:
-        problems.append(f"{plural(encrypted, 'file')} of it are encrypted")
+        problems.append(f"it has {plural(encrypted, 'encrypted file')}")
     default = original.metadata.default_spec_id
     specs = {number: original.specs()[number] for number in {*files, default}}
     ids = {each.field_id for each in fields}
     foreign = {p.name for each in specs.values() for p in each.fields if p.source_id not in ids}
     if foreign:
-        problems.append(f"it is partitioned by {', '.join(sorted(foreign))}, and the model is not")
+        problems.append(f"it is partitioned by {', '.join(sorted(foreign))}, but the model is not")
     if problems:
         raise EvaluationFailed(
             f"the files of {source.table} cannot be shared: {'; '.join(problems)}",
@@ -203,7 +203,7 @@ def _copied(original: Table, staging: Staging, schema: SparkStruct, source: AsOf
     )
 
 
-_DELETES: Final = "delete rows of others (merge-on-read), which `rewrite_data_files` ends"
+_DELETES: Final = "(merge-on-read), which `rewrite_data_files` removes"
 
 
 def _times(original: Table, staging: Staging) -> Callable[[DataFile], bool]:
@@ -232,12 +232,12 @@ def _fields(
     for each in wanted.fields:
         found, needed = known.get(each.name.lower()), iceberg_type(simple_name(each.dataType))
         if found is None:
-            problems.append(f"it has no column {each.name} any more")
+            problems.append(f"it no longer has the column {each.name}")
             continue
         read_as = _read_as(found.field_type, needed)
         if read_as is None:
             problems.append(
-                f"its column {found.name} is {spark_type(found.field_type)}, and that of the model "
+                f"its column {found.name} is {spark_type(found.field_type)}, but the model's is "
                 f"{spark_type(needed)}"
             )
         elif any(_has_default(each) for each in (found, *_inside(found.field_type))):

@@ -73,8 +73,8 @@ def open_remote(remote: str, conf: Mapping[str, str]) -> SparkSession:
         why = (str(error).splitlines() or [type(error).__name__])[0]
         raise SetupError(
             f"the Spark Connect server at {server} cannot be used: {why}",
-            advice="See that it runs Spark 4.1, and that `spark.remote` in vde.yaml has the "
-            "parameters that it asks for, such as use_ssl and token.",
+            advice="Check that it runs Spark 4.1, and that `spark.remote` in vde.yaml has the "
+            "parameters that it needs, such as use_ssl and token.",
         ) from error
     return session
 
@@ -102,15 +102,14 @@ def require_catalog(session: SparkSession, name: str) -> None:
     if not session.conf.get(key, ""):
         raise SetupError(
             f"the Spark Connect server does not know the catalog {name!r}",
-            advice=f"set {key} and what belongs to it in `spark.conf` of vde.yaml, or on the "
-            "server.",
+            advice=f"set {key} and its options in `spark.conf` of vde.yaml, or on the server.",
         )
     cached = f"{key}.cache-enabled"
     if str(session.conf.get(cached, "true")).lower() != "false":
         raise SetupError(
-            f"the Spark Connect server keeps the tables of the catalog {name!r}, so it would not "
-            "see what is committed to them",
-            advice=f"start it with --conf {cached}=false, and leave {cached} out of `spark.conf` "
+            f"the Spark Connect server caches the tables of the catalog {name!r}, so it would "
+            "miss new commits",
+            advice=f"start it with --conf {cached}=false, and remove {cached} from `spark.conf` "
             "of vde.yaml.",
         )
 
@@ -202,9 +201,9 @@ def require_own_frame(spark: SparkSession, frame: DataFrame, *, place: str) -> N
     if not is_remote(spark) or _session_id(frame.sparkSession) == _session_id(spark):
         return
     raise EvaluationFailed(
-        f"{place} returns a frame of another Spark session than the model's, which over Spark "
-        "Connect knows none of its tables",
-        advice="Make it with context.spark, and not with SparkSession.getActiveSession() or "
+        f"{place} returns a DataFrame of another Spark session, which over Spark Connect does not "
+        "know the model's tables",
+        advice="Create it with context.spark, not with SparkSession.getActiveSession() or "
         "SparkSession.builder.",
     )
 
@@ -242,7 +241,7 @@ def _reach(server: ConnectAddress) -> None:
         socket.create_connection((server.host, server.port), timeout=_REACH_SECONDS).close()
     except OSError as error:
         raise SetupError(
-            f"nothing answers at {server}, which `spark.remote` in vde.yaml names "
+            f"no answer from {server}, the address in `spark.remote` of vde.yaml "
             f"({error.strerror or error})",
             advice="Start the Spark Connect server there, or correct the address.",
         ) from error
@@ -254,15 +253,15 @@ def _require_what_models_need(
     present = session.conf.getAll
     if ICEBERG_EXTENSIONS not in present.get(_EXTENSIONS, ""):
         raise SetupError(
-            f"the Spark Connect server at {server} has no SQL extensions of Iceberg, so it knows "
-            "no branches of tables",
+            f"the Spark Connect server at {server} runs without Iceberg's SQL extensions, so it "
+            "cannot use branches of tables",
             advice=f"Start it with --conf {_EXTENSIONS}={ICEBERG_EXTENSIONS} and with the jars of "
             "Iceberg and of the catalog's driver.",
         )
     refused = [key for key in conf if may_change_results(key) and present.get(key) != conf[key]]
     if refused:
         raise SetupError(
-            f"the Spark Connect server at {server} takes no setting of a session for "
-            f"{', '.join(sorted(refused))}, on which rows may depend",
-            advice="Start it with the value that `spark.conf` in vde.yaml has.",
+            f"the Spark Connect server at {server} does not accept {', '.join(sorted(refused))} "
+            "as session settings, and rows may depend on them",
+            advice="Start it with the values from `spark.conf` in vde.yaml.",
         )

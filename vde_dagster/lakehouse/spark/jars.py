@@ -86,7 +86,7 @@ def resolve_jars(
     for coordinate in coordinates:
         loaded = _loaded(root, coordinate)
         if loaded is None:
-            raise SetupError(f"{coordinate} was resolved, but {root} was emptied meanwhile.")
+            raise SetupError(f"{coordinate} was resolved, but {root} was emptied in the meantime.")
         paths |= dict.fromkeys(loaded)
     return tuple(paths)
 
@@ -141,8 +141,8 @@ def _given_jars(text: str) -> tuple[Path, ...]:
     absent = [str(each) for each in paths if not each.is_file()]
     if absent:
         raise SetupError(
-            f"VDE_JARS names files that are not there: {', '.join(absent)}",
-            advice=f"Mend it (paths with {os.pathsep!r} between them), or unset it to resolve the "
+            f"VDE_JARS names files that do not exist: {', '.join(absent)}",
+            advice=f"Correct it (paths separated by {os.pathsep!r}), or unset it to resolve the "
             "jars.",
         )
     return paths
@@ -175,8 +175,8 @@ def _resolve(missing: Sequence[str], root: Path, conf: Mapping[str, str]) -> Non
                 done.result()
     except OSError as error:
         raise SetupError(
-            f"The jars cannot be kept in {root}: {error}",
-            advice="Set VDE_JARS_CACHE to a folder that can be written.",
+            f"The jars cannot be stored in {root}: {error}",
+            advice="Set VDE_JARS_CACHE to a writable folder.",
         ) from error
 
 
@@ -186,7 +186,7 @@ def _resolve_one(coordinate: str, root: Path, java: Java, conf: Mapping[str, str
         folder = Path(scratch) / "jars"
         files = [_describe(each) for each in sorted(folder.glob("*.jar"))]
         if not files:
-            raise SetupError(f"{coordinate} has no jar", advice=_advice())
+            raise SetupError(f"no jar was found for {coordinate}", advice=_advice())
         manifest = {"coordinate": coordinate, "files": files}
         (folder / _MANIFEST).write_text(json.dumps(manifest, indent=1), "utf-8")
         _put(folder, _folder(root, coordinate))
@@ -258,9 +258,9 @@ def _relevant(output: str) -> list[str]:
 
 def _advice() -> str:
     return (
-        "Behind a proxy set JAVA_TOOL_OPTIONS='-Dhttps.proxyHost=... -Dhttps.proxyPort=...'; for a "
-        "mirror set spark.jars.ivySettings or spark.jars.repositories in vde.yaml (spark: conf:); "
-        f"without any network set VDE_JARS to the jar files, with {os.pathsep!r} between them."
+        "Behind a proxy set JAVA_TOOL_OPTIONS='-Dhttps.proxyHost=... -Dhttps.proxyPort=...'; for "
+        "a mirror set spark.jars.ivySettings or spark.jars.repositories in vde.yaml (spark: "
+        f"conf:); without any network set VDE_JARS to the jar files, separated by {os.pathsep!r}."
     )
 
 

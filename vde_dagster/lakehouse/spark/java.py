@@ -71,7 +71,7 @@ def find_java() -> Java:
     named = os.environ.get("JAVA_HOME")
     if named and _in_home(Path(named)) is None:
         raise SetupError(
-            f"JAVA_HOME is {named}, and there is no bin/java in it",
+            f"JAVA_HOME is {named}, which has no bin/java",
             advice=f"Set JAVA_HOME to a Java {MINIMUM_VERSION} or newer, or unset it. "
             f"{_how_to_install()}",
         )
@@ -90,16 +90,16 @@ def choose_java(candidates: Iterable[Java]) -> Java:
     for each in candidates:
         if each.version is None:
             said = each.full_version or "no answer"
-            why.append(f"{each.executable} does not run as a Java ({said})")
+            why.append(f"{each.executable} is not a working Java ({said})")
             if each.origin is Origin.JAVA_HOME:
                 break
         elif each.version < MINIMUM_VERSION:
             why.append(f"{each.executable} is {each.full_version}")
         else:
             return each
-    nowhere = f"JAVA_HOME is not set and no java is on the PATH; nor is the package {PACKAGE} "
+    nowhere = f"JAVA_HOME is not set, no java is on the PATH, and the package {PACKAGE} is not "
     raise SetupError(
-        f"Spark needs Java {MINIMUM_VERSION} or newer, and there is none: "
+        f"Spark needs Java {MINIMUM_VERSION} or newer, which was not found: "
         f"{'; '.join(why) or f'{nowhere}installed'}",
         advice=_how_to_install(),
     )
@@ -156,9 +156,7 @@ def _ask_version(executable: Path) -> tuple[int | None, str]:
 
 def _how_to_install() -> str:
     command = _COMMANDS.get(sys.platform, "a JDK 17, for instance from the Eclipse Temurin project")
-    return (
-        f"Install one: {command}; then set JAVA_HOME to it where it is not the first on the PATH."
-    )
+    return f"Install one: {command}; then set JAVA_HOME to it, unless it is the first on the PATH."
 
 
 _COMMANDS: Final = {
@@ -212,7 +210,7 @@ def _home_of_script(executable: Path, homes: Path) -> Path:
         replace_program(home / "bin" / "java", text)
     except OSError as error:
         raise SetupError(
-            f"the script that starts Java cannot be kept in {homes}: {error}",
-            advice="Set VDE_JARS_CACHE to a folder that can be written.",
+            f"the script that starts Java cannot be stored in {homes}: {error}",
+            advice="Set VDE_JARS_CACHE to a writable folder.",
         ) from error
     return home

@@ -217,7 +217,8 @@ class _Jvm:
                 self._keeper.join(timeout=5)
                 raise SetupError(
                     f"Spark's Java process ended before it was ready: {self._errors.why()}",
-                    advice="See `spark.master` and `spark.conf` in vde.yaml; nothing was changed.",
+                    advice="Check `spark.master` and `spark.conf` in vde.yaml; nothing was "
+                    "changed.",
                 )
             time.sleep(_LOOK_SECONDS)
         self._errors.pass_on()
@@ -328,7 +329,7 @@ class _Errors:
         told = [line for line in told if line and not line.startswith("Usage: ")]
         first = next((at for at, line in enumerate(told) if _ERROR.search(line)), -1)
         said = "; ".join(told[first:][:2])
-        return said.removeprefix('Exception in thread "main" ') or "it said nothing"
+        return said.removeprefix('Exception in thread "main" ') or "it printed nothing"
 
 
 _OF_A_STACK: Final = ("\tat ", "\t...", "    at ")

@@ -102,7 +102,7 @@ class OwnSession:
             _tidy(self._main, own)
         except Exception as error:  # it is not used again, and this hides no other error
             why = without_secrets(str(error))
-            _LOG.warning("a session could not be tidied, so the next one is new: %s", why)
+            _LOG.warning("a session could not be cleaned up, so a new one replaces it: %s", why)
             self._own = None
 
     def end(self) -> None:

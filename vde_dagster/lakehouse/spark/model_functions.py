@@ -60,7 +60,7 @@ def model_function(rows: PythonRows) -> Iterator[Callable[[ModelContext], object
         run_code(rows.source, rows.path, module)
         function = module.__dict__.get(rows.function)
         if not callable(function):
-            raise EvaluationFailed(f"{rows.path} defines no function {rows.function}")
+            raise EvaluationFailed(f"{rows.path} does not define the function {rows.function}")
         yield function
 
 

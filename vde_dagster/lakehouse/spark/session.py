@@ -239,8 +239,8 @@ def add_catalog(session: SparkSession, own: str, name: str) -> None:
     if "" not in settings:
         raise SetupError(
             f"the Spark session does not know the catalog {own!r}",
-            advice=f"set spark.sql.catalog.{own} and what belongs to it in `spark.conf` of "
-            "vde.yaml, or on the server",
+            advice=f"set spark.sql.catalog.{own} and its options in `spark.conf` of vde.yaml, or "
+            "on the server",
         )
     for key, value in settings.items():
         folder = f"{value.rstrip('/')}/{name}" if key == ".warehouse" else value
@@ -349,6 +349,6 @@ def _waits_for(context: SparkContext) -> str:
     if present > 0:
         return ""
     return (
-        f"executors: it has none of {master} now. Perhaps other applications have all of "
-        "its cores; its own page shows that"
+        f"executors: {master} has assigned none yet. Other applications may use all of its cores; "
+        "check its web page"
     )

@@ -144,9 +144,9 @@ def _kind(name: str, properties: Mapping[str, str]) -> str:
     refuse_without_views(name, properties)
     kind = kind_of(name, properties)
     if kind is None and "py-catalog-impl" in properties:
-        raise _unknown(name, "it is made by py-catalog-impl")
+        raise _unknown(name, "it is created by py-catalog-impl")
     if kind is None:
-        raise _unknown(name, "it names neither a type nor an address that has one")
+        raise _unknown(name, "it has neither a type nor a uri that implies one")
     return kind
 
 
@@ -190,7 +190,7 @@ def _sql(name: str, uri: str) -> dict[str, str]:
     try:
         url = make_url(uri)
     except ArgumentError:
-        raise _unknown(name, "its uri is no address of a database") from None
+        raise _unknown(name, "its uri is not a database URL") from None
     match url.get_backend_name():
         case "sqlite":
             return _sqlite(url.database or "")
@@ -213,7 +213,7 @@ def _postgres(name: str, url: URL) -> dict[str, str]:
         why = (
             f"the JDBC driver does not know its {', '.join(strange)}"
             if strange
-            else "the JDBC driver needs a host, and cannot use a Unix socket"
+            else "the JDBC driver needs a host and cannot use a Unix socket"
         )
         raise _unknown(name, why)
     host = f"[{url.host}]" if ":" in url.host else url.host
@@ -236,6 +236,6 @@ def _jdbc(uri: str) -> dict[str, str]:
 
 def _unknown(name: str, why: str) -> SetupError:
     return SetupError(
-        f"Spark cannot be given the catalog {name!r} by pyiceberg's properties: {why}",
-        advice=f"set {_PREFIX}{name} and what belongs to it in `spark.conf` of vde.yaml.",
+        f"the Spark catalog {name!r} cannot be derived from pyiceberg's properties: {why}",
+        advice=f"set {_PREFIX}{name} and its options in `spark.conf` of vde.yaml.",
     )

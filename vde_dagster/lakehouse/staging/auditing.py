@@ -48,7 +48,7 @@ def run_audits(
         KeyError: An audit reads what is not among the inputs.
     """
     if not 0 <= sample_rows <= MOST_SAMPLE_ROWS:
-        raise ValueError(f"of an audit 0 to {MOST_SAMPLE_ROWS} rows are kept, not {sample_rows}")
+        raise ValueError(f"an audit keeps 0 to {MOST_SAMPLE_ROWS} rows, not {sample_rows}")
     if not audits:
         return ()
     tables = {name: TableName("", view) for name, view in inputs.items()}

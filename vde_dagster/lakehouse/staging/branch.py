@@ -158,7 +158,7 @@ class Branch:
         if snapshot is None or snapshot.parent_snapshot_id != before:  # None: it was dropped
             raise EvaluationFailed(
                 "a write was committed more than once; nothing was published",
-                advice="Run the same again: it begins from what is published.",
+                advice="Retry: the next attempt starts from the published rows.",
             )
         return _counted(snapshot, "added-records") or 0
 

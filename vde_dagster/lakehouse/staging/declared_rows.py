@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _ADVICE: Final = (
-    "Convert them in the function before it returns them: `round`, `astype`, `pd.to_datetime` and "
-    "`.dt.date` of pandas do so, and `cast` of Arrow. Or declare another type in `columns`."
+    "Convert them in the function, with `round`, `astype`, `pd.to_datetime` or `.dt.date` of "
+    "pandas, or `cast` of Arrow. Or declare another type in `columns`."
 )
 
 
@@ -96,7 +96,7 @@ def declared_rows(
             )
     if problems:
         listed = "".join(f"\n  {each}" for each in problems)
-        message = f"{place} returns values that their columns do not hold:{listed}"
+        message = f"{place} returns values that do not fit their columns:{listed}"
         raise EvaluationFailed(message, advice=_ADVICE)
     return spark.createDataFrame(pa.Table.from_arrays(arrays, schema=arrow), schema=schema)
 
@@ -117,8 +117,9 @@ def typed_frame(
             arrays.append(pa.array([row[position] for row in rows], type=field.type))
         except pa.ArrowException as error:
             raise EvaluationFailed(
-                f"the column {field.name} has values that are no {columns[position].type}: {error}",
-                advice="Give it the type that they have.",
+                f"the column {field.name} has values that are not {columns[position].type}: "
+                f"{error}",
+                advice="Declare the type of these values.",
             ) from error
     return spark.createDataFrame(pa.Table.from_arrays(arrays, schema=arrow), schema=schema)
 
@@ -127,9 +128,9 @@ def _check_names(names: list[str], wanted: list[str], *, place: str) -> None:
     problems = [
         f"{what} {', '.join(found)}"
         for what, found in (
-            ("it lacks", [each for each in wanted if each not in names]),
-            ("not declared are", [each for each in names if each not in wanted]),
-            ("given more than once are", [each for each, n in Counter(names).items() if n > 1]),
+            ("missing:", [each for each in wanted if each not in names]),
+            ("not declared:", [each for each in names if each not in wanted]),
+            ("returned more than once:", [each for each, n in Counter(names).items() if n > 1]),
         )
         if found
     ]
@@ -174,7 +175,7 @@ def _converted(found: pa.Array, wanted: pa.DataType) -> pa.Array:
 
 
 _HAS_ZONE: Final = (
-    "the times have a zone, and TIMESTAMP_NTZ has none; convert them with "
+    "the times have a zone, but TIMESTAMP_NTZ has none; convert them with "
     "dt.tz_convert(...).dt.tz_localize(None), or declare TIMESTAMP"
 )
 
@@ -221,10 +222,10 @@ def _exact(value: object, wanted: pa.DataType) -> object:  # noqa: PLR0911 - a c
         case np.ndarray() | list() | tuple() if of.is_list(wanted):
             return [_exact(each, wanted.value_type) for each in value]
         case bytes() if of.is_list(wanted):
-            raise TypeError("bytes are no list")
+            raise TypeError("bytes are not a list")
         case bool() | np.bool():
             if is_number:
-                raise TypeError(f"{value} is no number")
+                raise TypeError(f"{value} is not a number")
             return value
         case datetime() | date():
             return _exact_time(value, wanted)
@@ -240,7 +241,7 @@ def _exact_struct(value: dict[str, object], wanted: pa.StructType) -> dict[str, 
     if unknown:
         fields = ", ".join(types)
         raise ValueError(
-            f"{', '.join(map(str, unknown))} is no field of the struct, which has {fields}"
+            f"{', '.join(map(str, unknown))} is not a field of the struct, which has {fields}"
         )
     return {key: _exact(each, types[key]) for key, each in value.items()}
 
@@ -256,7 +257,7 @@ def _exact_time(value: date, wanted: pa.DataType) -> date:
     if pa.types.is_date(wanted):
         instant = value.astimezone(UTC) if value.tzinfo is not None else value
         if instant.time() != time():
-            raise ValueError(f"{value} is no date, since it has a time of the day")
+            raise ValueError(f"{value} is not a date, since it has a time of day")
         return instant.date()
     return value
 
@@ -267,7 +268,9 @@ _Number = float | Decimal | np.floating[Any] | np.integer[Any]
 def _exact_number(value: _Number, wanted: pa.DataType) -> object:
     of = pa.types
     if of.is_temporal(wanted):
-        raise TypeError(f"{value} is a number and no time; `pd.to_datetime` has a unit for it")
+        raise TypeError(
+            f"{value} is a number, not a time; convert it with `pd.to_datetime` and a unit"
+        )
     number = value if isinstance(value, Decimal) else Decimal(str(value))
     if of.is_boolean(wanted) and number not in (0, 1):
         raise ValueError(f"{value} is neither true nor false")
@@ -278,16 +281,16 @@ def _exact_number(value: _Number, wanted: pa.DataType) -> object:
         if math.isfinite(number) and abs(number) > Decimal(float(largest)):
             raise ValueError(f"{value} is too large")
         if isinstance(value, Decimal) and value.is_finite() and Decimal(str(float(value))) != value:
-            raise ValueError(f"{value} has more digits than the type holds")
+            raise ValueError(f"{value} has more digits than the type can store")
         return float(value) if isinstance(value, Decimal) else value
     if not (of.is_integer(wanted) or of.is_decimal(wanted)):
         return value
     if not number.is_finite():
-        raise ValueError(f"{value} is no number of this type")
+        raise ValueError(f"{value} is not a number of this type")
     scale = wanted.scale if of.is_decimal(wanted) else 0
     if len(f"{number:f}".partition(".")[2].rstrip("0")) > scale:
-        advice = f"; round it to {scale} digits behind the point" if scale else ""
-        raise ValueError(f"{value} has more digits behind its point than the type holds{advice}")
+        advice = f"; round it to {scale} decimal places" if scale else ""
+        raise ValueError(f"{value} has more decimal places than the type can store{advice}")
     return number if of.is_decimal(wanted) else int(number)
 
 

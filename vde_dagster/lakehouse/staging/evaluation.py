@@ -280,8 +280,8 @@ def _frame_of(
     of = f"{type(result).__module__.partition('.')[0]}.{type(result).__qualname__}"
     raise EvaluationFailed(
         f"{place} returns {of.removeprefix('builtins.')}",
-        advice="return a Spark DataFrame, or a frame of pandas, Arrow or polars. Rows in a list "
-        "are one by pd.DataFrame(rows).",
+        advice="return a DataFrame of Spark, pandas or polars, or an Arrow table. Turn a list of "
+        "rows into one with pd.DataFrame(rows).",
     )
 
 

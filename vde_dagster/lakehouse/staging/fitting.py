@@ -95,7 +95,7 @@ def _exact_value(name: str, value: SparkColumn, found: DataType, wanted: DataTyp
     is_text = contains(found, MapType)  # Spark compares none
     same = back.cast("string").eqNullSafe(text) if is_text else back.eqNullSafe(value)
     problem = (
-        F.lit(f"{name} ({wanted.simpleString()}): it does not hold the {found.simpleString()} "),
+        F.lit(f"{name} ({wanted.simpleString()}): it cannot store the {found.simpleString()} "),
         text,
         F.lit("; round or cast it in the function, or declare another type in `columns`"),
     )
@@ -141,8 +141,8 @@ def _declared_problems(found: StructType, columns: tuple[Column, ...]) -> Iterat
     extra = [name for name in there if name not in wanted]
     if missing:
         yield (
-            f"the result lacks the declared columns {', '.join(missing)}. Return them, or take "
-            "them out of `columns`."
+            f"the result lacks the declared columns {', '.join(missing)}. Return them, or remove "
+            "them from `columns`."
         )
     if extra:
         yield (
@@ -166,10 +166,10 @@ def _table_problems(wanted: StructType, staging: Staging, table: StructType) -> 
         yield from (each.text for each in judged if each.rule is OnChange.ERROR)
     elif missing or extra:
         yield (
-            f"the result has the columns {', '.join(each.name for each in wanted.fields)}, but the "
-            f"table {staging.target.table} has {', '.join(each.name for each in table.fields)}. "
-            "Something that it reads by `*` has changed: declare the columns of what it reads, or "
-            "name them in the query."
+            f"the result has the columns {', '.join(each.name for each in wanted.fields)}, but "
+            f"the table {staging.target.table} has "
+            f"{', '.join(each.name for each in table.fields)}. An input that it reads with `*` "
+            "has changed: declare the columns of that input, or name them in the query."
         )
     for field in wanted.fields:
         kept = there.get(field.name.lower())
@@ -214,14 +214,14 @@ def _dropped(staging: Staging, there: dict[str, StructField]) -> set[str]:
 def _no_cast(name: str, found: StructField, wanted: DataType, verb: str) -> str:
     written = wanted.simpleString()
     says = (
-        f"the column {name} is {found.dataType.simpleString()} and {verb} {written}, which does "
-        "not hold all such values."
+        f"the column {name} is {found.dataType.simpleString()} and {verb} {written}, which cannot "
+        "store all such values."
     )
     if isinstance(wanted, StructType | ArrayType | MapType):
         return (
-            f"{says} A plan adds fields of structs that it knows of: declare the column as it is "
-            "now, in `columns` of the model and of the sources that it reads, and plan. Or name "
-            "the fields in the query, as in NAMED_STRUCT('a', s.a)."
+            f"{says} A plan adds declared fields of structs: declare the column's new type in "
+            "`columns` of the model and of its sources, then plan. Or name the fields in the "
+            "query, as in NAMED_STRUCT('a', s.a)."
         )
     return (
         f"{says} Cast it in the query, as in CAST({name} AS {written.upper()}), or give it another "

@@ -153,7 +153,7 @@ class SparkEngine:
             try:
                 schemas = schemas_of(self._load(table))
             except NoSuchTableError as error:
-                raise EvaluationFailed("its table does not exist any more") from error
+                raise EvaluationFailed("its table no longer exists") from error
             rows = rows_at(spark, self._catalog, table, schemas, at)
             return sums_of(rows, sought, algorithm)
 

@@ -179,7 +179,7 @@ class Stage:
         audits = self._audit(branch, written)
         merged = [each.merged for each in written if each.merged is not None]
         if not any(each.stops for each in audits):
-            self._run(self._staging.after, lambda: self._shown(branch.rows()), "behind")
+            self._run(self._staging.after, lambda: self._shown(branch.rows()), "after")
         return Staged(
             iceberg_snapshot_id=branch.head,
             sums=tuple(sums),
@@ -297,7 +297,7 @@ class Stage:
             table, schemas = staging.target.table, schemas_of(found)
             return self._shown(rows_at(self._spark, self._catalog, table, schemas, staging.base))
 
-        self._run(staging.before, published, "in front of")
+        self._run(staging.before, published, "before")
 
     def _no_rows(self, returned: tuple[Column, ...]) -> DataFrame:
         """The model's own rows if it has no table yet: none, with the columns that it will have."""
@@ -309,9 +309,9 @@ class Stage:
                     schema = completed(frame, first.write).schema
             except PySparkException as error:
                 raise EvaluationFailed(
-                    f"{staging.path}: a statement in front of the query reads the model's own "
-                    "rows. There are none on the first load, and their columns are not known "
-                    f"before the statements have run: {first_useful_line(error)}",
+                    f"{staging.path}: a statement before the query reads the model's own rows. On "
+                    "the first load there are none, and their columns are unknown until the "
+                    f"statements have run: {first_useful_line(error)}",
                     advice="Declare the model's `columns`.",
                 ) from error
         return self._spark.createDataFrame([], schema)

@@ -47,8 +47,8 @@ _INTERVAL_ADVICE: Final = "Iceberg has no intervals; store a number of seconds, 
 _ADVICE: Final = {
     "void": "it is NULL without a type; cast it, as in CAST(NULL AS STRING)",
     "interval": _INTERVAL_ADVICE,
-    "variant": "tables of Iceberg's format 2 have no VARIANT; store TO_JSON of it as a text",
-    "time": "Iceberg tables of Spark have no TIME; store a text, or the seconds of the day",
+    "variant": "tables of Iceberg's format 2 have no VARIANT; store it as a text with TO_JSON",
+    "time": "Spark has no TIME in Iceberg tables; store a text, or the seconds of the day",
 }
 
 
@@ -64,7 +64,7 @@ def unstorable(schema: t.StructType) -> Iterator[str]:
             if not isinstance(found, _ATOMIC):
                 written = found.simpleString()
                 advice = _ADVICE.get(written.partition(" ")[0].partition("(")[0])
-                message = advice or "Iceberg has no such type; cast it to one that it has"
+                message = advice or "Iceberg has no such type; cast it to a type that Iceberg has"
                 yield f"the column {path} is of type {written}: {message}"
 
 
@@ -253,5 +253,5 @@ def _read_as(of: iceberg.IcebergType) -> t.DataType:
             return t.DecimalType(of.precision, of.scale)
     found = _READ_AS.get(type(of))
     if found is None:
-        raise EvaluationFailed(f"Spark reads no column of Iceberg's type {of}")
+        raise EvaluationFailed(f"Spark cannot read columns of Iceberg's type {of}")
     return found

@@ -156,9 +156,9 @@ def check_times(
     if not found["timed"]:
         form = f" in the format {_format(axis).pattern!r}" if axis.is_formatted else ""
         raise EvaluationFailed(
-            f"{place} returns {found['returned']:,} rows for {wanted}, and {axis.column} is a time"
-            f"{form} in none of them, but {first!r}, for example. Nothing was loaded",
-            advice=f"let the function write a time into {axis.column}, or change the format of "
+            f"{place} returns {found['returned']:,} rows for {wanted}, but {axis.column} is not a "
+            f"time{form} in any of them, for example {first!r}. Nothing was loaded",
+            advice=f"let the function return a time in {axis.column}, or change the format of "
             "`time_column`.",
         )
     return (outside(place, axis.column, wanted, first=first, last=last),)

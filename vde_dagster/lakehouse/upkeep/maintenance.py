@@ -89,7 +89,9 @@ def announce_in(
         if found is not None and found.token == token:
             return None  # the answer was lost
         if table.metadata_location != metadata or found is not None:
-            raise Conflict(f"{name} was changed meanwhile; none of its Iceberg snapshots expired")
+            raise Conflict(
+                f"{name} was changed in the meantime; none of its Iceberg snapshots expired"
+            )
         return (_as_read(table),), (SetPropertiesUpdate(updates={_PROPERTY: written}),)
 
     commit(catalog, name, change, what=f"the announcement of an expiry in {name}")
@@ -109,7 +111,9 @@ def expire(catalog: PyIcebergCatalog, name: TableName, table: Table, *, token: s
             return None
         named = [ref for ref, each in now.metadata.refs.items() if each.snapshot_id in ids]
         if named:
-            raise Conflict(f"{', '.join(named)} of {name} needs an Iceberg snapshot of the expiry")
+            raise Conflict(
+                f"{', '.join(named)} of {name} needs an Iceberg snapshot that was about to expire"
+            )
         removal = RemoveSnapshotsUpdate.model_validate({"snapshot-ids": there})
         return (_as_read(now),), (removal,)
 
@@ -203,7 +207,7 @@ class _AsRead(ValidatableTableRequirement):
     def validate(self, base_metadata: TableMetadata | None) -> None:  # type: ignore[override]
         """See pyiceberg: raises if the requirement is not met."""
         if base_metadata != self.metadata:
-            raise CommitFailedException("the table was changed meanwhile")
+            raise CommitFailedException("the table was changed in the meantime")
 
 
 def _as_read(table: Table) -> TableRequirement:
@@ -212,7 +216,7 @@ def _as_read(table: Table) -> TableRequirement:
 
 P = ParamSpec("P")
 T = TypeVar("T")
-_NEVER: Final = "a commit over REST cannot require that nobody named it meanwhile"
+_NEVER: Final = "a commit over REST cannot check whether it was referenced in the meantime"
 
 
 def in_catalog(
@@ -263,7 +267,7 @@ class IcebergMaintenance:
         """Announce that some Iceberg snapshots are about to expire; see the port."""
         if not isinstance(self._known_layer(), SqlPhysicalLayer):
             raise Refused(
-                f"no Iceberg snapshot of {name} expires by this: {_NEVER}",
+                f"no Iceberg snapshot of {name} was expired: {_NEVER}",
                 advice="They stay, and nothing is lost.",
             )
         announce_in(self._catalog, name, ids, token=token, metadata=metadata)
@@ -314,7 +318,7 @@ class IcebergMaintenance:
         try:
             return load(self._catalog, name)
         except NoSuchTableError as error:
-            raise Conflict(f"{name} was dropped meanwhile") from error
+            raise Conflict(f"{name} was dropped in the meantime") from error
 
     def _of(self, name: TableName, absent: T, ask: Callable[[Table], T]) -> T:
         """What is asked of a table; ``absent`` where there is none of this name."""
@@ -336,7 +340,7 @@ class IcebergMaintenance:
 
     def _unsupported(self) -> Refused:
         return Refused(
-            f"the catalog {self._catalog.name!r} is a {type(self._catalog).__name__}, whose views "
-            "cannot be replaced, and environments are views",
+            f"the catalog {self._catalog.name!r} is a {type(self._catalog).__name__}, which "
+            "cannot replace views, and environments need that",
             advice="use a SQL catalog (SQLite or Postgres) or a REST catalog",
         )

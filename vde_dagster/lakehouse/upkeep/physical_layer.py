@@ -85,7 +85,7 @@ def refuse_another_folder(name: TableName, location: str) -> None:
         Refused: It is not.
     """
     if location.rstrip("/").rpartition("/")[2] != name.name:
-        raise Refused(f"{name} is in {location}, which is no folder of its own")
+        raise Refused(f"{name} is in {location}, which is not a folder of its own")
 
 
 def refuse_shared(name: TableName, location: str, other: str, *, command: str = "janitor") -> None:
@@ -96,8 +96,8 @@ def refuse_shared(name: TableName, location: str, other: str, *, command: str = 
     """
     if other:
         raise Refused(
-            f"the folder {location} of {name} has the files of {other}, too, so none of its "
-            "files was deleted",
+            f"the folder {location} of {name} also has files of {other}, so none of its files was "
+            "deleted",
             advice=f"Copy {other} to another folder, drop it, and run `vde {command}` again.",
         )
 
@@ -112,7 +112,7 @@ def deletion(catalog: PyIcebergCatalog, name: TableName, location: str) -> Calla
     files = [each.path for each in folder.files()]
 
     def delete() -> None:
-        with deleting(f"files of {name}, which is dropped,", location, "janitor"):
+        with deleting(f"files of {name}, which was dropped,", location, "janitor"):
             folder.delete(files)
             folder.remove_empty()
 
@@ -165,10 +165,10 @@ def writing(engine: Engine, what: str) -> Iterator[Connection]:
     except DBAPIError as error:
         if isinstance(error, OperationalError) or error.connection_invalidated:
             raise OutcomeUnknown(
-                f"the answer to {what} was lost ({error.orig})", advice="doing it again is safe"
+                f"the answer to {what} was lost ({error.orig})", advice="retrying is safe"
             ) from error
         raise Conflict(
-            f"somebody else changes the same as {what} ({error.orig}); nothing was changed"
+            f"{what} conflicts with a change by another process ({error.orig}); nothing was changed"
         ) from error
 
 
@@ -286,4 +286,4 @@ class SqlPhysicalLayer:
         own = {**place_of(name, self._catalog.name), "before": row.metadata_location}
         with writing(self._engine, f"the drop of {name}") as connection:
             if connection.execute(text(DELETE), own).rowcount != 1:
-                raise Conflict(f"somebody else changes {name} right now; nothing was dropped")
+                raise Conflict(f"another process is changing {name}; nothing was dropped")

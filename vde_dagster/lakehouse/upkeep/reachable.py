@@ -113,7 +113,8 @@ def deleting(what: str, location: str, command: str) -> Iterator[None]:
     except OSError as error:
         raise Refused(
             f"{what} cannot be deleted: {error}",
-            advice=f"let this user delete what is in {location}, and run `vde {command}` again.",
+            advice=f"give this user permission to delete the files in {location}, and run "
+            f"`vde {command}` again.",
         ) from error
 
 
@@ -202,7 +203,7 @@ def _read(read: Callable[[FileIO], list[_Found]], io: FileIO, *, removed: bool) 
 def gone(error: FileNotFoundError) -> Refused:
     """A file of metadata is gone, so that it is not known which files the table has."""
     return Refused(
-        f"metadata of it is gone, so that nothing is known for certain: {error}",
+        f"a metadata file is missing, so its files are not known for certain: {error}",
         advice=f"{repair_of(str(error))} says what is wrong.",
     )
 

@@ -89,8 +89,8 @@ class RestPhysicalLayer:
         found = self._requests.table(name) or self._requests.view(name)
         if found is not None and not found.get("metadata-location"):
             raise Refused(
-                f"the catalog does not say which metadata file {name} has, so it is not certain "
-                "which files are of nobody"
+                f"the catalog does not report the metadata file of {name}, so its orphan files "
+                "cannot be determined"
             )
         return None if found is None else str(found["metadata-location"])
 
@@ -114,8 +114,8 @@ class RestPhysicalLayer:
         answer = self._requests.drop(name, is_view=is_view)
         if not (answer.is_done or answer.is_absent):
             raise Conflict(
-                f"the catalog does not drop {name} ({answer.status}: {answer.said}); "
-                "nothing was dropped"
+                f"the catalog did not drop {name} ({answer.status}: {answer.said}); nothing was "
+                "dropped"
             )
 
     def _beside_of(self, name: TableName, location: str) -> str:
@@ -179,8 +179,8 @@ class RestPhysicalLayer:
             what = f"the {'view' if is_view else 'table'} {self._spelled(name)}"
             raise Refused(
                 f"{what} cannot be read, so it is not certain which files it needs ({error})",
-                advice="See that the credentials of the catalog may read it. If it is broken, mend "
-                "it or drop it from the catalog. Then run the same again.",
+                advice="Make sure that the credentials of the catalog may read it. If it is "
+                "broken, fix it or drop it from the catalog. Then retry.",
             ) from error
 
     def _spelled(self, name: TableName) -> TableName:
@@ -192,8 +192,8 @@ class RestPhysicalLayer:
             return self._described(name, is_view=False) or self._described(name, is_view=True)
         except (RESTError, RequestException) as error:
             raise OutcomeUnknown(
-                f"it is not known what {name} is in the catalog ({error}); nothing was dropped",
-                advice="doing it again is safe",
+                f"{name} could not be read from the catalog ({error}); nothing was dropped",
+                advice="retrying is safe",
             ) from error
 
     def _described(self, name: TableName, is_view: bool) -> StoredTable | None:

@@ -62,8 +62,8 @@ def strays_of_table(
     missing = sorted(each for each in files if folder.has(each) and each not in there)
     if missing:
         raise Refused(
-            f"{stored.name} names {len(missing)} files that are not in its folder, such as "
-            f"{missing[0]}; none of its files was deleted",
+            f"{stored.name} refers to {len(missing)} files that are missing from its folder, such "
+            f"as {missing[0]}; none of its files was deleted",
             advice=f"{repair_of(missing[0])} says what is wrong.",
         )
     locations = [table.metadata_location, *(each.metadata_file for each in metadata.metadata_log)]
@@ -132,7 +132,7 @@ def delete_files(
     outside = [each.path for each in files if not folder.has(each.path)]
     if outside:
         raise Refused(f"{outside[0]} is not in the folder of {stored.name}; nothing was deleted")
-    with deleting(f"files of {stored.name} that nothing names", stored.location, "maintain"):
+    with deleting(f"orphan files of {stored.name}", stored.location, "maintain"):
         folder.delete(with_checksums(each.path for each in files))
         if stored.is_dropped:
             folder.remove_empty()

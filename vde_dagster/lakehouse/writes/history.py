@@ -134,8 +134,8 @@ def refuse_incomparable(frame: DataFrame, columns: Iterable[str]) -> None:
     ]
     if found:
         raise EvaluationFailed(
-            f"Spark does not compare values of {', '.join(found)}, so it is not known whether "
-            "they changed",
+            f"Spark cannot compare values of {', '.join(found)}, so changes of them cannot be "
+            "found",
             advice="Name other columns in `columns`, or compare a text, as in to_json(a_column) AS "
             "a_text",
         )

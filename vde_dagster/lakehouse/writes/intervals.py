@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 RangeWrite = OverwriteIntervals | AppendToIntervals
 """A write of rows that belong to intervals by their time."""
 _NOT_ALONE: Final = (
-    "nothing was published. Somebody else writes to this table: only its own unit of work may."
+    "nothing was published. Another process writes to this branch, which only its unit of work "
+    "may do."
 )
 
 
@@ -125,8 +126,8 @@ def exchanged(
     now = branch.loaded
     if loaded is not None and now is not None and change.rows != now - loaded:
         raise EvaluationFailed(
-            f"{loaded} rows have become {now}, but {change.rows} more are found on the "
-            f"branch; {_NOT_ALONE}"
+            f"{loaded} rows have become {now}, but {change.rows} more are on the branch; "
+            f"{_NOT_ALONE}"
         )
     if change == RowSum() and branch.head != before:
         branch.go_back(before)
@@ -142,7 +143,7 @@ def check_count(sums: Iterable[RowSum], committed: int) -> None:
     counted = total(sums).rows
     if counted != committed:
         raise EvaluationFailed(
-            f"{committed} rows were written, but {counted} are found on the branch; {_NOT_ALONE}"
+            f"{committed} rows were written, but {counted} are on the branch; {_NOT_ALONE}"
         )
 
 
@@ -343,14 +344,14 @@ def _sums(
         strays = set(found).difference(part.units)
         if strays:
             stray = next(iter(strays))
-            raise EvaluationFailed(f"rows of {stray} were written, which was not asked for")
+            raise EvaluationFailed(f"rows of {stray} were written, which were not requested")
     return [{unit: sum_ for unit, sum_ in each.items() if unit is not None} for each in sums]
 
 
 def _check_times(sums: Mapping[Interval | None, RowSum], write: RangeWrite) -> None:
     if None in sums:
         column = write.axis.column
-        raise EvaluationFailed(f"{sums[None].rows} rows have no {column} that is a time")
+        raise EvaluationFailed(f"{sums[None].rows} rows have no time in {column}")
 
 
 def rows_within(rows: DataFrame, own: OwnRows | None) -> DataFrame:

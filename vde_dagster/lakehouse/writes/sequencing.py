@@ -392,7 +392,7 @@ _EXACT: Final = {
 
 def _tie(order: ChangeOrder) -> str:
     by = ", ".join(order.by)
-    also = "add a column to sequence_by that decides"
+    also = "add a column to sequence_by that orders them"
     return f"different changes have the same {by}, so none is the last one ({also}) of "
 
 
@@ -429,7 +429,9 @@ def _check_types(frame: DataFrame, order: ChangeOrder, *, needs_time: bool = Fal
         if not isinstance(types[each], _ORDERED)
     ]
     if needs_time and not isinstance(types[order.by[0]], _TIMES):
-        wrong.append(f"sequence_by {order.by[0]}: {types[order.by[0]].simpleString()} is no time")
+        wrong.append(
+            f"sequence_by {order.by[0]}: {types[order.by[0]].simpleString()} is not a time"
+        )
     deleted = order.deletes
     if deleted is not None and deleted.values:
         wanted, of = _CONSTANTS[type(deleted.values[0])], types[deleted.column]
