@@ -133,7 +133,7 @@ def test_an_export_is_of_one_moment(filled: str, tmp_path: Path) -> None:
 
 def test_a_file_that_is_there_stays_as_it_is(filled: str, exported: Path) -> None:
     before = exported.read_bytes()
-    with pytest.raises(Refused, match=r"is there already\. Name a file that is not there yet"):
+    with pytest.raises(Refused, match=r"already exists\. Name a file that does not exist yet"):
         StoredState(filled).export(exported)
     assert exported.read_bytes() == before
 
@@ -204,12 +204,12 @@ def flipped(lines: list[bytes]) -> bytes:
 
 
 DAMAGED: dict[str, tuple[Callable[[list[bytes]], bytes], str]] = {
-    "empty": (lambda _: b"", "is no export of a state"),
-    "of another program": (lambda _: b'{"a": 1}\n', "is no export of a state"),
-    "no text": (lambda _: bytes(range(256)), "is no export of a state"),
+    "empty": (lambda _: b"", "is not an export of a state"),
+    "of another program": (lambda _: b'{"a": 1}\n', "is not an export of a state"),
+    "no text": (lambda _: bytes(range(256)), "is not an export of a state"),
     "without its last line": (lambda lines: b"".join(lines[:-1]), "is cut off"),
     "cut in a line": (lambda lines: b"".join(lines)[:-90], "is cut off"),
-    "cut in the first line": (lambda lines: lines[0][:20], "is no export of a state"),
+    "cut in the first line": (lambda lines: lines[0][:20], "is not an export of a state"),
     "only its first line": (lambda lines: lines[0], "is cut off"),
     "a bit flipped": (flipped, "is damaged"),
     "a row twice": (lambda lines: b"".join([*lines[:5], lines[4], *lines[5:]]), "is damaged"),
@@ -249,7 +249,7 @@ DAMAGED: dict[str, tuple[Callable[[list[bytes]], bytes], str]] = {
     ),
     "a first line that is nested deeply": (
         lambda lines: b"[" * 200_000 + b"\n" + b"".join(lines[1:]),
-        "is no export of a state",
+        "is not an export of a state",
     ),
     "a line that is nested deeply": (
         lambda lines: b"".join([*lines[:3], b"[" * 200_000 + b"\n", *lines[3:]]),

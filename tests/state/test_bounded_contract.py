@@ -50,7 +50,7 @@ def test_a_preview_holds_no_rows_of_other_definitions(state: State) -> None:
 @pytest.mark.parametrize("bounded", [BOUNDED, PREVIEW])
 def test_production_never_shows_what_is_bounded(state: State, bounded: ModelSnapshot) -> None:
     promote(state, "prod", WHOLE)
-    with pytest.raises(Refused, match=r"prod never shows a version that is bounded.*shop\.sales"):
+    with pytest.raises(Refused, match=r"prod cannot show a bounded version.*shop\.sales"):
         promote(state, "prod", bounded)
     found = shown(state, "prod")
     assert (found.revision, found.snapshots) == (1, {SALES: WHOLE})

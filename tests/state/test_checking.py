@@ -94,11 +94,11 @@ WRONG = {
     ),
     "an entry less": (
         "DELETE FROM vde_ledger WHERE work_id = 'w2'",
-        r"vde_holdings \(shop\.sales, a+\): the summary does not say what the entries say",
+        r"vde_holdings \(shop\.sales, a+\): the summary does not match the entries",
     ),
     "no entries at all": (
         "DELETE FROM vde_ledger",
-        r"vde_holdings \(shop\.sales, a+\): the summary says what no entry says",
+        r"vde_holdings \(shop\.sales, a+\): the summary has intervals, but there are no entries",
     ),
     "entries that overlap": (
         "UPDATE vde_ledger SET interval_end = interval_end + 1 WHERE status = 'outdated'",
@@ -106,11 +106,11 @@ WRONG = {
     ),
     "no table": (
         "DROP TABLE vde_pending",
-        r"vde_pending: the table is not there",
+        r"vde_pending: the table is missing",
     ),
     "no column": (
         "ALTER TABLE vde_work DROP COLUMN reason",
-        r"vde_work: the column reason is not there",
+        r"vde_work: the column reason is missing",
     ),
 }
 
@@ -146,7 +146,7 @@ def test_of_many_findings_of_one_sort_the_first_are_listed(
     change(filled, "UPDATE vde_work SET intent_json = '{'")
     report = StoredState(filled).check()
     assert len(report.findings) == checking.MOST + 1
-    assert str(report.findings[-1]) == "vde_work: and more of that"
+    assert str(report.findings[-1]) == "vde_work: and more of these"
 
 
 @pytest.mark.full

@@ -161,7 +161,7 @@ def test_who_gets_no_connection_in_time_has_written_nothing_and_is_told_so() -> 
     database = Database(open_engine("sqlite://", lock_timeout=timedelta(milliseconds=1)))
     with database.read():
         for transaction in (database.read, database.write):
-            with pytest.raises(Conflict, match="nothing was written, try again"), transaction():
+            with pytest.raises(Conflict, match="nothing was written; retry"), transaction():
                 raise AssertionError("there is one connection")
 
 
@@ -232,10 +232,10 @@ def test_a_schema_that_fails_half_way_is_not_there(
 @pytest.mark.parametrize(
     "url, text",
     [
-        ("state.db", "is no database URL"),
-        ("postgresql+nope://host/name", "is no database URL"),
-        ("sqlite:///a\0b", "is no database URL"),
-        ("oracle://host/name", "cannot live in oracle"),
+        ("state.db", "is not a database URL"),
+        ("postgresql+nope://host/name", "is not a database URL"),
+        ("sqlite:///a\0b", "is not a database URL"),
+        ("oracle://host/name", "cannot be stored in oracle"),
         ("sqlite:////proc/none/state.db", "cannot be opened: no folder"),
     ],
 )

@@ -61,11 +61,11 @@ REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "no database": (
         lambda path: path.write_text("name: shop\n" * 100),
-        r"is no SQLite database\. Nothing was written\. Correct `state\.url`",
+        r"is not a SQLite database\. Nothing was written\. Correct `state\.url`",
     ),
     "a few bytes": (
         lambda path: path.write_bytes(b"SQLite"),
-        r"is no SQLite database\. Nothing was written\.",
+        r"is not a SQLite database\. Nothing was written\.",
     ),
     "of another program": (
         lambda path: executed(path, *INVOICES),
@@ -90,11 +90,11 @@ REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "a folder": (
         Path.mkdir,
-        r"is no file\. Nothing was written\. Correct `state\.url`",
+        r"is not a file\. Nothing was written\. Correct `state\.url`",
     ),
     "a pipe": (
         os.mkfifo,
-        r"is no file\. Nothing was written\. Correct `state\.url`",
+        r"is not a file\. Nothing was written\. Correct `state\.url`",
     ),
     # Its journal is another one than ours, to which opening the file would switch it.
     "of a newer release": (

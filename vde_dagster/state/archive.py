@@ -73,7 +73,7 @@ def export(connection: Connection, path: Path) -> Archived:
     scratch = path.with_name(f".{path.name}.{uuid4().hex}")
     try:
         if path.exists():
-            raise Refused(f"{path} is there already", advice="Name a file that is not there yet.")
+            raise Refused(f"{path} already exists", advice="Name a file that does not exist yet.")
         with open(scratch, "xb", opener=partial(os.open, mode=0o600)) as file:
             archived = _write(file, connection)
             file.flush()
@@ -170,7 +170,7 @@ def _checked(file: IO[bytes], path: Path) -> Archived:
     return archived
 
 
-def _damaged(path: Path, how: str = "damaged: it does not have what was exported") -> Refused:
+def _damaged(path: Path, how: str = "damaged: its content is not what was exported") -> Refused:
     return Refused(f"{path} is {how}. Nothing was written", advice="Export the state again.")
 
 
@@ -186,8 +186,8 @@ def _refuse_foreign(line: bytes, path: Path) -> None:
         head = None
     if not isinstance(head, dict) or head.get("what") != _WHAT:
         raise Refused(
-            f"{path} is no export of a state. Nothing was written",
-            advice="`vde state export` writes one.",
+            f"{path} is not an export of a state. Nothing was written",
+            advice="Create one with `vde state export`.",
         )
     written, found = head.get("release"), head.get("schema")
     if head.get("format") != FORMAT or not isinstance(found, int) or found > schema.VERSION:
@@ -228,7 +228,7 @@ def _refuse_used(connection: Connection) -> None:
         ):
             raise Refused(
                 f"this state is not empty: {table.name} has rows. Nothing was written",
-                advice="Name a new database at `state.url` in vde.yaml.",
+                advice="Set `state.url` in vde.yaml to a new database.",
             )
     for table in _MADE:
         connection.execute(delete(table))

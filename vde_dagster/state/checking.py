@@ -139,7 +139,7 @@ def _first(findings: Iterable[Finding]) -> Iterator[Finding]:
     left = iter(findings)
     yield from itertools.islice(left, MOST)
     if (more := next(left, None)) is not None:
-        yield Finding(table=more.table, row="", problem="and more of that")
+        yield Finding(table=more.table, row="", problem="and more of these")
 
 
 def _lacking(connection: Connection) -> Iterator[Finding]:
@@ -148,12 +148,12 @@ def _lacking(connection: Connection) -> Iterator[Finding]:
     there = set(found.get_table_names())
     for table in schema.metadata.sorted_tables:
         if table.name not in there:
-            yield Finding(table=table.name, row="", problem="the table is not there")
+            yield Finding(table=table.name, row="", problem="the table is missing")
             continue
         columns = {each["name"] for each in found.get_columns(table.name)}
         for column in table.columns:
             if column.name not in columns:
-                problem = f"the column {column.name} is not there"
+                problem = f"the column {column.name} is missing"
                 yield Finding(table=table.name, row="", problem=problem)
 
 
@@ -241,11 +241,11 @@ def _ledgers(connection: Connection) -> Iterator[Finding]:
                 yield Finding(table=schema.ledger.name, row=key, problem=problem)
         holding = kept.pop((model, version), None)
         if holding is not None and not _is_summary(holding, found):
-            problem = "the summary does not say what the entries say"
+            problem = "the summary does not match the entries"
             yield Finding(table=schema.holdings.name, row=key, problem=problem)
     for (model, version), holding in kept.items():
         if holding.recorded:
-            problem = "the summary says what no entry says"
+            problem = "the summary has intervals, but there are no entries"
             yield Finding(table=schema.holdings.name, row=f"{model}, {version}", problem=problem)
 
 

@@ -89,7 +89,7 @@ def open_engine(url: str, *, lock_timeout: timedelta = LOCK_TIMEOUT) -> Engine:
             raise ValueError  # noqa: TRY301 - as make_url does of other addresses
     except (ArgumentError, ValueError):  # neither has a text that may be shown: see `Secret`
         raise Refused(
-            f"the address of the state, {_begin(url)}, is no database URL",
+            f"the address of the state, {_begin(url)}, is not a database URL",
             advice="Write sqlite:///path/to/file.db or postgresql://user:password@host/database; "
             "in a password, write @ as %40, : as %3A and / as %2F.",
         ) from None
@@ -100,7 +100,9 @@ def open_engine(url: str, *, lock_timeout: timedelta = LOCK_TIMEOUT) -> Engine:
         case "postgresql":
             return _postgres_engine(parsed, lock_timeout)
         case other:
-            raise Refused(f"the state cannot live in {other}", advice="use sqlite or postgresql")
+            raise Refused(
+                f"the state cannot be stored in {other}", advice="use sqlite or postgresql"
+            )
 
 
 def _begin(url: str) -> str:
@@ -267,7 +269,7 @@ class Database:
         except NoConnection as error:  # this thread has done nothing
             raise Conflict(
                 "all connections of this process to the state's database were in use for too long",
-                advice="nothing was written, try again",
+                advice="nothing was written; retry",
             ) from error
         except (DBAPIError, sqlite3.Error) as error:
             _raise_named(error, place_of(self.engine.url), committing=committing)
@@ -281,7 +283,7 @@ def _raise_named(error: DBAPIError | sqlite3.Error, place: str, *, committing: b
     if committing and (invalidated or _sqlite_code(cause) == sqlite3.SQLITE_IOERR):
         raise OutcomeUnknown(
             "the connection to the state's database broke during a commit",
-            advice="read the state again before anything else",
+            advice="read the state again before you retry",
         ) from error
     busy = isinstance(cause, sqlite3.Error) and _is_busy(cause)
     # psycopg2 and psycopg name it differently
@@ -289,23 +291,27 @@ def _raise_named(error: DBAPIError | sqlite3.Error, place: str, *, committing: b
     if busy or code in _LOCKED:
         raise Conflict(
             "the state's database is locked by another process",
-            advice="nothing was written, try again",
+            advice="nothing was written; retry",
         ) from error
     if invalidated or (isinstance(error, OperationalError) and _sqlite_code(cause) is None):
         raise Refused(
             f"the state at {place} cannot be opened: {as_sentence(str(cause).strip())}",
-            advice="Nothing was written. See whether it runs and can be reached, then try again.",
+            advice="Nothing was written. Check that the database runs and can be reached, then "
+            "retry.",
         ) from error
     _raise_of_file(cause, place)
 
 
-_UNWRITABLE: Final = ("its file cannot be written", "See who may write it and its folder.")
+_UNWRITABLE: Final = (
+    "its file cannot be written",
+    "Check the permissions of the file and its folder.",
+)
 _OF_FILES: Final = {
-    sqlite3.SQLITE_FULL: ("the disk is full", "Free some space, then try again."),
+    sqlite3.SQLITE_FULL: ("the disk is full", "Free some space, then retry."),
     sqlite3.SQLITE_READONLY: _UNWRITABLE,
     sqlite3.SQLITE_CANTOPEN: _UNWRITABLE,
     sqlite3.SQLITE_PERM: _UNWRITABLE,
-    sqlite3.SQLITE_IOERR: ("the disk failed", "See if it is full or broken, then try again."),
+    sqlite3.SQLITE_IOERR: ("the disk failed", "Check whether it is full or broken, then retry."),
 }
 
 

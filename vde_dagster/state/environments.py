@@ -267,7 +267,9 @@ def finish(connection: Connection, name: str, *, plan_id: str) -> Environment:
         .limit(1)
     ).one_or_none()
     if latest is None or begun is None:
-        raise Refused(f"plan {plan_id} began no promotion of {name}; there is nothing to finish")
+        raise Refused(
+            f"plan {plan_id} did not start a promotion of {name}; there is nothing to finish"
+        )
     if not begun.finished:
         if begun.revision != latest.revision:
             raise Conflict(
@@ -401,7 +403,7 @@ def _refuse_bounded(name: str, snapshots: Sequence[ModelSnapshot]) -> None:
     bounded = sorted(str(each.name) for each in snapshots if each.bounded is not None)
     if name == PRODUCTION and bounded:
         raise Refused(
-            f"{PRODUCTION} never shows a version that is bounded, as that of {', '.join(bounded)}"
+            f"{PRODUCTION} cannot show a bounded version, such as that of {', '.join(bounded)}"
         )
 
 
@@ -429,7 +431,7 @@ def _shown_snapshot(row: Row[Any]) -> ModelSnapshot:
 
 def _moved(name: str, expected: int, found: int) -> Conflict:
     return Conflict(
-        f"environment {name} is at revision {found}, not {expected}: another plan was applied "
-        "meanwhile",
+        f"environment {name} is at revision {found}, not {expected}: another plan was applied in "
+        "the meantime",
         advice="plan again",
     )

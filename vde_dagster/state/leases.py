@@ -167,7 +167,10 @@ def free(connection: Connection, lease: HeldLease) -> None:
         Conflict: It was taken by somebody else, or again.
     """
     if not _locked(connection, lease)[1]:
-        raise Conflict(f"{lease.resource} was taken or given back meanwhile; nothing was changed")
+        raise Conflict(
+            f"another process took or released {lease.resource} in the meantime; nothing was "
+            "changed"
+        )
     connection.execute(_CHANGE, {"changed": lease.resource, "holder": "", "expires_at": 0})
 
 
@@ -207,5 +210,5 @@ def _taken(row: Row[Any]) -> LeaseHeld:
     return LeaseHeld(
         f"{row.resource} is held by {_named(row)} until "
         f"{format_instant(decode_instant(row.expires_at))} UTC",
-        advice="wait for it, then try again",
+        advice="wait for it, then retry",
     )

@@ -159,7 +159,7 @@ def refer(connection: Connection, keys: Iterable[VersionKey]) -> None:
     if dropping:
         raise BeingDropped(
             f"an unused version of {', '.join(dropping)} is being dropped. Nothing was changed",
-            advice="run `vde janitor`, which finishes that, and then this again.",
+            advice="run `vde janitor` to finish that, then retry.",
         )
     if rows:
         connection.execute(_CLEAR, in_pairs(sorted((row.model, row.version) for row in rows)))

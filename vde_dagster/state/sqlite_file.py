@@ -79,8 +79,8 @@ def refuse_earlier(found: int) -> None:
         raise Refused(
             f"the state has schema version {found}, and this release of vde_dagster works with "
             f"{schema.VERSION}. Nothing was written",
-            advice="Once nothing of the earlier release runs any more, `vde state migrate` moves "
-            "it forward; from then on the earlier release refuses it.",
+            advice="Stop every process of the earlier release, then run `vde state migrate`. The "
+            "earlier release refuses the state from then on.",
         )
 
 
@@ -113,7 +113,7 @@ def refuse_foreign(path: Path) -> None:
         return
     if size == 0:
         raise Refused(
-            f"the state {path} is an empty file: what was in it is lost, or it never was a state. "
+            f"the state {path} is an empty file: its content was lost, or it never was a state. "
             f"{_SAFE}",
             advice="Restore it from a backup; if nothing was ever built here, delete the file.",
         )
@@ -126,12 +126,12 @@ def refuse_foreign(path: Path) -> None:
     if ours:
         raise Refused(
             f"the state {path} has the table {ours[0]}, but not {schema.state_version.name}, so "
-            f"that its version is not known. {_SAFE}",
+            f"its version is unknown. {_SAFE}",
             advice="Restore it from a backup.",
         )
     if others:
         raise Refused(
-            f"the database {path} is no state: it has the table {some(others, 1)} of another "
+            f"the database {path} is not a state: it has the table {some(others, 1)} of another "
             f"program. {_SAFE}",
             advice="Correct `state.url` in vde.yaml: a state needs a file of its own.",
         )
@@ -151,7 +151,7 @@ def _size(path: Path) -> int | None:
             return None
         if not stat.S_ISREG(found.st_mode):
             raise Refused(
-                f"the state {path} is no file. {_SAFE}",
+                f"the state {path} is not a file. {_SAFE}",
                 advice="Correct `state.url` in vde.yaml.",
             )
         if found.st_size or time.monotonic() > deadline:
@@ -201,7 +201,7 @@ def _read(path: Path, query: str) -> list[tuple[Any, ...]] | None:
             return _read(path, query)
         if error.sqlite_errorcode == sqlite3.SQLITE_NOTADB:
             raise Refused(
-                f"the state {path} is no SQLite database. {_SAFE}",
+                f"the state {path} is not a SQLite database. {_SAFE}",
                 advice="Correct `state.url` in vde.yaml, or restore the file from a backup.",
             ) from error
         raise damaged(str(path), error) from error
@@ -235,5 +235,5 @@ def damaged(place: str, error: BaseException) -> Refused:
     return Refused(
         f"the state {place} is damaged: it was cut off, or something else wrote to it ({error}). "
         f"{_SAFE}",
-        advice="Restore it from a backup, and keep the damaged file until that worked.",
+        advice="Restore it from a backup, and keep the damaged file until that has worked.",
     )

@@ -60,7 +60,7 @@ class StoredState:
         if not found:
             raise Refused(
                 f"there is no state at {self.place}",
-                advice="Correct `state.url` in vde.yaml; the first plan makes a new state.",
+                advice="Correct `state.url` in vde.yaml; the first plan creates a new state.",
             )
         return found
 
@@ -135,9 +135,9 @@ class StoredState:
             archive.restore(connection, path, archived)
             if wrong := checking.check(connection).findings:
                 raise Refused(
-                    f"{path} has no whole state: {'; '.join(map(str, wrong[:_NAMED]))}. Nothing "
-                    "was written",
-                    advice="See what `vde state check` says of the state that it is from.",
+                    f"the state in {path} is inconsistent: {'; '.join(map(str, wrong[:_NAMED]))}. "
+                    "Nothing was written",
+                    advice="Run `vde state check` on the state that was exported.",
                 )
         return archived
 
