@@ -144,22 +144,24 @@ class _Story:
     def edit(self) -> Sequence[Built] | None:
         self._say(
             f"In {EARLY_IS_NO_DELAY.file} a flight that leaves early is no longer a negative "
-            "delay. The plan knows which columns that changes, and who reads them: what reads "
-            "others, or other models, stays."
+            "delay. The plan knows which columns change and which models read them. All other "
+            "models keep their tables."
         )
         if not EARLY_IS_NO_DELAY.make(self._folder):
             self._leave_out(EARLY_IS_NO_DELAY)
             return None
         prod = self._prod()
         computed = self._plan_dev()
-        unmoved = "prod shows what it showed" if self._prod() == prod else "prod has changed"
-        self._say(f"{_computed(computed)} In dev only: {unmoved}.")
+        unmoved = (
+            "prod shows the same tables as before" if self._prod() == prod else "prod has changed"
+        )
+        self._say(f"{_computed(computed)} Only dev changed: {unmoved}.")
         return computed
 
     def promotion(self) -> Sequence[Built]:
         from vde_dagster.app.promote.taking import plan_promotion
 
-        self._say("What dev has computed, prod shows: views are moved, all in one transaction.")
+        self._say("prod now shows the tables computed in dev: all views move in one transaction.")
         project = self._project()
         computed = self._apply(project, plan_promotion(project.services, DEVELOPMENT, PRODUCTION))
         self._say(_computed(computed))
@@ -171,9 +173,9 @@ class _Story:
         from vde_dagster.cli.runs.run import print_computed
 
         self._say(
-            "Three more hours land, and with them flights of the day before that were late. "
-            "Late rows are found in Iceberg's metadata; what reads them follows, hour by hour and "
-            "day by day, and nothing else."
+            "Three more hours of data arrive, with late flights of the day before. Late rows are "
+            "found in Iceberg's metadata. Only the affected hours and days of downstream models "
+            "are recomputed."
         )
         project = self._project()
         land(project, self._folder, self._until + LATER)
@@ -189,9 +191,9 @@ class _Story:
 
     def refactoring(self) -> Sequence[Built] | None:
         self._say(
-            f"{SCHEDULED_HOUR.file} joins by a column that holds the hour already. No proof of the "
-            "text says that this is the same, so the model is computed; its rows have the digest "
-            "that they had, and everything downstream keeps its table."
+            f"{SCHEDULED_HOUR.file} now joins on a column that already has the hour. The query "
+            "text alone cannot prove that the result is the same, so the model is computed. Its "
+            "rows have the same digest, so everything downstream keeps its table."
         )
         if not SCHEDULED_HOUR.make(self._folder):
             self._leave_out(SCHEDULED_HOUR)
@@ -203,7 +205,7 @@ class _Story:
         prod, dev = self._prod(), self._environment(DEVELOPMENT)
         other = sorted(name for name, version in dev.items() if prod.get(name) != version)
         self._say(
-            f"{_computed(computed)} Models of dev on other tables than prod: "
+            f"{_computed(computed)} Models whose table in dev differs from prod: "
             f"{', '.join(other) or 'none'}."
         )
         return [*computed, *self.promotion()]
@@ -212,7 +214,7 @@ class _Story:
         from vde_dagster.app.promote.taking import plan_rollback
         from vde_dagster.core.errors import Refused
 
-        self._say("The refactoring was not wanted: prod shows again what it showed before it.")
+        self._say("The refactoring was not wanted: prod goes back to the versions before it.")
         project = self._project()
         try:
             plan = plan_rollback(project.services, PRODUCTION)
@@ -220,7 +222,7 @@ class _Story:
             self._say(str(refused))
             return ()
         computed = self._apply(project, plan)
-        self._say(f"{_computed(computed)} Twice is forward again.")
+        self._say(f"{_computed(computed)} Roll back again to undo it.")
         return computed
 
     def _project(self) -> VdeProject:
@@ -265,7 +267,7 @@ class _Story:
         return {str(key): each.version for key, each in snapshots.items() if key in models}
 
     def _leave_out(self, edit: Edit) -> None:
-        self._say(f"You have changed {edit.file}, so this edit is left out.")
+        self._say(f"You have changed {edit.file}, so this edit is skipped.")
 
     def _say(self, text: str) -> None:
         if self._is_text:
