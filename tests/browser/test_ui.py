@@ -65,7 +65,7 @@ def test_an_audit_that_finds_rows_is_a_failed_check_with_a_sample(ui: Ui, shop: 
     ui.open_asset("mart/prices", "checks")
     ui.page.get_by_text("accepted_range", exact=True).first.click()
     ui.sees(re.compile("1 row fails"))
-    ui.sees(re.compile("Nothing is published, readers see what they saw before"))
+    ui.sees(re.compile("Nothing is published, and readers see the same rows as before"))
     expect(ui.row("vde/failing_rows")).to_contain_text("1")
     sample = ui.row("vde/sample")
     for text in ("article", "fish", "price", "-1"):

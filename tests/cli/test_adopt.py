@@ -90,7 +90,7 @@ def test_a_shallow_copy_says_how_the_owner_keeps_the_files(shop: InMemory) -> No
     lines = call(*asked, "--shallow", "--check", "0").stdout.splitlines()
     assert lines[:2] == [
         "Adopted without a copy 2024-01-01 to 2024-01-04 into mart.daily: 3 rows.",
-        "Its files are those of old.daily, whose owner keeps them with this statement:",
+        "Its files belong to old.daily. The owner of that table protects them with this statement:",
     ]
     assert lines[2].startswith("  ALTER TABLE lake.old.daily CREATE TAG vde_")
     assert lines[2].endswith(f" AS OF VERSION {head}")

@@ -113,7 +113,7 @@ WHOLE, PEOPLE = "mart.whole", "mart.people"
 ZONED, CUT = "2024-01-01T00:00:00+02:00", "2024-01-05T05:10"
 OF_DAYS = "SELECT day FROM mart.daily WHERE day BETWEEN @start_date AND @end_date"
 BY_DAY = "INCREMENTAL_BY_TIME_RANGE (time_column day)"
-WIDENED, AT_ONCE = "is not aligned", "a FULL model is built as a whole from its start"
+WIDENED, AT_ONCE = "is not aligned", "a FULL model is built whole, from its start"
 # Its start is 2024-01-01, the default of the project; the end of mart.whole is 2024-01-11.
 RANGES = [
     # A range is that of whole units: hours of staging.events, days of mart.daily.

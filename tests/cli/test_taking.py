@@ -105,7 +105,7 @@ def test_a_begun_promotion_is_given_up(project: Path) -> None:
     )
     services.state.release_lease(lease)
     told = call("status", "prod", "--project", project).stdout
-    assert "Unfinished promotion\n  revision 2  began at " in told
+    assert "Unfinished promotion\n  revision 2  started at " in told
     assert f"`vde run prod --project {project}` finishes it, or reports what blocks it." in told
     checked = call("state", "check", "--project", project).stdout
     assert f"`vde rollback prod --give-up --project {project}` gives it up" in checked

@@ -38,7 +38,7 @@ def me() -> str:
 
 
 def test_nobody_holds_anything_in_a_new_project(project: Path) -> None:
-    assert call("unlock", "--project", project).stdout == "No process holds anything.\n"
+    assert call("unlock", "--project", project).stdout == "No process holds a lease.\n"
 
 
 @pytest.mark.usefixtures("lease")
@@ -85,7 +85,7 @@ def test_who_runs_on_this_machine_keeps_it_until_it_has_ended(project: Path, sta
     "resource,gone,said",
     [
         (HELD, "1@elsewhere", "and not by 1@elsewhere. Nothing was changed"),
-        ("environment:dev", "1@elsewhere", "no process holds environment:dev"),
+        ("environment:dev", "1@elsewhere", "no process holds a lease on environment:dev"),
     ],
 )
 def test_what_is_not_so_is_refused(

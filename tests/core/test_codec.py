@@ -165,7 +165,7 @@ def test_a_problem_is_reported_with_its_place() -> None:
         CODEC.read(Plan, plain, graph=GRAPH)
     plain = Codec().write(Picture, PICTURE)
     plain["shapes"][1]["labels"]["a.b"] = 1.5
-    with pytest.raises(NotPlain, match=r"^shapes\[1\]\.labels\.a\.b is no int or str$"):
+    with pytest.raises(NotPlain, match=r"^shapes\[1\]\.labels\.a\.b is not int or str$"):
         Codec().read(Picture, plain)
 
 

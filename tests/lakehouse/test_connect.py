@@ -102,7 +102,7 @@ def test_a_server_without_them_is_refused_with_what_to_start_it_with(
     address: str, monkeypatch: pytest.MonkeyPatch, settings: dict[str, str]
 ) -> None:
     wanted = re.escape(f"--conf spark.sql.extensions={ICEBERG_EXTENSIONS}")
-    with pytest.raises(SetupError, match=f"no SQL extensions of Iceberg.*{wanted}"):
+    with pytest.raises(SetupError, match=f"without Iceberg's SQL extensions.*{wanted}"):
         opened(monkeypatch, address, Builder(settings))
 
 
@@ -139,7 +139,7 @@ class Failing:
 @pytest.mark.parametrize(
     "error,said",
     [
-        (PySparkException("refused\nby a server"), "cannot be used: refused. See that"),
+        (PySparkException("refused\nby a server"), "cannot be used: refused. Check that"),
         (ImportError("no grpc"), r"more packages: .*vde-dagster\[connect\]' \(no grpc\)"),
     ],
 )

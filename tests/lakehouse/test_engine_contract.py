@@ -159,7 +159,7 @@ def test_a_dataframe_of_a_users_session_is_staged_in_that_session(
     frame = users.table("of_a_user")
     by_frame = spark_world.write(FrameRows(frame=frame, place="mine"), into(hours(0, 2))).sums
     assert spark_world.write(rows((1, 0), (2, 1.5)), into(hours(0, 2))).sums == by_frame
-    with pytest.raises(EvaluationFailed, match=r"mine returns list; return a Spark DataFrame"):
+    with pytest.raises(EvaluationFailed, match=r"mine returns list; return a DataFrame of Spark"):
         spark_world.write(FrameRows(frame=[1], place="mine"), into(hours(0, 2)))
 
 

@@ -53,8 +53,8 @@ FRAMES: Final = [
     ("pa.table({})", "bigint", []),
     ("duckdb.sql('SELECT 7 AS x')", "bigint", ["7"]),
     # No frames.
-    ("[{'x': 7}]", "bigint", "returns list; return a Spark DataFrame"),
-    ("None", "bigint", "returns NoneType; return a Spark DataFrame"),
+    ("[{'x': 7}]", "bigint", "returns list; return a DataFrame of Spark"),
+    ("None", "bigint", "returns NoneType; return a DataFrame of Spark"),
 ]  # fmt: skip
 
 

@@ -285,7 +285,7 @@ def test_files_without_column_ids_are_refused(lake: Lake, tmp_path: Path) -> Non
         f"CALL {lake.iceberg.name}.system.add_files(table => '{original.name}', "
         f"source_table => '`parquet`.`{tmp_path}/old`')"
     )
-    with pytest.raises(EvaluationFailed, match="name no column ids"):
+    with pytest.raises(EvaluationFailed, match="have no column ids"):
         lake.engine.stage(staging(lake, original))
 
 

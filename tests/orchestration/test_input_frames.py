@@ -234,7 +234,7 @@ def test_an_asset_without_partitions_is_given_no_rows_around_a_gap_unless_it_say
     restate(served, 2)
     assert run(served, report) == (
         "mart.daily is not loaded for [2024-01-02, 2024-01-03) in prod. Materialize it first, or "
-        'say that rows may be missing with `dg.AssetIn(metadata={"with_gaps": True})`.'
+        'allow missing rows with `dg.AssetIn(metadata={"with_gaps": True})`.'
     )
     assert run(served, what_there_is) == ""
     assert (none, column(given, "day")) == ([], [[FIRST, date(2024, 1, 3)]])

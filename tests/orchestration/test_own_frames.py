@@ -249,7 +249,7 @@ AT_SIX = dg.DailyPartitionsDefinition("2024-01-01-06:00", hour_offset=6)
         (asset(rows(1), partitions=DAYS, kind="FULL"), "does not name its time column"),
         (asset(rows(1), partitions=IN_BERLIN), "its partitions are not time windows in UTC"),
         (asset(rows(1), key=("team_a", "mart", "report")), "it needs two parts"),
-        (asset(rows(1), partitions=AT_SIX), "(0 6 * * *) do not begin where one day ends"),
+        (asset(rows(1), partitions=AT_SIX), "(0 6 * * *) do not start at the boundaries of a day"),
         (asset(rows(1), audits=["not_nul"]), "not_nul"),
         (asset(rows(1), depends_on=["a.b"]), "an asset that returns rows cannot have depends_on"),
         (asset(rows(1), columns={"day": "dat"}), "dat"),

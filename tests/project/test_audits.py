@@ -151,7 +151,7 @@ WRONG = [
     ("source_to_target_count (source := raw.row)", "counts raw.row, which m.x does not read", "Did you mean raw.rows?"),
     ("not_null (columns := (id), condition := id ISNULL)", "Spark SQL does not have ISNULL", "IS NULL"),
     ("forall (criteria := (id > 0, (shop ISNULL)))", "Spark SQL does not have ISNULL", "IS NULL"),
-    ("not_null (columns := (id), condition := id IN (1, 2,))", "a comma behind the last", "Take it out"),
+    ("not_null (columns := (id), condition := id IN (1, 2,))", "a comma after the last", "Remove it"),
     ("not_null (columns := (id), condition := [id, 1][0] = id)", "lists in brackets", "array(...)"),
     ("above", "the audit above (audits/a.sql:1) needs the argument 'column'", "give it a default"),
     ("above (column := id, limit_v := 1)", "the audit above has no argument 'limit_v'", "Known: bound, column."),

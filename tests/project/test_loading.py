@@ -266,8 +266,8 @@ def test_what_is_wrong_in_a_seeds_file_is_reported_there_and_not_to_its_readers(
         "seeds/a.csv": "id,d\n1,2024-01-01\nx,2024-13-01\n",
     }
     assert reported(write(tmp_path, files)) == [
-        ("seeds/a.csv:3", "the seed m.x: column id: 'x' is no int"),
-        ("seeds/a.csv:3", "the seed m.x: column d: '2024-13-01' is no date"),
+        ("seeds/a.csv:3", "the seed m.x: column id: 'x' is not of type int"),
+        ("seeds/a.csv:3", "the seed m.x: column d: '2024-13-01' is not of type date"),
     ]
 
 

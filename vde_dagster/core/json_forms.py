@@ -78,7 +78,7 @@ def scalar(kinds: Sequence[object]) -> Form:
 
     def read(plain: object) -> object:
         if type(plain) not in kinds:
-            raise NotPlain(f" is no {names}")
+            raise NotPlain(f" is not {names}")
         return plain
 
     return Form(write=AS_IT_IS.write, read=read)
@@ -114,7 +114,7 @@ def _checked(read: Callable[[object], _Value]) -> Callable[[object], _Value]:
 def _instant(written: str) -> datetime:
     instant = datetime.fromisoformat(written)
     if instant.utcoffset() != timedelta(0):
-        raise NotPlain(f": {written!r} is no instant in UTC")
+        raise NotPlain(f": {written!r} is not an instant in UTC")
     return instant.replace(tzinfo=UTC)
 
 
@@ -336,11 +336,11 @@ def one_of(members: Mapping[object, Form]) -> Form:
 
 def _object(plain: object) -> dict[str, object]:
     if type(plain) is not dict:
-        raise NotPlain(" is no dict")
+        raise NotPlain(" is not a dict")
     return plain
 
 
 def _list(plain: object) -> list[object]:
     if type(plain) is not list:
-        raise NotPlain(" is no list")
+        raise NotPlain(" is not a list")
     return plain

@@ -139,8 +139,8 @@ def _check_jobs(merged: dg.Definitions, own: Sequence[dg.Definitions]) -> None:
         if len(keys) > 1:
             several = "; ".join(f"{_cadence(of)}: {some(names, 3)}" for of, names in keys.items())
             raise Refused(
-                f"the job {job.name} has assets with different partitions, and a run has those of "
-                f"one kind ({several})",
+                f"the job {job.name} has assets with different partitions, but a run can have "
+                f"only one kind ({several})",
                 advice="Define a job for each of them. `vde_automation` is a job that computes all "
                 "models that are due or stale, and `vde_plan` one for all that was edited.",
             )

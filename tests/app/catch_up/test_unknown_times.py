@@ -49,7 +49,7 @@ def test_a_session_that_waits_names_the_cause_and_the_way_on() -> None:
         assert "no data" not in said
     (change,) = (each for each in plan(services, GRAPH).changes if each.name == NAME)
     assert [*work_text(plan(services, GRAPH), change)] == [
-        "waits: it is not known yet up to when its tracked sources are complete"
+        "waits: how far its tracked sources are complete is not known yet"
     ]
 
 

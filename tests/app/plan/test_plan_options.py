@@ -414,6 +414,6 @@ def test_planning_writes_nothing(world: MemoryWorld) -> None:
 def test_a_decision_about_no_model_is_refused(world: MemoryWorld) -> None:
     decisions = {ModelName("mart", "sale"): Category.BREAKING}
     with pytest.raises(
-        OptionsRefused, match=r"mart\.sale, but there is no such model.*Did you mean mart\.sales"
+        OptionsRefused, match=r"mart\.sale, which is not a model.*Did you mean mart\.sales"
     ):
         world.plan(graph_of(SHOP), "dev", decisions=decisions)

@@ -47,7 +47,11 @@ def test_rows_of_one_source_taken_one_by_one_are_stateless() -> None:
         (f"SELECT o.landed AS at, COUNT(*) AS n {BOTH} GROUP BY o.landed", ("at",), "landed"),
         (f"SELECT e.at, COUNT(*) AS n {BOTH} GROUP BY e.at", ("id", "landed"), "landed"),
     ],
-    ids=["the query bounds it", "the time column is made of it", "the table is partitioned by it"],
+    ids=[
+        "the query bounds it",
+        "the time column is derived from it",
+        "the table is partitioned by it",
+    ],
 )
 def test_a_source_is_tracked_by_the_time_that_says_which_rows_an_interval_reads(
     query: str, partitions: tuple[str, ...], column: str
@@ -103,9 +107,9 @@ def test_an_order_of_changes_is_proposed_from_times_and_numbers_but_not_from_the
 @pytest.mark.parametrize(
     "kind,columns,what",
     [
-        (KEYED, "id, day", "what"),
-        (KEYED, "id, id AS amount", "what"),
-        (HISTORY, "id, id AS change_id", "a time and any other column that"),
+        (KEYED, "id, day", "a column"),
+        (KEYED, "id, id AS amount", "a column"),
+        (HISTORY, "id, id AS change_id", "a time and any other column"),
     ],
 )
 def test_no_order_is_proposed_where_no_column_looks_like_one(
@@ -114,7 +118,7 @@ def test_no_order_is_proposed_where_no_column_looks_like_one(
     with pytest.raises(Refused) as refused:
         proposal(f"SELECT {columns} FROM raw.others", kind=kind.format(key="id"))
     assert refused.value.advice == (
-        f"Add `sequence_by` to its kind, with {what} grows with each change of a key."
+        f"Add `sequence_by` to its kind, with {what} that grows with each change of a key."
     )
 
 

@@ -74,8 +74,8 @@ REFUSED = [
     ("day = @start_ds", BY_TIME, "equals @start_ds in one unit", "`t.day BETWEEN @start_date AND @end_date`. Or set `batch_size 1`"),
     ("DATE_TRUNC('week', ts) = @start_date", BY_KEY_ALONE, "in one unit of time only", "`t.ts BETWEEN @start_dt AND @end_dt`."),
     ("day IN (@start_date, @end_date)", BY_KEY, "equals @start_date in one unit", "`batch_size 1`"),
-    ("ts >= @start_dt AND ts < @start_dt + INTERVAL 1 DAY", BY_TIME, "if several days are evaluated at once", "`batch_size 1`"),
-    ("ts BETWEEN @end_dt - INTERVAL 1 HOUR AND @end_dt", BY_KEY, "if several days are evaluated at once", "`batch_size 1`"),
+    ("ts >= @start_dt AND ts < @start_dt + INTERVAL 1 DAY", BY_TIME, "if several days are evaluated together", "`batch_size 1`"),
+    ("ts BETWEEN @end_dt - INTERVAL 1 HOUR AND @end_dt", BY_KEY, "if several days are evaluated together", "`batch_size 1`"),
     # what is behind the start, where nothing else ends
     ("day > @start_date", BY_KEY, "`>` would leave out the rows of `t.day`", "BETWEEN @start_date"),
     ("ts > @start_dt", HISTORY, "`>` would leave out the rows of `t.ts`", WHOLE_TS),
@@ -466,7 +466,7 @@ def test_a_time_column_that_is_made_of_another_time_is_to_be_compared_itself(
 ) -> None:
     query = f"SELECT id, {select.format(made)}\nFROM raw.t\nWHERE {condition}"
     (problem,) = problems(tmp_path / "written", query, kind, cron)
-    low, high = re.findall(r"made of .*, from (@\w+) to (@\w+)", problem.advice)[0]
+    low, high = re.findall(r"is derived.*, from (@\w+) to (@\w+)", problem.advice)[0]
     advised = query.replace(condition, f"{made} BETWEEN {low} AND {high}")
     assert problems(tmp_path / "advised", advised, kind, cron) == []
 
@@ -481,7 +481,7 @@ def test_a_number_that_writes_a_time_is_followed_as_the_time(
     written = f"CAST(DATE_FORMAT({made}, 'yyyyMMddHH') AS BIGINT)"
     query = f"SELECT id, {written} AS at\nFROM raw.t\nWHERE {TS}"
     found = problems(tmp_path, query, NUMBER, "@hourly")
-    advice = ["Compare the time that at is made of" in each.advice for each in found]
+    advice = ["Compare the time from which at is derived" in each.advice for each in found]
     assert advice == ([] if is_whole else [True])
 
 
@@ -515,7 +515,7 @@ def test_bounds_that_take_a_part_of_a_partition_lose_its_other_rows(
     for problem in found:
         if "+" in select:  # the column is made of another time than the one that is compared
             made = select.removesuffix(" AS at")
-            low, high = re.findall(r"made of .*, from (.*) to (@\w+)", problem.advice)[0]
+            low, high = re.findall(r"is derived.*, from (.*) to (@\w+)", problem.advice)[0]
             advised = f"{made} BETWEEN {low} AND {high}"
         else:
             (advised,) = re.findall("`(.* BETWEEN .*)`", problem.advice)

@@ -145,7 +145,7 @@ def test_the_query_of_an_input_is_one_that_spark_reads(tmp_path: Path) -> None:
     query = "query: SELECT 1 AS id, TIMESTAMP '2024-01-01' AS at, 1.5 ISNULL AS amount,"
     found = refused(tmp_path, GOOD.replace(RAW_ROWS, query))
     said = "7: the query of raw.events: Spark SQL does not have"
-    assert found == [f"{said} a comma behind the last of a list", f"{said} ISNULL"]
+    assert found == [f"{said} a comma after the last item of a list", f"{said} ISNULL"]
 
 
 @pytest.mark.parametrize(

@@ -124,7 +124,7 @@ def _loaded(
         around = Interval(loaded[0].start, loaded[-1].end)
         lacks = () if with_gaps else subtract([around], loaded)
         advice = (
-            "Materialize it first, or say that rows may be missing with "
+            "Materialize it first, or allow missing rows with "
             '`dg.AssetIn(metadata={"with_gaps": True})`.'
         )
         found = loaded

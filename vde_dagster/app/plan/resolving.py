@@ -180,7 +180,7 @@ def _refuse_unknown(options: PlanOptions, graph: Graph) -> None:
     unknown = sorted(str(name) for name in options.decisions if name not in graph)
     if unknown:
         message = (
-            (f"--decide names {name}, but there is no such model. {guess(name, known)}")
+            (f"--decide names {name}, which is not a model of the project. {guess(name, known)}")
             for name in unknown
         )
         raise OptionsRefused("\n".join(each.strip() for each in message))
@@ -272,7 +272,7 @@ def _refuse_without_change(models: Models, since: datetime) -> None:
     if edited and not any(each.category is Category.FORWARD_ONLY for each in differences):
         named = ", ".join(f"{e.name} is {e.category.value}" for e in edited if e.category)
         raise OptionsRefused(
-            f"--effective-from {format_instant(since)} says from when forward-only changes "
-            f"apply, but there are none: {named}",
+            f"--effective-from {format_instant(since)} applies to forward-only changes, but this "
+            f"plan has none: {named}",
             advice=f"Plan with --forward-only, or with --decide {edited[0].name}=forward_only.",
         )

@@ -74,7 +74,7 @@ _NAMED: Final = 4
     "--limit", type=click.IntRange(min=1), default=20, metavar="N", help="How many, newest first."
 )
 def history_command(call: Call, *, environment: str, limit: int) -> None:
-    """List the promotions of an environment (prod by default): who, when, by which plan, and what.
+    """List the promotions of an environment (prod by default), with user, time, plan and changes.
 
     `vde rollback ENV --to REVISION` goes back to any revision that is still kept.
     """

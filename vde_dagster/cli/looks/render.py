@@ -128,8 +128,8 @@ def _widened(node: Node, asked: Interval) -> Interval:
         )
         unit = node.model.unit.value.replace("_", " ")
         why = (
-            f"is not what an evaluation of {node.name} has, since a FULL model is built as a whole "
-            "from its start"
+            f"is not a range that {node.name} is evaluated for: a FULL model is built whole, from "
+            "its start"
             if node.model.kind.is_whole
             else f"is not aligned to the interval unit of {node.name}, {unit}"
         )

@@ -205,7 +205,7 @@ def _time(when: datetime) -> str:
 def _begun(looked: Looked) -> Iterator[Line]:
     if looked.status.is_promoting:
         shown = looked.operations.shown
-        began = f"began at {_time(shown.promoted_at)} and is not finished"
+        began = f"started at {_time(shown.promoted_at)} and not finished"
         yield f"revision {shown.revision}", f"{began}: views may still be those of the previous one"
 
 

@@ -79,7 +79,7 @@ def promote_command(
 @click.option(
     "--give-up",
     is_flag=True,
-    help="Give up a promotion that cannot be finished: ENV shows what it showed before. "
+    help="Give up a promotion that cannot be finished: ENV then shows the same as before. "
     "Nothing is computed.",
 )
 @applying_flags

@@ -150,7 +150,10 @@ def _texts(node: Node, table: TableName, done: Adopted, *, kept: str) -> Iterato
         rows = plural(done.rows, "row")
         yield f"{copied} {_span(done.intervals)} into {node.name}: {rows}."
     if kept:
-        yield f"Its files are those of {table}, whose owner keeps them with this statement:"
+        yield (
+            f"Its files belong to {table}. The owner of that table protects them with this "
+            "statement:"
+        )
         yield f"  {kept}"
     if done.left:
         yield f"Already loaded, and left unchanged: {_span(done.left)}."

@@ -195,9 +195,9 @@ def audit_command(
 def publish_command(call: Call, *, work: str, audits: tuple[str, ...], reason: str) -> None:
     """Publish the staged rows of the unit of work WORK as they are, although audits refused them.
 
-    `vde audits MODEL` shows WORK and the failing rows. Nothing is computed. If the table or what
-    the model reads has other rows since, nothing is published, and the model has to be evaluated
-    again. Who accepted the rows, when and why is recorded with them.
+    `vde audits MODEL` shows WORK and the failing rows. Nothing is computed. If the table or the
+    model's inputs have changed since, nothing is published: evaluate the model again. Who accepted
+    the rows, when and why is recorded with them.
     """
     from vde_dagster.app.apply.accepting import Accepting, publish_refused
     from vde_dagster.orchestration.reporting.shown import report_accepted

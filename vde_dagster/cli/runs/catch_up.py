@@ -52,7 +52,7 @@ def catch_up_command(
 
     A session finds, from Iceberg metadata, the rows that arrived in the source since the last
     session, and loads them in one commit. If there is nothing to load, Spark is not started. If one
-    model cannot be loaded, the others are loaded all the same.
+    model cannot be loaded, the others are still loaded.
     """
     if reload and model is None:
         raise click.UsageError("--reload needs the MODEL to reload.")

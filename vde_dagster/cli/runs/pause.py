@@ -34,7 +34,7 @@ def pause_command(
 def resume_command(call: Call, *, models: tuple[ModelName, ...], environment: str) -> None:
     """Resume each paused MODEL of an environment, by default all of them.
 
-    It computes nothing: the next run computes intervals that have become due meanwhile.
+    It computes nothing: the next run computes intervals that have become due in the meantime.
     """
     from vde_dagster.app.apply.pausing import resume_models
 

@@ -43,11 +43,11 @@ def unlock_command(call: Call, *, resource: str | None, gone: str | None) -> Non
         lease = next((each for each in held if each.resource == resource), None)
         if lease is None:
             lists = f"`{vde('unlock')}` lists the leases."
-            raise Refused(f"no process holds {resource}", advice=lists)
+            raise Refused(f"no process holds a lease on {resource}", advice=lists)
         _refuse_unless_gone(lease, gone or "")
         state.free_lease(lease)
         held = [each for each in held if each is not lease]
-    said = _table(held) if held else "No process holds anything."
+    said = _table(held) if held else "No process holds a lease."
     call.answer(
         {"freed": resource, "leases": held}, [said if resource is None else f"{resource} is free."]
     )

@@ -32,8 +32,8 @@ def verify_command(call: Call, *, models: tuple[str, ...], environment: str) -> 
 
     A D-SHA is a digest of rows that was recorded when they were published. Without MODEL all models
     that store rows are compared. Differences are listed by interval, as are tables that another
-    program has written to since; the exit code is then 1. D-SHAs detect changes; they do not prove
-    that nobody tampered with data on purpose.
+    program has written to since; the exit code is then 1. D-SHAs detect changes, but
+    they do not protect against deliberate tampering.
     """
     from vde_dagster.app.binding import shown_binding
     from vde_dagster.app.inspect.verify import verify

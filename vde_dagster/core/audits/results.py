@@ -22,9 +22,9 @@ _SHOWN_COLUMNS: Final = 8
 _LARGEST_INTEGER: Final = 2**53
 """Larger ones lose digits in some readers of JSON, so they are kept as texts."""
 _REFUSES: Final = (
-    "Nothing is published, readers see what they saw before. Correct the rows where they come "
-    "from, or the query, and evaluate again; an audit that should only warn has the argument "
-    "`blocking := false`."
+    "Nothing is published, and readers see the same rows as before. Correct the source rows or "
+    "the query, then evaluate again. To make the audit only warn, give it the argument `blocking "
+    ":= false`."
 )
 """How the message of a blocking audit ends whose rows are refused."""
 _WARNS: Final = "It is non-blocking, so the rows are published. Check them."

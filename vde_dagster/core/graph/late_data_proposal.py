@@ -161,8 +161,8 @@ def _order_proposed(node: Node, kind: IncrementalByUniqueKey | ScdType2) -> str:
     if by or not kind.keeps_history:  # the rows of a history begin at a time
         by += _best([each for each in numbers if _GROWING.search(each)], _COUNTER)
     if not by:
-        what = "a time and any other column that" if kind.keeps_history else "what"
-        return f"Add `sequence_by` to its kind, with {what} grows with each change of a key."
+        what = "a time and any other column" if kind.keeps_history else "a column"
+        return f"Add `sequence_by` to its kind, with {what} that grows with each change of a key."
     written = by[0] if len(by) == 1 else f"({', '.join(by)})"
     return (
         f"Add `sequence_by {written}` to its kind, once you have confirmed that it orders the "
@@ -206,7 +206,7 @@ def _tracked(
     source = graph[name]
     if not source.model.kind.is_source:
         if source.time_axis is None:
-            return "it has no intervals, so a change of it affects all of it"
+            return "it has no intervals, so a change affects all of it"
         return ProposedSource(name=name, why=f"{source.time_axis.column} is its time column")
     columns = known.columns if known is not None else source.columns
     times = [each.name.lower() for each in columns if axis_type(each.type) in _TIMES]
@@ -228,7 +228,7 @@ def _candidates(
     if bounded:
         yield bounded, "the query bounds it"
     for column in _behind_time_column(graph, node, name):
-        yield column, "the model's time column is made of it"
+        yield column, "the model's time column is derived from it"
     for column in known.partition_columns if known is not None else ():
         yield column.lower(), "the table is partitioned by it"
     yield LANDING_COLUMN, "it is the time of landing"

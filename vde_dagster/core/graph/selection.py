@@ -100,8 +100,8 @@ def _reached(
 def _unreadable(text: str) -> str:
     return (
         f"{text!r} selects no models: write a name (mart.revenue), a pattern (mart.*), tag:NAME "
-        "or path:FILE, with + in front for all upstream models and + behind for all downstream "
-        "models."
+        "or path:FILE, with a leading + for all upstream models and a trailing + for all "
+        "downstream models."
     )
 
 

@@ -219,7 +219,7 @@ def _cell(text: str, parse: Callable[[str], Cell] | None) -> Cell:
 def _misfit(text: str, column: Column, line: int) -> Finding:
     shown = text if len(text) <= _WIDEST else f"{text[:_WIDEST]}..."
     return Finding(
-        message=f"column {column.name}: {shown!r} is no {column.type}",
+        message=f"column {column.name}: {shown!r} is not of type {column.type}",
         advice="Write it as that type, leave the cell empty for NULL, or declare another type.",
         line=line,
     )

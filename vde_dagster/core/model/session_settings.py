@@ -47,7 +47,7 @@ _DECIDE_EXPRESSIONS: Final = (
 """Prefixes of the settings that decide what casts, numbers and times are."""
 
 HARMLESS: Final[Mapping[str, tuple[str, ...]]] = {
-    "where tables and code lie": (
+    "where tables and code are": (
         "artifact.",
         "catalog.",
         "catalogImplementation",
@@ -184,7 +184,7 @@ HARMLESS: Final[Mapping[str, tuple[str, ...]]] = {
         "execution.pyspark.udf.",
         "execution.python.udf.",
     ),
-    "what people and tools are shown": (
+    "what people and tools see": (
         "cli.",
         "dataFrameQueryContext.enabled",
         "dataframeCache.logLevel",
@@ -207,7 +207,7 @@ HARMLESS: Final[Mapping[str, tuple[str, ...]]] = {
         "stackTracesInDataFrameContext",
         "ui.",
     ),
-    "what evaluates no model": (
+    "what is not used to evaluate models": (
         "hive.thriftServer.",
         "pipelines.",
         "streaming.",

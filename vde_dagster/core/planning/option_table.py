@@ -107,8 +107,8 @@ _ROWS: Final = (
     _option(
         "select_model",
         Sort.SELECTORS,
-        "Plan the changes of these models only: mart.revenue, mart.*, tag:nightly; a + in front "
-        "adds everything upstream, a + behind everything downstream.",
+        "Plan the changes of these models only: mart.revenue, mart.*, tag:nightly; a leading + "
+        "adds everything upstream, a trailing + everything downstream.",
         "select",
     ),
     _option(

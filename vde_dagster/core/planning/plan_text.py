@@ -259,7 +259,7 @@ def work_text(plan: Plan, change: ModelChange) -> Iterator[str]:
 def _without_times(node: Node) -> str:
     """Why nothing can be computed of a model, if no time is known up to which all is complete."""
     if node.model.stateful is not None:
-        return "waits: it is not known yet up to when its tracked sources are complete"
+        return "waits: how far its tracked sources are complete is not known yet"
     return "waits: its inputs have no data yet"
 
 
@@ -276,7 +276,7 @@ def stale_lines(node: Node, found: Staleness) -> Iterator[str]:
         if found.how:
             yield found.how
     if found.kept:
-        yield f"kept as it is: {kept_text(node, found)}"
+        yield f"not recomputed: {kept_text(node, found)}"
     elif not found.intervals:
         yield kept_text(node, found)
 

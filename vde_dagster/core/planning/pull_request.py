@@ -116,7 +116,7 @@ def refuse_unbuilt(request: PullRequest) -> None:
     text = [
         opening,
         *first(lines, MOST, "- and {:,} more"),
-        f"Nothing of it is promoted to {request.target}.",
+        f"Nothing is promoted to {request.target}.",
     ]
     raise Refused("\n".join(text), advice=_mending(request))
 

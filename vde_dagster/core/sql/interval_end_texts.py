@@ -213,5 +213,5 @@ def _counted(bound: Bound, *, both: bool) -> tuple[str, str]:
         case Form.SMALLER_UNITS:
             advice = f"`{low}value < CAST(@{name} + 1 AS BIGINT) * ...`."
         case _:
-            advice = f"`value <= @end_dt`, or with the instant that is made of `@{name} + 1`."
+            advice = f"`value <= @end_dt`, or with the instant built from `@{name} + 1`."
     return message, f"Compare with the next {unit}: {advice}"

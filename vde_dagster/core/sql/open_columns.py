@@ -193,7 +193,7 @@ class _Binding:
         several = len(self.reads.open_tables) > 1 or outside
         half_seen = place == "joins" and self.scope.semi_or_anti_join_tables
         if several or half_seen:
-            raise ColumnsUnclear(f"{name!r} may come from several places")
+            raise ColumnsUnclear(f"{name!r} may be a column of several tables")
         return self.reads.open_tables[0]
 
     def _set_table(self, column: exp.Column, owner: str) -> None:

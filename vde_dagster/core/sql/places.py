@@ -201,7 +201,7 @@ def _named_tables(
         except InvalidName:
             continue  # it was refused when the project was loaded, or is not a table of the project
         start, end = parts[0].meta.get("start"), parts[-1].meta.get("end")
-        assert start is not None, f"the parser says where {name} stands"
+        assert start is not None, f"the parser says where {name} starts"
         assert end is not None, f"the parser says where {name} ends"
         yield _NamedTable(node=table, name=name, start=start, end=end + 1)
 
@@ -340,7 +340,7 @@ def _qualifiers(columns: Sequence[_Qualified], named: Mapping[int, str]) -> Iter
 
 def _start(identifier: exp.Expr) -> int:
     start = identifier.meta.get("start")
-    assert isinstance(start, int), "the parser says where a column stands"
+    assert isinstance(start, int), "the parser says where a column starts"
     return start
 
 

@@ -103,7 +103,7 @@ def add_months(instant: datetime, months: int) -> datetime:
     """
     year, month = divmod(instant.year * 12 + instant.month - 1 + months, 12)
     if not 1 <= year <= 9999:
-        raise OverflowError(f"the year {year} is no year of a date")
+        raise OverflowError(f"the year {year} is not a valid year of a date")
     day = instant.day
     if day > 28:  # every month has the others
         day = min(day, calendar.monthrange(year, month + 1)[1])

@@ -52,5 +52,5 @@ def _move_along(free: int, start: int, came_from: dict[int, int], right: dict[in
         right[to] = at
         if at == start:
             return
-        assert before is not None, "whoever is moved on had a partner"
+        assert before is not None, "a row that is moved had a partner"
         to = before

@@ -96,7 +96,7 @@ def _body(location: Location, name: ModelName) -> Callable[..., Iterator[object]
             with failures():
                 show_result(location, name)
             context.log.info(
-                f"{name}: nothing is computed, since all of it is loaded by {decided.owner}"
+                f"{name}: nothing is computed: {decided.owner} has already loaded all of it"
             )
             yield from loaded_events(context, location, decided)
         else:

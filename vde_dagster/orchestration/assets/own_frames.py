@@ -180,8 +180,8 @@ def _check_partitions(partitions: dg.PartitionsDefinition | None, model: Model) 
     ticks = islice(_ticks(partitions), _LOOKED_AT)
     if any(model.unit.floor(each) != each for each in ticks):
         raise Refused(
-            f"its partitions ({partitions.cron_schedule}) do not begin where one "
-            f"{model.unit.value} ends and the next begins",
+            f"its partitions ({partitions.cron_schedule}) do not start at the boundaries of a "
+            f"{model.unit.value}",
             advice="Leave the offsets out, such as `hour_offset`.",
         )
 

@@ -52,5 +52,5 @@ class VdePySparkResource(PySparkResource):
         except AttributeError as error:  # pydantic would say that this class has no such field
             raise Refused(
                 "a session of Spark Connect (`spark.remote` in vde.yaml) has no SparkContext",
-                advice="Use `spark_session`, or let `spark.master` name a cluster instead.",
+                advice="Use `spark_session`, or set `spark.master` to a cluster.",
             ) from error

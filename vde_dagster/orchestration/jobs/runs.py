@@ -167,7 +167,7 @@ def _execute(
         )
     if not (result.success or errors.raised):
         home = dagster_home(project.configuration)
-        raise RuntimeError(f"the Dagster run {result.run_id} failed; its log says why: {home}")
+        raise RuntimeError(f"the Dagster run {result.run_id} failed; see its log in {home}")
 
 
 def _instance(project: VdeProject) -> dg.DagsterInstance:

@@ -65,7 +65,7 @@ LEFT = {
     "a time with a zone of its own": "at = '2024-01-01 00:00:00+02:00'",
     "a local time next to an instant": "at = nt",
     "a number as a condition": "NOT k",
-    "IF without what holds otherwise": "IF(ok, 1)",
+    "IF without an ELSE value": "IF(ok, 1)",
     "a null as the condition of a choice, which Spark refuses": "CASE WHEN NULL THEN 1 END",
 }
 

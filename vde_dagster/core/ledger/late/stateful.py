@@ -152,10 +152,10 @@ def _why_nothing(asked: StatefulQuestion, pending: Sequence[Pending]) -> str:
     moved = any(each.history.has_moved for each in asked.sources)
     unknown = [each.name for each in asked.sources if each.is_unknown]
     if unknown:
-        known_late = f"; what has changed is pending: {pending_text(pending)}" if pending else ""
+        known_late = f"; the changes are pending: {pending_text(pending)}" if pending else ""
         return f"{unknown_times(unknown)}{known_late}"
     if pending:
-        return f"what has changed is pending: {pending_text(pending)}"
+        return f"the changes are pending: {pending_text(pending)}"
     if moved:
         return "the sources' new snapshots do not change loaded rows"
     return "the sources have no new snapshot, and no other interval can be loaded yet"

@@ -143,7 +143,7 @@ def _left(
 def why_nothing(moved: Sequence[SourceFound], pending: Sequence[Pending]) -> str:
     """Why there is nothing to load, for people."""
     if pending:
-        return f"what has changed is pending: {pending_text(pending)}"
+        return f"the changes are pending: {pending_text(pending)}"
     return _NOTHING_ADDED if moved else _NOT_DUE
 
 

@@ -230,7 +230,7 @@ def _case(node: exp.Expr, names: Names) -> Value:
 
 def _if(node: exp.Expr, names: Names) -> Value:
     if node.args.get("false") is None:
-        raise NotTheSame("IF without what holds otherwise")
+        raise NotTheSame("IF without an ELSE value")
     chosen = exp.If(this=node.this, true=node.args["true"])
     return _case(exp.Case(ifs=[chosen], default=node.args["false"]), names)
 

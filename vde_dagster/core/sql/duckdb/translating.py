@@ -112,7 +112,7 @@ def _read(text: str, catalog: str) -> exp.Query:
     """A query whose functions are Spark's; sqlglot reads AND as one where it is not an operator."""
     parsed = read_spark(text)
     if not isinstance(parsed, exp.Query) or any(unreadable(text)):
-        raise NotTheSame("what is no SELECT of Spark's")
+        raise NotTheSame("a statement that is not a SELECT of Spark")
     for one, other in pairwise(Dialect.get_or_raise("spark").tokenize(text)):
         called = one.text.lower() if other.token_type is TokenType.L_PAREN else ""
         is_call = other.token_type in _LOGICAL and one.token_type in _BEFORE_A_CALL

@@ -147,7 +147,7 @@ def _line(block: Block, axis: TimeAxis) -> int | None:
 def _why_lost(formula: Formula, unit: IntervalUnit, in_batches: bool) -> str:
     """How rows are lost for certain; empty if none are."""
     name = _named(unit)
-    alone, together = f"each {name} is evaluated alone", f"several {name}s are evaluated at once"
+    alone, together = f"each {name} is evaluated alone", f"several {name}s are evaluated together"
     scan = _Scan(formula)
     groups, many = _groups(unit)
     if any(scan.met(group[0]) == () for group in groups):
@@ -258,8 +258,8 @@ def _compared(axis: TimeAxis, column: str, grain: Grain = Grain.MICROSECOND) -> 
     form = "dtntz" if axis.type == "timestamp_ntz" else "dt"
     start = f"@start_{form}" if grain is Grain.MICROSECOND else _floored(grain, form)
     return (
-        f"Compare the time that {column} is made of in place of {axis.column}, from {start} to "
-        f"@end_{form}."
+        f"Compare the time from which {column} is derived, instead of {axis.column}, from {start} "
+        f"to @end_{form}."
     )
 
 

@@ -116,7 +116,7 @@ class _Joins:
             return side.merged[name]
         known = [each for each in side.tables if name in self._names(each)] or side.tables
         if len(known) > 1 and name not in self._names(known[0]):
-            raise ColumnsUnclear(f"{name!r} may come from several places")
+            raise ColumnsUnclear(f"{name!r} may be a column of several tables")
         return exp.column(name, table=known[0])
 
     def _common(self, left: _Side, right: _Side) -> Sequence[str]:

@@ -213,7 +213,7 @@ def _unknown_columns(star: exp.Expr) -> Refused:
         )
     return Refused(
         f"the columns that `{star.sql('spark')}` stands for are not known",
-        advice="name those of each function in FROM and LATERAL VIEW behind AS, such as in "
+        advice="name the columns of each function in FROM and LATERAL VIEW after AS, as in "
         "`explode(a) x AS item`, or write out the columns in place of the star.",
     )
 

@@ -35,9 +35,9 @@ def unreadable(text: str) -> Iterator[Unreadable]:
         left = token.token_type if token is not None else None
         right = after.token_type if after is not None else None
         if left is TokenType.COMMA and right in _ENDS:
-            yield _found(token, "a comma behind the last of a list", "Take it out.")
+            yield _found(token, "a comma after the last item of a list", "Remove it.")
         elif right is TokenType.COMMA and left in _BEGINS:
-            yield _found(after, "a comma with nothing before it", "Take it out.")
+            yield _found(after, "a comma with nothing before it", "Remove it.")
     yield from _of_words(tokens)
     quoted = {each.start: each for each in tokens if text[each.start] in "'\""}
     for name in tree.find_all(exp.Identifier):
