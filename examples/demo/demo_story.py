@@ -33,7 +33,7 @@ LATER: Final = timedelta(hours=3)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edit:
-    """A change of one file of the project: ``before`` stands in it once, or ``after`` does."""
+    """A change of one file of the project: ``before`` is in it once, or ``after`` does."""
 
     file: str
     before: str

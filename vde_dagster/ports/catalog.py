@@ -198,7 +198,7 @@ class Catalog(PhysicalLayer, Maintenance, Protocol):
         as they were, as it says. Nothing is changed before all views are known to fit.
 
         Doing the same again changes nothing. Missing namespaces are created. A name in ``drops``
-        that does not exist is no error; what another program put there stays.
+        that does not exist is not an error; what another program put there stays.
 
         Args:
             views: Those that are created or replaced.
@@ -245,7 +245,7 @@ class Catalog(PhysicalLayer, Maintenance, Protocol):
 
         Raises:
             Refused: A column exists with another type; nothing was changed.
-            Conflict: The table is gone, or other commits kept getting in first.
+            Conflict: The table was dropped, or other commits kept getting in first.
             OutcomeUnknown: The answer was lost.
         """
         ...
@@ -254,7 +254,7 @@ class Catalog(PhysicalLayer, Maintenance, Protocol):
         """Set the comments and properties of a table and its columns from its model.
 
         Raises:
-            Conflict: The table is gone, or other commits kept getting in first.
+            Conflict: The table was dropped, or other commits kept getting in first.
             OutcomeUnknown: The answer was lost.
         """
         ...

@@ -89,11 +89,11 @@ class CleanUp(Protocol):
         ...
 
     def drops(self) -> tuple[Tombstone, ...]:
-        """The versions whose drop was begun and not finished, sorted."""
+        """The versions whose drop was started and not finished, sorted."""
         ...
 
     def finish_drop(self, key: VersionKey) -> None:
-        """Record that nothing is left of a version. Doing it again is no error."""
+        """Record that nothing is left of a version. Repeating it is not an error."""
         ...
 
     def named_snapshots(self) -> Named:

@@ -197,7 +197,7 @@ class Maintenance(Protocol):
         ...
 
     def delete_files(self, stored: StoredTable, files: Collection[StrayFile]) -> None:
-        """Delete files in the folder of a table or view; no error if one is gone already.
+        """Delete files in the folder of a table or view; no error if one is missing already.
 
         Raises:
             Refused: A file is not in its folder, or cannot be deleted.

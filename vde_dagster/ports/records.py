@@ -170,7 +170,7 @@ class LateDataRecords(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldLease:
-    """A lease that somebody holds, expired or not, and what is known of the process.
+    """A lease that is held, expired or not, and what is known of the process.
 
     ``host`` and ``pid`` are None for a lease of a release that did not store them. ``is_over`` if
     it has expired, or the process is known to have ended: then whoever wants it takes it.
@@ -192,7 +192,7 @@ class HeldLeases(Protocol):
     """A part of the state; see `vde_dagster.ports.state.State`."""
 
     def leases(self) -> Sequence[HeldLease]:
-        """The leases that somebody holds, by resource; those that were given back are absent."""
+        """The leases that are held, by resource; those that were given back are absent."""
         ...
 
     def free_lease(self, lease: HeldLease) -> None:

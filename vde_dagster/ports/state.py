@@ -29,7 +29,7 @@ from vde_dagster.ports.records import HeldLeases, LateDataRecords, Pauses, WorkR
 class Environment:
     """An environment: its revision (1 for the first promotion) and what it shows.
 
-    ``promoting`` says whether the promotion to this revision was begun and is not finished yet;
+    ``promoting`` says whether the promotion to this revision was started and is not finished yet;
     then ``snapshots`` are the ones that are being promoted. ``hidden`` are models that it binds but
     has no views of. ``author`` is who promoted, empty where that is not known. ``taken`` is the
     revision, of this environment or another one, that was promoted; None where it was a project's
@@ -70,7 +70,7 @@ def environment_resource(environment: str) -> str:
 
 
 VIEW_NUMBERS: Final = "view numbers"
-"""The resource whose epoch is the number of the last swap of views; nobody holds it."""
+"""The resource whose epoch is the number of the last swap of views; it is never held."""
 
 
 def version_resource(key: VersionKey) -> str:
@@ -204,7 +204,7 @@ class State(WorkRecords, LateDataRecords, HeldLeases, Pauses, CleanUp, Protocol)
         ...
 
     def finish_promotion(self, name: str, *, plan_id: str) -> Environment:
-        """Record that the views of a begun promotion are swapped. Doing it again is no error.
+        """Record that the views of a started promotion are swapped. Repeating it is not an error.
 
         Production becomes the owner of every version that it shows (rule R9). What it showed before
         has no owner until another plan stores it. A removed environment owns nothing: an
@@ -234,7 +234,7 @@ class State(WorkRecords, LateDataRecords, HeldLeases, Pauses, CleanUp, Protocol)
         ...
 
     def lease_holder(self, resource: str) -> str:
-        """Who holds a lease that has not expired; empty if nobody does."""
+        """Who holds a lease that has not expired; empty if there is none."""
         ...
 
     def next_view_number(self, lease: Lease | None = None, *, above: int = 0) -> int:

@@ -38,7 +38,7 @@ class _Guard:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def begin(self) -> None:
-        """One more user's code is begun."""
+        """One more user's code is started."""
         with self.lock:
             if self.running == 0:
                 self.stdout, sys.stdout = sys.stdout, sys.stderr
@@ -46,7 +46,7 @@ class _Guard:
             self.running += 1
 
     def end(self) -> None:
-        """One of those that were begun has ended."""
+        """One of those that were started has ended."""
         with self.lock:
             self.running -= 1
             if self.running == 0:

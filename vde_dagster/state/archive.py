@@ -175,7 +175,7 @@ def _damaged(path: Path, how: str = "damaged: its content is not what was export
 
 
 def _refuse_foreign(line: bytes, path: Path) -> None:
-    """Refuse what is no export, or none that this release can read.
+    """Refuse what is not an export, or none that this release can read.
 
     Raises:
         Refused: It is not.
@@ -219,7 +219,7 @@ def _refuse_used(connection: Connection) -> None:
     """Create the schema where there is none, and refuse a state that has rows.
 
     Raises:
-        Refused: It has some, or is no state of this release.
+        Refused: It has some, or is not a state of this release.
     """
     bring_forward(connection)
     for table in schema.metadata.sorted_tables:
@@ -246,7 +246,7 @@ def _insert(connection: Connection, file: IO[bytes], path: Path, archived: Archi
     except _NO_ROW as error:
         raise _damaged(path) from error
     if digest.hexdigest() != archived.digest:
-        raise _damaged(path)  # somebody wrote to it since it was looked at
+        raise _damaged(path)  # another program wrote to it since it was looked at
     if connection.dialect.name == "postgresql":
         for table in _NUMBERED:
             # The database counts on after the rows that were given with their numbers.

@@ -86,7 +86,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BegunPromotion:
-    """A promotion that was begun and is not finished."""
+    """A promotion that was started and is not finished."""
 
     environment: str
     revision: int
@@ -108,7 +108,7 @@ class BegunWork:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateReport:
-    """What a check found. What was begun may be under way; the next plan or run finishes it."""
+    """What a check found. What was started may be under way; the next plan or run finishes it."""
 
     findings: tuple[Finding, ...]
     promotions: tuple[BegunPromotion, ...]

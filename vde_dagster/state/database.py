@@ -137,7 +137,7 @@ def _sqlite_engine(url: URL, lock_timeout: timedelta) -> Engine:
 
     @event.listens_for(engine, "connect")
     def configure(connection: sqlite3.Connection, _record: object) -> None:
-        connection.isolation_level = None  # transactions are begun below, not by the driver
+        connection.isolation_level = None  # transactions are started below, not by the driver
         connection.execute("PRAGMA foreign_keys=ON")
         if new_file is not None:
             _keep_from_others(connection, new_file)
@@ -162,7 +162,7 @@ def _make_folder(folder: Path) -> None:
 def _keep_from_others(connection: sqlite3.Connection, file: Path) -> None:
     """Let only its owner read a new database, while there is nothing in it yet."""
     connection.execute("SELECT 1 FROM sqlite_master").fetchone()  # which makes the file
-    with suppress(OSError):  # somebody else's, who was faster
+    with suppress(OSError):  # another process was faster
         file.chmod(0o600)
 
 
@@ -214,8 +214,8 @@ def place_of(url: URL) -> str:
 class Database:
     """Short transactions over an engine of ``open_engine``.
 
-    A transaction of ``write`` sees all that was committed before it, and nobody else writes the
-    rows that it locked until it ends: SQLite lets one writer in at a time, Postgres locks rows.
+    A transaction of ``write`` sees all that was committed before it, and no other process writes
+    the rows that it locked until it ends: SQLite lets one writer in at a time, Postgres locks rows.
 
     Args:
         engine: To the database.

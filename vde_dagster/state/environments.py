@@ -253,10 +253,10 @@ def _known(connection: Connection, environment: str, revision: int) -> Environme
 
 
 def finish(connection: Connection, name: str, *, plan_id: str) -> Environment:
-    """Finish a begun promotion; production becomes the owner of exactly what it shows.
+    """Finish a started promotion; production becomes the owner of exactly what it shows.
 
     Raises:
-        Refused: No promotion of this plan was begun.
+        Refused: No promotion of this plan was started.
         Conflict: A later promotion began before this one was finished.
     """
     latest = _latest(connection, name, lock=True)

@@ -1,6 +1,6 @@
 """Leases: who may write a resource, by the database's clock. Functions of one transaction each.
 
-An expired lease that nobody took over is still valid for its holder: what protects data is the
+An expired lease that was not taken over is still valid for its holder: what protects data is the
 epoch, compared in the transaction that writes. The row lock keeps it unchanged until the commit.
 A lease whose process has ended is free before it expires, for whoever can see that.
 """
@@ -122,7 +122,7 @@ def forget(connection: Connection, lease: Lease) -> None:
 def next_view_number(connection: Connection, lease: Lease | None = None, *, above: int = 0) -> int:
     """The number of a swap of views, above all that were given before; see the port.
 
-    It is that of a resource which nobody holds: its epoch. It is at least the seconds since 2020,
+    It is that of a resource without a holder: its epoch. It is at least the seconds since 2020,
     so that a state that is lost, or copied (which leaves leases out), goes on above what it gave
     before. It fits into 31 bits for some decades.
 
@@ -141,7 +141,7 @@ def next_view_number(connection: Connection, lease: Lease | None = None, *, abov
 
 
 def holder(connection: Connection, resource: str) -> str:
-    """Who holds a lease that has not expired; empty if nobody does."""
+    """Who holds a lease that has not expired; empty if there is none."""
     row = connection.execute(_LEASE, {"resource": resource}).one_or_none()
     return _named(row) if row is not None and _is_held(row, now(connection)) else ""
 
@@ -156,7 +156,7 @@ def held(connection: Connection) -> tuple[HeldLease, ...]:
 
 
 def resources(connection: Connection) -> frozenset[str]:
-    """The resources that somebody holds now."""
+    """The resources that are held now."""
     return frozenset(each.resource for each in held(connection) if not each.is_over)
 
 
@@ -164,7 +164,7 @@ def free(connection: Connection, lease: HeldLease) -> None:
     """Let nobody hold a lease; its epoch stays, so that its holder can write nothing under it.
 
     Raises:
-        Conflict: It was taken by somebody else, or again.
+        Conflict: It was taken by another process, or again.
     """
     if not _locked(connection, lease)[1]:
         raise Conflict(

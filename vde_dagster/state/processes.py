@@ -75,7 +75,7 @@ def has_ended(process: Process | None) -> bool:
     except ProcessLookupError:
         return True
     except OSError:
-        return False  # it is there, and belongs to somebody else
+        return False  # it is there, and belongs to another user
     began = _began(process.pid)
     return bool(began is not None and process.began and began != process.began)
 
@@ -113,7 +113,7 @@ def has_gone(pid: int, instant: float) -> bool:
     except ProcessLookupError:
         return True
     except OSError:
-        pass  # it is there, and belongs to somebody else
+        pass  # it is there, and belongs to another user
     began = _began(pid)
     if began is None:
         return False

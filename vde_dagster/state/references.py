@@ -118,7 +118,7 @@ def used(connection: Connection) -> dict[str, datetime]:
 
 
 def drops(connection: Connection) -> tuple[Tombstone, ...]:
-    """The versions whose drop was begun and not finished, sorted."""
+    """The versions whose drop was started and not finished, sorted."""
     found = map(_tombstone, connection.execute(_MARKED.where(_tombstones.c.dropping)))
     return tuple(sorted(found, key=lambda each: each.key))
 

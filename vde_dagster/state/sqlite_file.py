@@ -102,7 +102,7 @@ def path_of(url: URL) -> Path | None:
 
 
 def refuse_foreign(path: Path) -> None:
-    """Refuse a file that is no state, and none in the making. Nothing is written.
+    """Refuse a file that is not a state, and none in the making. Nothing is written.
 
     Raises:
         Refused: It is empty, no SQLite database, damaged, has tables of something else alone, or
@@ -138,10 +138,10 @@ def refuse_foreign(path: Path) -> None:
 
 
 def _size(path: Path) -> int | None:
-    """The size of a file, after waiting for somebody who makes it now; None if there is none.
+    """The size of a file, after waiting for a process that creates it now; None if there is none.
 
     Raises:
-        Refused: It is no file.
+        Refused: It is not a file.
     """
     deadline = time.monotonic() + _BEING_MADE
     while True:
@@ -185,7 +185,7 @@ def _read(path: Path, query: str) -> list[tuple[Any, ...]] | None:
     """The rows of a query; None if SQLite cannot open the file now, which opening it reports.
 
     Raises:
-        Refused: The file is no database, or damaged.
+        Refused: The file is not a database, or damaged.
     """
     is_used = _has_log(path)
     # Without a log nobody uses the file, and SQLite would make one to read it.
@@ -197,7 +197,7 @@ def _read(path: Path, query: str) -> list[tuple[Any, ...]] | None:
     except sqlite3.OperationalError:
         return None
     except sqlite3.DatabaseError as error:
-        if not is_used and _has_log(path):  # somebody began to use it meanwhile
+        if not is_used and _has_log(path):  # another process began to use it meanwhile
             return _read(path, query)
         if error.sqlite_errorcode == sqlite3.SQLITE_NOTADB:
             raise Refused(
@@ -231,7 +231,7 @@ def _move_log(path: Path) -> None:
 
 
 def damaged(place: str, error: BaseException) -> Refused:
-    """What a person is told about a database whose pages cannot be read."""
+    """What a person sees about a database whose pages cannot be read."""
     return Refused(
         f"the state {place} is damaged: it was cut off, or something else wrote to it ({error}). "
         f"{_SAFE}",

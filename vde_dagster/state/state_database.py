@@ -34,7 +34,7 @@ STEPS: Final[dict[int, Step]] = {}
 def migrate(database: Database, *, moves: bool = True) -> None:
     """Bring the schema to ``schema.VERSION`` in one transaction. Cheap if it is there already.
 
-    Safe in any number of processes at once: the first one writes, the others find it done.
+    Safe in any number of processes concurrently: the first one writes, the others find it done.
 
     Args:
         database: The state's.

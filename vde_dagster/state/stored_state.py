@@ -41,7 +41,7 @@ class StoredState:
     ``place`` is where it is, for people, and ``file`` its file; None if it has none of its own.
 
     Raises:
-        Refused: It is no URL of a state, or the path of a file that is none.
+        Refused: It is not a URL of a state, or the path of a file that is none.
     """
 
     def __init__(self, url: str) -> None:

@@ -65,7 +65,7 @@ def _newest(state: UnitOfWorkState) -> Subquery:
 
 
 def _failed() -> Select[Any]:
-    """The last abandoned work of each given version, unless other work was begun since.
+    """The last abandoned work of each given version, unless other work was started since.
 
     To name both values of `is_session` lets the index of sessions answer the second part without
     reading other rows.
@@ -220,7 +220,7 @@ def abandon(
     lease: Lease,
     refused: Publication | None = None,
 ) -> None:
-    """Record that a unit of work will not be published. Doing it again is no error.
+    """Record that a unit of work will not be published. Repeating it is not an error.
 
     Raises:
         LeaseLost: The lease was taken over.
@@ -248,7 +248,7 @@ def abandon(
 def record_audits(
     connection: Connection, work_id: str, results: Sequence[AuditResult], *, lease: Lease
 ) -> None:
-    """Record what audits found among the rows of a unit of work; doing it again replaces it.
+    """Record what audits found among the rows of a unit of work; repeating it replaces them.
 
     Raises:
         LeaseLost: The lease was taken over.

@@ -61,7 +61,7 @@ _LOADING: Final = "snapshot-loading-mode"
 
 
 def open_iceberg_catalog(name: str, properties: Mapping[str, str]) -> PyIcebergCatalog:
-    """Open a catalog as pyiceberg knows it, ready to be used by several processes at once.
+    """Open a catalog as pyiceberg knows it, ready to be used by several processes concurrently.
 
     For a SQLite file, missing folders (its own, the warehouse) and the catalog's tables are
     created, writers wait up to 60 s for each other, and readers never wait.

@@ -2,7 +2,7 @@
 
 So they have the same credentials, signatures and certificates as pyiceberg's. An answer counts only
 if it has what the specification says: a page of something on the way, which may come with any
-status, is no word of the catalog.
+status, is not an answer of the catalog.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 AT_ONCE: Final = 8
-"""Requests under way at once: pyiceberg's session keeps ten connections."""
+"""Requests under way concurrently: pyiceberg's session keeps ten connections."""
 _SECONDS: Final = (10, 60)
 """How long a connection and an answer may take."""
 _EXPIRED: Final = frozenset({401, 419})
@@ -346,9 +346,10 @@ def _is_as_asked(response: Response) -> bool:
 
 
 def at_once(work: Callable[[T], R], every: Iterable[T]) -> list[R]:
-    """Do the same with several things, some at once, in their order.
+    """Do the same with several things, some concurrently, in their order.
 
-    After an error nothing more is begun, what was begun is waited for, and the first one is raised.
+    After an error nothing more is started. What was started is waited for, and the first error is
+    raised.
     """
     things = list(every)
     if len(things) <= 1:

@@ -112,7 +112,7 @@ class RestViews:
         return self._listed(own, views=False) | self._listed(own, views=True)
 
     def taken(self, names: Collection[TableName]) -> tuple[TableName, ...]:
-        """Those of these names that are tables, or views of somebody else."""
+        """Those of these names that are tables, or views of other programs."""
         tables = self._listed(self._own(names), views=False)
         views = self._loaded(self._there([each for each in names if each not in tables]))
         theirs = {name for name, each in views.items() if self._shown(each) is None}
@@ -126,7 +126,7 @@ class RestViews:
         number: int,
         again: bool,
     ) -> None:
-        """Make all views and drop the others, some at once; see the port.
+        """Make all views and drop the others, some concurrently; see the port.
 
         Raises:
             ValueError: A view would be replaced without a number.
@@ -388,7 +388,7 @@ class _Attempts:
 
 
 def _refuse_late(changes: Sequence[_Change], number: int) -> None:
-    """Refuse a swap that a later one has overtaken before it was begun.
+    """Refuse a swap that a later one has overtaken before it was started.
 
     Raises:
         SwapOvertaken: A view has a number that is not lower.

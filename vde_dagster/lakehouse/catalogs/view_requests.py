@@ -51,7 +51,7 @@ _LAST_ADDED: Final = -1
 
 
 def shown_by(metadata: Json, catalog: str) -> TableName | None:
-    """What a view of ours shows; None for a view of somebody else's.
+    """What a view of ours shows; None for a view of another program.
 
     Args:
         metadata: The view's.

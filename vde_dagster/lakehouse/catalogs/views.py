@@ -118,7 +118,7 @@ class SqlViews:
     def _definitions(
         self, entries: Mapping[TableName, _Entry]
     ) -> dict[TableName, ViewDefinition | None]:
-        """What views show, None for those of somebody else, without those whose file is lost."""
+        """What views show, None for those of other programs, without those whose file is lost."""
         return self._shown.of({n: each.location for n, each in entries.items() if each.is_view})
 
     def query(self, name: TableName) -> tuple[str, tuple[Column, ...]] | None:
@@ -148,7 +148,7 @@ class SqlViews:
         )
 
     def taken(self, names: Collection[TableName]) -> tuple[TableName, ...]:
-        """Those of these names that are tables, or views of somebody else."""
+        """Those of these names that are tables, or views of other programs."""
         entries = self._entries([*names])
         shown = self._definitions(entries)
         lost = {
@@ -236,7 +236,7 @@ class SqlViews:
             self._apply(connection, writes)
 
     def _apply(self, connection: Connection, writes: Sequence[_Write]) -> None:
-        """Write rows, and look that they are there: one that somebody else changed is not written.
+        """Write rows and check them: one that another process changed is not written.
 
         Each statement takes its rows by name, so that two equal swaps wait for each other in line.
         """
@@ -289,7 +289,7 @@ class SqlViews:
 
 
 def _definition(name: TableName, metadata: Json) -> ViewDefinition | None:
-    """What a view of ours shows; None for one of somebody else's."""
+    """What a view of ours shows; None for one of another program."""
     target, columns = target_of(metadata), columns_of_fields(view_fields(metadata))
     if target is None:
         return None

@@ -18,7 +18,7 @@ from vde_dagster.ports.catalog import ViewDefinition
 
 
 def refused_place(name: TableName, *, is_view: bool) -> Refused:
-    """A view is wanted where something of somebody else's is."""
+    """A view is wanted where another program has something."""
     kind = "view of another program" if is_view else "table"
     return Refused(
         f"{name} is a {kind}, so no view can be created there; nothing was changed",

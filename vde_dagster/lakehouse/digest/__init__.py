@@ -41,7 +41,7 @@ def row_sums(
         frame: The rows, with a table's columns. All columns count, in order, except ``apart``.
         algorithm: One of `vde_dagster.core.ledger.dsha.ALGORITHMS`.
         group: What to group by. Without it there is one sum, under the key None.
-        apart: Columns that are no part of the rows, and that ``group`` may look at.
+        apart: Columns that are not part of the rows, and that ``group`` may look at.
 
     Raises:
         ValueError: There is no such algorithm.

@@ -40,7 +40,7 @@ def murmur_sums(
     Args:
         frame: The rows. All columns count, in order, except ``apart``.
         group: What to group by, of an atomic type. Without it there is one sum, under the key None.
-        apart: Columns that are no part of the rows, and that ``group`` may look at.
+        apart: Columns that are not part of the rows, and that ``group`` may look at.
     """
     key = (F.lit(None).cast("bigint") if group is None else group).alias("key")
     rows = frame.select(key, *_columns(frame, apart))

@@ -111,7 +111,7 @@ def put_empty_branch(found: Table, name: TableName, work_id: str) -> None:
     Args:
         found: The table, as it was read.
         name: Its name.
-        work_id: The unit of work: nobody else changes its branch.
+        work_id: The unit of work: no other process changes its branch.
 
     Raises:
         TableMoved: The table does not exist any more.
@@ -134,7 +134,7 @@ class _EmptyBranch(UpdateTableMetadata["_EmptyBranch"]):
     """A new branch of a table that has no rows: pyiceberg itself makes `main` alone there.
 
     Like Spark's `CREATE BRANCH` it begins with an Iceberg snapshot without files. It requires
-    nothing: nobody else changes the branch of a unit of work.
+    nothing: no other process changes the branch of a unit of work.
     """
 
     def __init__(self, transaction: Transaction, branch: str) -> None:

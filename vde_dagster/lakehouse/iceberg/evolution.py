@@ -1,7 +1,7 @@
 """Changing a table's columns, comments and properties, without touching rows and without a JVM.
 
 An Iceberg schema belongs to the table and not to a branch, so only changes that lose nothing are
-made here (rule R11). If somebody else commits meanwhile, the change is decided again.
+made here (rule R11). If another process commits meanwhile, the change is decided again.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def evolve(catalog: PyIcebergCatalog, name: TableName, changes: Sequence[InPlace
 
     Raises:
         Refused: A column exists with another type, or has a type that Iceberg cannot store.
-        Conflict: The table is gone, or is being changed all the time.
-        OutcomeUnknown: The answer was lost; doing it again is safe.
+        Conflict: The table was dropped, or is being changed all the time.
+        OutcomeUnknown: The answer was lost; retrying is safe.
     """
 
     def change(table: Table) -> None:
@@ -49,8 +49,8 @@ def describe(catalog: PyIcebergCatalog, name: TableName, text: TableText) -> Non
     """Give a table and its columns the descriptions of its model, and the properties it asks for.
 
     Raises:
-        Conflict: The table is gone, or is being changed all the time.
-        OutcomeUnknown: The answer was lost; doing it again is safe.
+        Conflict: The table was dropped, or is being changed all the time.
+        OutcomeUnknown: The answer was lost; retrying is safe.
     """
     until_done(catalog, name, lambda table: _describe(table, text), what=f"a description of {name}")
 

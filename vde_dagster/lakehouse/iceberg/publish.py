@@ -1,7 +1,7 @@
 """Publishing: moving a table's `main` to what was staged, by compare-and-set and nothing else.
 
 Rule R4: never a cherry-pick. pyiceberg's transactions are avoided on purpose: their retries rebuild
-a change on a head that somebody else moved.
+a change on a head that another process moved.
 
 If `load` says that there is no table, that is certain. For pyiceberg any 404 says so, also that of
 a page of something on the way.
@@ -160,7 +160,7 @@ def publish(catalog: PyIcebergCatalog, name: TableName, *, base: int | None, sta
 def restore(
     catalog: PyIcebergCatalog, name: TableName, *, found: int | None, recorded: int
 ) -> None:
-    """Move ``main`` from ``found`` to ``recorded``, wherever that lies; see the port.
+    """Move ``main`` from ``found`` to ``recorded``, wherever that is; see the port.
 
     Unlike Spark's `rollback_to_snapshot`, it need be no ancestor of the current one.
 
@@ -205,7 +205,7 @@ def put_branch(found: Table, name: TableName, work_id: str, iceberg_snapshot_id:
     Args:
         found: The table, as it was read.
         name: Its name.
-        work_id: The unit of work: nobody else changes its branch.
+        work_id: The unit of work: no other process changes its branch.
         iceberg_snapshot_id: One that the table has.
 
     Raises:
@@ -316,7 +316,7 @@ def until_done(
     what: str,
     found: Table | None = None,
 ) -> None:
-    """Decide on the newest metadata, and commit: again and again, as long as somebody else did.
+    """Decide on the newest metadata, and commit: again and again, as long as another process did.
 
     Raises as `commit`.
     """
@@ -331,7 +331,7 @@ def until_done(
             if lost is not None:  # it may have been done before the table was dropped
                 break
             raise TableMoved(f"{name} no longer exists") from error
-        except CommitFailedException:  # not committed; somebody else was
+        except CommitFailedException:  # not committed; another process was
             continue
         except LOST as error:
             lost = error

@@ -202,7 +202,7 @@ def row_changes(table: Table, *, after: int | None, column: str) -> list[RowChan
 def _added(snapshot: Snapshot) -> int | None:
     """How many rows an Iceberg snapshot added; None where it took some away, or may have.
 
-    An overwrite of nothing is no append by its name, and takes no row away.
+    An overwrite of nothing is not an append by its name, and takes no row away.
     """
     summary = snapshot.summary
     if summary is None or summary.operation is Operation.DELETE:

@@ -35,7 +35,7 @@ _PROPERTIES: Final = {
     "write.parquet.compression-codec": "zstd",
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "50",
-    # What is needed stands in the state (ADR 22): Iceberg's procedure, and platforms that follow
+    # What is needed is in the state (ADR 22): Iceberg's procedure, and platforms that follow
     # these, expire nothing.
     "history.expire.max-snapshot-age-ms": str(2**63 - 1),
     "history.expire.min-snapshots-to-keep": str(2**31 - 1),

@@ -150,7 +150,7 @@ class MetadataFiles:
 class NewestFiles(Generic[_Value]):
     """What the newest metadata files of tables or views say.
 
-    A file never changes, so a process reads it once; several are read at once.
+    A file never changes, so a process reads it once; several are read concurrently.
 
     Args:
         files: Reads metadata files.
@@ -177,7 +177,7 @@ class NewestFiles(Generic[_Value]):
 
 
 def target_of(metadata: Json) -> TableName | None:
-    """What a view shows; None for a view of somebody else's."""
+    """What a view shows; None for a view of another program."""
     written = current_version(metadata)["summary"].get(TARGET)
     return None if written is None else TableName(*written.split("."))
 

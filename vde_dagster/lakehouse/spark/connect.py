@@ -128,7 +128,7 @@ _TO_BE_ENDED: Final[set[SparkSession]] = set()
 
 
 def end(session: SparkSession) -> None:
-    """End a session. If it is one of a server that is gone, it has ended: nobody waits for that."""
+    """End a session. If its server has ended, it has ended too: there is no wait."""
     give_up_retries(session)
     session.stop()
 

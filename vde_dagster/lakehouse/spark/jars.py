@@ -314,7 +314,7 @@ def _below(cache: Path, java: Java) -> Path | None:
             written = Path(folder) / "archive"
             command = [str(java.executable), "-Xshare:dump", f"-XX:SharedArchiveFile={written}"]
             subprocess.run(command, capture_output=True, check=True, timeout=_WRITING_SECONDS)
-            with suppress(FileExistsError):  # somebody else was faster: theirs stays
+            with suppress(FileExistsError):  # another process was faster: theirs stays
                 os.link(written, archive)
     return archive
 

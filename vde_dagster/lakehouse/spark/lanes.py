@@ -1,8 +1,8 @@
 """Sessions for threads that evaluate models beside each other: each uses one that no other does.
 
-Temporary views and settings belong to a session, so two units of work at once need two. A session
-that has ended its unit of work is kept and lent again, since each loads its own Iceberg catalog,
-and an embedded one leaves its connections open for as long as the JVM lives.
+Temporary views and settings belong to a session, so two concurrent units of work need two. A
+session that has ended its unit of work is kept and lent again, since each loads its own Iceberg
+catalog, and an embedded one leaves its connections open for as long as the JVM lives.
 
 Jobs of such a thread are in a pool of Spark's scheduler that has the model's name. A pool is a
 property of a thread of the driver, and each thread here has a thread of its own there (pyspark's
@@ -92,7 +92,7 @@ class OwnSession:
         try:
             yield own
         except BaseException:
-            with tried_once(own):  # nobody waits for a server that is gone
+            with tried_once(own):  # nobody waits for a server that has ended
                 self._tidy(own)
             raise
         self._tidy(own)
@@ -286,7 +286,7 @@ class Lanes:
     def _taken(self, main: SparkSession) -> Lane:
         try:
             return self._idle.pop()
-        except IndexError:  # there are as many as threads have been at work at once
+        except IndexError:  # there are as many as threads have been at work concurrently
             return Lane(beside(main))
 
 

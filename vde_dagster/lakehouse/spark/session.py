@@ -81,7 +81,7 @@ class SparkSettings:
 
 
 def local_cores(master: str) -> int:
-    """How many tasks run at once in a local session, such as ``local[*]`` or ``local[8,4]``.
+    """How many tasks run concurrently in a local session, such as ``local[*]`` or ``local[8,4]``.
 
     Those that Spark does not understand count as one: it says so itself.
     """
@@ -220,7 +220,7 @@ def add_catalog(session: SparkSession, own: str, name: str) -> None:
     """Let an open session read the views of an environment whose catalog has its name.
 
     Such a catalog is the project's own under another name: another key in the same database, with
-    the same settings. If somebody makes tables there, they get a folder of their own.
+    the same settings. If a user creates tables there, they get a folder of their own.
 
     Args:
         session: It knows the project's catalog.
@@ -269,7 +269,7 @@ def _session_conf(settings: SparkSettings, jars: Sequence[Path]) -> dict[str, st
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.memory": "2g",
-        # Models that are evaluated at once have a pool each, which share tasks equally.
+        # Models that are evaluated concurrently have a pool each, which share tasks equally.
         "spark.scheduler.mode": "FAIR",
         # What Spark's logs of events, and its UI, have no values of.
         "spark.redaction.regex": PATTERN,
@@ -340,7 +340,7 @@ def progress_of(session: object) -> EngineProgress | None:
 
 
 def _waits_for(context: SparkContext) -> str:
-    """What the stages that run wait for; empty where there is somebody to compute them."""
+    """What the stages that run wait for; empty where executors compute them."""
     master = context.master or ""
     if master.startswith("local"):
         return ""

@@ -88,10 +88,10 @@ class Branch:
         That of a shallow copy has its rows already.
 
         Args:
-            found: The table as it is; nobody else changes a branch of this unit of work.
+            found: The table as it is; no other process changes a branch of this unit of work.
 
         Raises:
-            EvaluationFailed: The table is gone, or others change it all the time.
+            EvaluationFailed: The table was dropped, or others change it all the time.
         """
         self._schemas = schemas_of(found)
         if self.staging.shallow_copy_of is not None:
@@ -112,7 +112,7 @@ class Branch:
         """Put the branch back on an earlier Iceberg snapshot; this changes metadata alone.
 
         Raises:
-            EvaluationFailed: The table is gone, or others change it all the time.
+            EvaluationFailed: The table was dropped, or others change it all the time.
         """
         self._put(self._load(self.staging.target.table), snapshot_id)
 

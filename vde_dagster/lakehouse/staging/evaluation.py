@@ -108,7 +108,7 @@ def unsubstituted(sql: str) -> str:
     r"""A query in whose texts no session substitutes ``${...}``.
 
     Whoever reads a view parses its query again, with their own settings. ``$\{`` means the same
-    within a text, and is no variable.
+    within a text, and is not a variable.
     """
     parts, end = [], 0
     for token in tokenize(sql, read="spark"):
@@ -237,7 +237,7 @@ def python_frame(
     """What a Python model's function returns for these tables.
 
     Raises:
-        EvaluationFailed: The function failed, or returned what is no table.
+        EvaluationFailed: The function failed, or returned something that is not a table.
     """
     context = ModelContext(
         _model=model,

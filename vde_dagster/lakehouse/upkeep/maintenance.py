@@ -3,7 +3,7 @@
 Iceberg snapshots of a table are removed in steps that can each be repeated, without a JVM:
 
 1. The expiry is *announced* in a property of the table (see `vde_dagster.ports.physical_layer`).
-2. The Iceberg snapshots are removed from the metadata, if the announcement still stands.
+2. The Iceberg snapshots are removed from the metadata, if the announcement is still there.
 3. The files that only they had are deleted. They are found from the metadata file before step 2,
    which the announcement names.
 4. The announcement is taken back.

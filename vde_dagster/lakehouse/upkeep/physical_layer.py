@@ -269,7 +269,7 @@ class SqlPhysicalLayer:
             return connection.execute(text(_ROW), key).one_or_none()
 
     def _described(self, row: Row[Any]) -> StoredTable | None:
-        """What the metadata says; None for a row whose table is gone by now."""
+        """What the metadata says; None for a row whose table is missing by now."""
         name = self._name_of(row)
         if row.iceberg_type == _VIEW:
             try:

@@ -81,7 +81,7 @@ class Folder:
         return path.startswith(f"{self.path}/") and ".." not in PurePosixPath(path).parts
 
     def delete(self, paths: Iterable[str]) -> None:
-        """Delete files, in order; one that is gone already is no error.
+        """Delete files, in order; one that is missing already is not an error.
 
         Raises:
             OSError: One cannot be deleted.
@@ -174,7 +174,7 @@ def reached(
             manifest that is gone names nothing: what it named was deleted before it.
 
     Raises:
-        Refused: A manifest list or manifest is gone.
+        Refused: A manifest list or manifest is missing.
     """
     found = Reached()
     wanted = {each.snapshot_id for each in snapshots}
@@ -201,7 +201,7 @@ def _read(read: Callable[[FileIO], list[_Found]], io: FileIO, *, removed: bool) 
 
 
 def gone(error: FileNotFoundError) -> Refused:
-    """A file of metadata is gone, so that it is not known which files the table has."""
+    """A file of metadata is missing, so that it is not known which files the table has."""
     return Refused(
         f"a metadata file is missing, so its files are not known for certain: {error}",
         advice=f"{repair_of(str(error))} says what is wrong.",
@@ -236,7 +236,7 @@ def data_files(table: Table) -> Iterator[DataFile]:
     """The data files of a table's current Iceberg snapshot.
 
     Raises:
-        Refused: A manifest is gone.
+        Refused: A manifest is missing.
     """
     snapshot, own = table.metadata.current_snapshot(), f"{table.location()}/"
     shares = SHALLOW_COPY in table.properties

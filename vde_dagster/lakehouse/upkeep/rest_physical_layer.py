@@ -163,12 +163,12 @@ class RestPhysicalLayer:
             found |= {
                 self._spelled(name): (_metadata_file(each), is_view)
                 for name, each in zip(names, said, strict=True)
-                if each is not None  # else it is gone by now
+                if each is not None  # else it is missing by now
             }
         return dict(sorted(found.items()))
 
     def _readable(self, name: TableName, *, is_view: bool) -> Json | None:
-        """What the server says of a table or view of anybody; None for one that is gone by now.
+        """What the server says of a table or view of anybody; None for one that is missing by now.
 
         Raises:
             Refused: The server does not say what it is, so its files may be in any folder.
@@ -197,7 +197,7 @@ class RestPhysicalLayer:
             ) from error
 
     def _described(self, name: TableName, is_view: bool) -> StoredTable | None:
-        """What the metadata says; None for a table or view that is gone by now."""
+        """What the metadata says; None for a table or view that is missing by now."""
         if is_view:
             found = self._requests.view(name)
             return None if found is None else stored_view(name, found["metadata"])

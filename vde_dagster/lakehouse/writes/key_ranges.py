@@ -1,4 +1,4 @@
-"""Between which values the keys of changes lie, so that Iceberg skips the files of other keys."""
+"""The ranges of the keys of changes, so that Iceberg skips the files of other keys."""
 
 from __future__ import annotations
 
@@ -51,6 +51,6 @@ def count_and_ranges(changes: DataFrame, key: Sequence[str]) -> tuple[int, tuple
 
 
 def within(ranges: Sequence[KeyRange]) -> str:
-    """The condition of the rows whose key lies in all ranges, in Spark's SQL."""
+    """The condition of the rows whose key is in all ranges, in Spark's SQL."""
     conditions = (each.condition(key_expression(each.key)) for each in ranges)
     return exp.and_("TRUE", *conditions).sql("spark")

@@ -100,7 +100,7 @@ def put_in_changes(
         order: In which order the changes of a key follow each other.
 
     Raises:
-        EvaluationFailed: As in `merge_changes`; or the first column of the order is no time.
+        EvaluationFailed: As in `merge_changes`; or the first column of the order is not a time.
     """
     history = write.history
     _check_types(frame, order, needs_time=True)
