@@ -117,7 +117,7 @@ def test_a_server_that_creates_tables_alone_gets_the_branch_afterwards(
     "said, raised, named",
     [
         ("database is locked", OperationalError, "locked"),  # with advice, where it is caught
-        ("no such thing", EvaluationFailed, r"could not be created: .* thing. Run the same again"),
+        ("no such thing", EvaluationFailed, r"could not be created: .* thing. Retry"),
     ],
 )
 def test_a_table_that_cannot_be_made_is_an_error(
