@@ -267,7 +267,7 @@ def test_a_killed_jvm_is_said_and_the_same_command_works_afterwards(tmp_path: Pa
     done = run_vde(*command)
     assert done.returncode == 1
     assert "Spark's Java process died while working" in done.stderr
-    assert "Run the same again" in done.stderr
+    assert "Run the same command again" in done.stderr
     assert no_traceback(done.stderr)
     killer.unlink()
     again = run_vde(*command)
