@@ -253,7 +253,7 @@ def spark_conf(configuration: Configuration) -> dict[str, str]:
     tables that it keeps would hide what this process commits.
 
     Raises:
-        SetupError: Spark cannot be told of this catalog.
+        SetupError: Spark cannot use this catalog.
     """
     from vde_dagster.lakehouse.spark.spark_catalog import (
         embedded_catalog_conf,
@@ -278,7 +278,7 @@ def spark_coordinates(configuration: Configuration) -> tuple[str, ...]:
     They are Iceberg's, and the driver of the project's catalog.
 
     Raises:
-        SetupError: Spark cannot be told of this catalog.
+        SetupError: Spark cannot use this catalog.
     """
     from vde_dagster.lakehouse.spark.spark_catalog import needed_jars
 
@@ -289,7 +289,7 @@ def spark_jars(configuration: Configuration) -> tuple[Path, ...]:
     """The files of `spark_coordinates`, which are downloaded if they are missing.
 
     Raises:
-        SetupError: One cannot be resolved, or Spark cannot be told of the project's catalog.
+        SetupError: One cannot be resolved, or Spark cannot use the project's catalog.
     """
     from vde_dagster.lakehouse.spark.jars import resolve_jars
 

@@ -35,8 +35,8 @@ class CleanUp(Protocol):
         """Let nobody own what an environment owns and nothing came of (rule R9).
 
         That is each version that no environment shows, of which nothing is recorded or was refused
-        by an audit, so that a person may publish it, and that nobody writes: neither a process that
-        has its lease nor an open unit of work.
+        by an audit, so that a person may publish it, and that no process writes: neither a process
+        that has its lease nor an open unit of work.
 
         Raises:
             LeaseLost: The lease on the environment is not held any more; nothing was changed.

@@ -169,7 +169,7 @@ class Engine(Protocol):
         columns is sorted by them again.
 
         Raises:
-            EvaluationFailed: Its files cannot be read or written, or somebody else changed them
+            EvaluationFailed: Its files cannot be read or written, or another process changed them
                 meanwhile; nothing was changed.
         """
         ...

@@ -54,7 +54,7 @@ class PhysicalLayer(Protocol):
     """A part of the catalog; see `vde_dagster.ports.catalog.Catalog`."""
 
     def physical_layer(self) -> Sequence[StoredTable]:
-        """All tables and views in the schemas of physical tables, whoever made them, by name."""
+        """All tables and views in the schemas of physical tables, of any program, by name."""
         ...
 
     def stored(self, name: TableName) -> StoredTable | None:
@@ -81,7 +81,7 @@ class PhysicalLayer(Protocol):
             location: Its folder, which has to be named after it.
 
         Raises:
-            Conflict: Somebody else changes it right now; nothing was dropped.
+            Conflict: Another process changes it right now; nothing was dropped.
             OutcomeUnknown: The answer was lost.
             Refused: Its files cannot be deleted, or its folder is not its own, or not its alone.
         """
@@ -147,7 +147,7 @@ class Maintenance(Protocol):
         """End what an earlier process announced; nothing is done if nothing is announced.
 
         If its Iceberg snapshots are removed already, the files that only they had are deleted;
-        otherwise the announcement is taken back, so that whoever made it can remove nothing any
+        otherwise the announcement is taken back, so that its author can remove nothing any
         more. Returns the deleted files.
 
         Raises:
@@ -188,7 +188,7 @@ class Maintenance(Protocol):
         has, written before the given time. Of a view they are its own earlier metadata files, from
         which it had moved on before that time, and those that were written before that time for a
         change that another file was written for as well; of one that is dropped all of them, if
-        the newest was written before that time and there still is no view of its name.
+        the newest was written before that time and there still is not a view of its name.
 
         Raises:
             Refused: Its folder is not its own, or lacks files that the table names: then it is not

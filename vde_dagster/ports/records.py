@@ -196,10 +196,10 @@ class HeldLeases(Protocol):
         ...
 
     def free_lease(self, lease: HeldLease) -> None:
-        """Take a lease from a holder that is gone. What it wrote under it can be written no more.
+        """Take a lease from a holder that has ended. Nothing more can be written under it.
 
         Raises:
-            Conflict: Somebody else has it by now; nothing was changed.
+            Conflict: Another process has it by now; nothing was changed.
         """
         ...
 

@@ -16,9 +16,9 @@ STARS: Final = "*****"
 """What is shown in place of a secret."""
 
 _SHORTEST: Final = 4
-"""Anything shorter stands in too many texts that are no secrets."""
+"""Anything shorter stands in too many texts that are not secrets."""
 _LONG: Final = 8
-"""From this length on, a secret is hidden wherever it stands; a shorter one as a whole word."""
+"""From this length on, a secret is hidden wherever it appears; a shorter one as a whole word."""
 
 _NAMES: Final = (
     r"secret|passw(?:or)?d|passphrase|token|credential|authorization|sas|connection[-_.]?string"
@@ -44,7 +44,7 @@ _PARAMETER: Final = re.compile(
 
 
 class Secret:
-    """A text that is printed as stars; `reveal` gives it to whoever needs it.
+    """A text that is printed as stars; `reveal` gives it to code that needs it.
 
     Args:
         text: The secret, or something that contains one, such as the address of a database.

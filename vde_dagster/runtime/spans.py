@@ -23,7 +23,7 @@ _TRACER: Final = trace.get_tracer("vde_dagster")
 def span(name: str, context: Context | None = None) -> Iterator[trace.Span]:
     """Say what this thread spends its time on.
 
-    Of an error only its type is told: its text may hold what is secret.
+    Of an error only its type is reported: its text may contain a secret.
 
     Args:
         name: What it is.
@@ -52,7 +52,7 @@ def span_of_threads(name: str, **attributes: str) -> Iterator[Context]:
 def each_in_span(
     name: str, steps: Iterable[T], work: Callable[[T], str], context: Context
 ) -> Iterator[T]:
-    """The same steps, each in a span: what whoever takes a step does with it is not in there.
+    """The same steps, each in a span: what the caller does with a step is not in there.
 
     Args:
         name: Of the spans.

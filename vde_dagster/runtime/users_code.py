@@ -64,7 +64,7 @@ def running_users_code() -> Iterator[None]:
     Standard output may be JSON. Like `sys.exit`, which raises SystemExit by itself, `os._exit` is
     then an error of that code, which whoever runs it reports with its place. Threads may do so at
     once. In threads that do not, and in processes that the code forks, `os._exit` does what it
-    always does; their standard output is standard error, too, as long as any thread is at it.
+    always does; their standard output is standard error, too, as long as any thread runs it.
 
     Raises:
         ProcessEnded: The code called `os._exit`.
@@ -84,7 +84,7 @@ def running_users_code() -> Iterator[None]:
 def users_module(stem: str) -> Iterator[ModuleType]:
     """A module for a user's file, which Python knows as long as its code runs.
 
-    Dataclasses and annotations look there for the module that they are in. Its name is no other
+    Dataclasses and annotations look there for the module that they are in. Its name is not an other
     module's, whatever is imported and however many threads run the same file.
 
     Args:

@@ -61,7 +61,7 @@ class Archived:
 
 
 def export(connection: Connection, path: Path) -> Archived:
-    """Write a state to a file that only its owner may read; the file is whole, or it is not there.
+    """Write a state to a file that only its owner may read; the file is whole, or it is missing.
 
     Args:
         connection: One read transaction, on a state of this release's version.

@@ -119,7 +119,7 @@ class StateReport:
 def check(connection: Connection) -> StateReport:
     """Look at every row of a state that has this release's version."""
     lacking = list(_lacking(connection))
-    if lacking:  # what is not there cannot be read
+    if lacking:  # what is missing cannot be read
         return StateReport(findings=tuple(lacking), promotions=(), work=(), rows={})
     sorts: list[Iterable[Finding]] = [_damaged(connection)]
     sorts += [_unreadable(connection, table) for table in schema.metadata.sorted_tables]
@@ -143,7 +143,7 @@ def _first(findings: Iterable[Finding]) -> Iterator[Finding]:
 
 
 def _lacking(connection: Connection) -> Iterator[Finding]:
-    """Tables and columns that are not there."""
+    """Tables and columns that are missing."""
     found = inspect(connection)
     there = set(found.get_table_names())
     for table in schema.metadata.sorted_tables:

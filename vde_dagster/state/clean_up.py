@@ -115,8 +115,8 @@ def begin_drop(
 def finish_drop(connection: Connection, key: VersionKey) -> None:
     """Record that nothing is left of a version that was being dropped.
 
-    If somebody else recorded that before, the version may be made again by now, and its lease is
-    that of whoever writes it.
+    If another process recorded that before, the version may be made again by now, and its lease is
+    that of its writer.
     """
     ended = delete(_tombstones).where(is_of(_tombstones, key), _tombstones.c.dropping)
     if connection.execute(ended).rowcount:
@@ -155,7 +155,7 @@ def delete_work(connection: Connection, work_ids: Collection[str]) -> None:
 
 
 def old_work(connection: Connection, until: int) -> set[str]:
-    """Units of work that were closed before, that nothing names, and that are no last ones.
+    """Units of work that were closed before, that nothing names, and that are not last ones.
 
     It stays so: a unit of work is named only by what it does itself before it is closed, and it is
     never again the last one. So they may be deleted later, in other transactions.

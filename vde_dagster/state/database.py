@@ -79,7 +79,7 @@ def open_engine(url: str, *, lock_timeout: timedelta = LOCK_TIMEOUT) -> Engine:
 
     Raises:
         Refused: It is not a URL, the URL of a database that is not supported, or the path of a file
-            that is no state.
+            that is not a state.
         SetupError: The database's driver is not installed.
     """
     try:
@@ -359,7 +359,7 @@ def chunks(values: Iterable[T]) -> Iterator[Sequence[T]]:
 def insert_absent(
     connection: Connection, table: Table, rows: Sequence[Mapping[str, object]]
 ) -> None:
-    """Insert the rows whose primary key is not there yet."""
+    """Insert the rows whose primary key is missing yet."""
     if rows:
         statement = _insert_absent(table, connection.dialect.name)
         connection.execute(statement, _in_key_order(table, rows))

@@ -322,7 +322,7 @@ def release_unfilled(connection: Connection, environment: str, *, lease: Lease) 
     """Release what an environment owns, nobody shows or writes, and nothing was loaded of.
 
     Rows that an audit refused may still be accepted: they are published as long as the version's
-    table is what it was, and whoever publishes first owns it.
+    table is what it was, and the first to publish owns it.
 
     Raises:
         LeaseLost: The lease was taken over.

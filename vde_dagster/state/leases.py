@@ -114,7 +114,7 @@ def release(connection: Connection, lease: Lease) -> None:
 
 
 def forget(connection: Connection, lease: Lease) -> None:
-    """Remove a lease on a resource that nobody will ever take again, if it is still held."""
+    """Remove a lease on a resource that will never be taken again, if it is still held."""
     if _locked(connection, lease)[1]:
         connection.execute(delete(_leases).where(_leases.c.resource == lease.resource))
 
@@ -161,7 +161,7 @@ def resources(connection: Connection) -> frozenset[str]:
 
 
 def free(connection: Connection, lease: HeldLease) -> None:
-    """Let nobody hold a lease; its epoch stays, so that its holder can write nothing under it.
+    """Free a lease; its epoch stays, so that its holder can write nothing under it.
 
     Raises:
         Conflict: It was taken by another process, or again.

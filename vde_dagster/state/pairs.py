@@ -142,7 +142,7 @@ def while_adding(connection: Connection) -> None:
 
 
 def while_deciding(connection: Connection) -> None:
-    """Until the end of this transaction nobody adds a reference to a version."""
+    """Until the end of this transaction no other adds a reference to a version."""
     take_lock(connection, _LOCK)
 
 

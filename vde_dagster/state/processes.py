@@ -90,7 +90,7 @@ def was_restarted(process: Process | None) -> bool:
     """Whether the machine of a process was started again since, which ended the process.
 
     That is said of a machine of this one's name that has no containers: another one of the same
-    name, with the same database, would be taken for it. So it is no reason to take a lease over.
+    name, with the same database, would be taken for it. So it is not a reason to take a lease over.
     """
     if process is None or not process.machine or process.host != socket.gethostname():
         return False

@@ -140,7 +140,7 @@ class _Chosen:
 
     def known(self) -> Iterator[VersionKey]:
         """Those of which the state has anything."""
-        # A snapshot that is shown with another version than its own is no trace of its own one.
+        # A snapshot that is shown with another version than its own is not a trace of its own one.
         stored = select(_snapshots.c.model, _snapshots.c.version).where(~IS_SHOWN)
         yield from map(key_of, self.rows(stored.distinct(), _snapshots))
         for each in (*OF_VERSIONS, _work, _promoted):

@@ -87,7 +87,7 @@ promotions: Final = Table(
     Column("promoted_at", BigInteger, nullable=False),
     Column("finished", Boolean, nullable=False),
     Column("author", String, nullable=False, server_default=""),
-    # The revision of an environment whose snapshots it took, if it was no plan of files.
+    # The revision of an environment whose snapshots it took, if it was not a plan of files.
     Column("taken_from", String),
     Column("taken_revision", Integer),
     Column("finished_at", BigInteger),

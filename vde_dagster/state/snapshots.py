@@ -153,7 +153,7 @@ def pass_on(
     to: Mapping[VersionKey, str],
     keeps: Collection[VersionKey] = (),
 ) -> None:
-    """Let an environment own only what it keeps: others get its other versions, or nobody does."""
+    """Let an environment own only what it keeps: others get its other versions, or none does."""
     owned = connection.execute(select(_owners).where(_owners.c.environment == environment))
     keys = set(map(key_of, owned)).difference(keeps)
     release(connection, keys)
@@ -162,7 +162,7 @@ def pass_on(
 
 
 def release(connection: Connection, keys: Iterable[VersionKey]) -> None:
-    """Let nobody own these versions."""
+    """Leave these versions without an owner."""
     rows = list(map(of_version, keys))
     if rows:
         connection.execute(_RELEASE, rows)

@@ -1,7 +1,7 @@
 """What is in a SQLite file before it is used as a state: nothing is written while looking.
 
 A driver makes a database of whatever is at a path. So a file that lost its content would be a new,
-empty state, for which all that was ever built is not there.
+empty state, for which all that was ever built is missing.
 
 The file is opened by SQLite alone. Whoever opens and closes it by other means lets go of all locks
 that SQLite has on it in this process (POSIX), and others then remove the log that it writes to.
@@ -31,7 +31,7 @@ from vde_dagster.state import schema
 LOCK: Final = 0x7664655F73746174
 """Postgres cannot lock a schema that does not exist yet, so this is the number of an advisory lock.
 
-Whoever creates the schema or moves it forward holds it alone; those that write share it.
+A process that creates the schema or migrates it holds it alone; those that write share it.
 """
 _NEWEST: Final = select(func.max(schema.state_version.c.version))
 
@@ -46,7 +46,7 @@ def take_lock(connection: Connection, number: int, *, shared: bool = False) -> N
 def refuse_moved(connection: Connection) -> None:
     """Refuse to write a state that was moved forward after it was opened.
 
-    Until the transaction ends nobody moves it: SQLite has one writer at a time.
+    Until the transaction ends no other moves it: SQLite has one writer at a time.
 
     Raises:
         Refused: A newer release has moved it.
@@ -147,7 +147,7 @@ def _size(path: Path) -> int | None:
     while True:
         try:
             found = path.stat()
-        except OSError:  # it is not there, or opening it will say why it cannot be used
+        except OSError:  # it is missing, or opening it will say why it cannot be used
             return None
         if not stat.S_ISREG(found.st_mode):
             raise Refused(

@@ -151,7 +151,7 @@ def record_staged(
 ) -> None:
     """Record what a unit of work is about to publish; staging again replaces it.
 
-    Whoever writes a version that nobody owns by now owns it (rule R9).
+    An environment that writes a version without an owner owns it (rule R9).
 
     Raises:
         LeaseLost: The lease was taken over.

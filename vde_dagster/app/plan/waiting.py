@@ -40,7 +40,7 @@ class Reason(Enum):
     UNKNOWN = "unknown"
     MODEL = "model"
     SIGNAL = "signal"
-    GONE = "gone"
+    LOST = "lost"
     PAUSED = "paused"
 
 
@@ -57,7 +57,7 @@ class Wait:
       first such interval. They are None for a model without intervals.
     - ``SIGNAL``: one of the model's own, with the first interval that is held back. It is not
       ``certain`` if the model has several, since a plan does not know which one answered no.
-    - ``GONE``: a model's table or view was dropped or changed.
+    - ``LOST``: a model's table or view was dropped or changed.
     - ``PAUSED``: the model itself, which a person has paused, since ``start``.
     """
 
@@ -99,7 +99,7 @@ class Wait:
             case Reason.SIGNAL:
                 holds = "holds" if self.certain else "may hold"
                 said = f"the signal {self.name} {holds} back {first}"
-            case Reason.GONE:
+            case Reason.LOST:
                 said = f"the table or view of {self.name} is missing or not as recorded"
             case Reason.PAUSED:
                 said = f"{self.name} has been paused since {start}"
@@ -196,7 +196,7 @@ def _stopped_by_people(plan: Plan, node: Node) -> tuple[Wait, ...]:
         if each.pause.model == node.name:
             since = each.pause.paused_at.replace(second=0, microsecond=0)
             return (Wait(reason=Reason.PAUSED, name=str(node.name), start=since),)
-    return tuple(Wait(reason=Reason.GONE, name=str(name)) for name in lost_inputs(plan, node))
+    return tuple(Wait(reason=Reason.LOST, name=str(name)) for name in lost_inputs(plan, node))
 
 
 def _waits_by_time(

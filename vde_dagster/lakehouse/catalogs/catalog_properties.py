@@ -51,7 +51,7 @@ SAME_OVER_REST: Final = (
     "token",
     "view-endpoints-supported",
 )
-"""What a REST catalog is told by the same names in both, beside ``header.*``."""
+"""The settings of a REST catalog with the same names in both, beside ``header.*``."""
 
 _OF_ALL: Final = frozenset({"type", "uri", "warehouse", "s3.force-virtual-addressing"})
 _OF_PYICEBERG: Final = frozenset(

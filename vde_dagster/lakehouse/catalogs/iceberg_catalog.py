@@ -258,7 +258,7 @@ class IcebergCatalog(IcebergMaintenance):
         return self._known_views().query(name)
 
     def present(self, names: Collection[TableName]) -> Collection[TableName]:
-        """Those of these names that are tables or views, whoever made them."""
+        """Those of these names that are tables or views, of any program."""
         return self._known_views().present(names)
 
     def taken(self, names: Collection[TableName]) -> Collection[TableName]:
@@ -278,7 +278,7 @@ class IcebergCatalog(IcebergMaintenance):
         Raises:
             Refused: A name is taken by a table or shows another model, a target or a column does
                 not exist, or the catalog is neither a SQL nor a REST catalog.
-            Conflict: Somebody else changed one of the views meanwhile.
+            Conflict: One of the views was changed meanwhile.
             OutcomeUnknown: The answer was lost.
         """
         known = self._known_views()

@@ -99,7 +99,7 @@ class Trial:
         In a catalog where they move one by one it is replaced, too, as promotions do.
 
         Raises:
-            Refused: This catalog has no views that can be swapped, or the view is not there.
+            Refused: This catalog has no views that can be swapped, or the view is missing.
         """
         catalog = IcebergCatalog(self._catalog)
         view = ViewDefinition(name=self._view, target=self._table, columns=(_COLUMN,))

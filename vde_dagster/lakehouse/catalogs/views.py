@@ -138,7 +138,7 @@ class SqlViews:
     def present(self, names: Collection[TableName]) -> frozenset[TableName]:
         """Those of these names that are tables or views; no file is read for it.
 
-        A view whose file is on this machine, and not there, is none: nobody can read it.
+        A view whose file should be on this machine and is missing is none: it is unreadable.
         """
         entries = self._entries([*names]) if names else {}
         return frozenset(
@@ -161,7 +161,7 @@ class SqlViews:
     def _ours(self, entries: Mapping[TableName, _Entry]) -> dict[TableName, Json]:
         """The metadata of those of these entries that are views of ours; empty where it is lost.
 
-        A view whose file is lost is ours if that lay where ours lie: nobody else can read it.
+        A view whose file is lost is ours if that was in a folder of ours: it is unreadable.
         """
         ours: dict[TableName, Json] = {}
         for name, each in entries.items():

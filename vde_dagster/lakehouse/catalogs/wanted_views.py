@@ -48,7 +48,7 @@ def wanted_metadata(
         state: The id of the state that makes it.
 
     Raises:
-        Refused: The target is not there or lacks a column, or is another model's.
+        Refused: The target is missing or lacks a column, or is another model's.
     """
     if target is None:
         raise Refused(

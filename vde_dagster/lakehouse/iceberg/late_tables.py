@@ -208,7 +208,7 @@ def _expire(table: Table) -> None:
 
 @contextmanager
 def _committing(name: TableName) -> Iterator[None]:
-    """A commit to one of the tables: whoever else changes it meanwhile comes first."""
+    """A commit to one of the tables: another change meanwhile wins."""
     try:
         yield
     except CommitFailedException as error:

@@ -109,9 +109,9 @@ def publish(catalog: PyIcebergCatalog, name: TableName, *, base: int | None, sta
 
     Work that changed nothing is staged at its base, so ``main`` must still be there.
 
-    The branch of a unit of work has to be at ``staged``, and is removed in the same commit. So
-    whoever drops the branch can be sure that nobody publishes it any more, not even a process that
-    was paused before its commit.
+    The branch of a unit of work has to be at ``staged``, and is removed in the same commit. So a
+    process that drops the branch can be sure that none publishes it any more, not even a process
+    that was paused before its commit.
 
     Raises:
         TableMoved: ``main`` is elsewhere, ``staged`` does not descend from ``base``, or its branch
@@ -295,7 +295,8 @@ def commit(
     Raises:
         TableMoved: The table does not exist any more.
         Conflict: Others change it all the time; nothing was changed.
-        OutcomeUnknown: The answer was lost, and the table could not be read again, or is gone now.
+        OutcomeUnknown: The answer was lost, and the table could not be read again, or is missing
+        now.
     """
 
     def act(table: Table) -> None:

@@ -123,7 +123,10 @@ def footer_bounds(io: FileIO, file: DataFile, field_id: int) -> Bounds | None:
         try:
             with io.new_input(file.file_path).open() as opened:
                 _READ[key] = _read(pq.ParquetFile(opened), field_id)
-        except (OSError, pa.ArrowInvalid):  # it is gone or damaged: whoever reads its rows says so
+        except (
+            OSError,
+            pa.ArrowInvalid,
+        ):  # it is missing or damaged: whoever reads its rows says so
             return None
         except (ValueError, OverflowError):  # a time that Python has no date for
             _READ[key] = None

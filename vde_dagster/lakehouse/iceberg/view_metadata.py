@@ -123,7 +123,7 @@ class MetadataFiles:
         return cast(Json, json.loads(content))
 
     def is_missing(self, location: str) -> bool:
-        """Whether a file of this machine is not there; False of any other, which is not asked."""
+        """Whether a file of this machine is missing; False of any other, which is not asked."""
         path = location.removeprefix("file://").removeprefix("file:")
         return path.startswith("/") and not Path(path).exists()
 

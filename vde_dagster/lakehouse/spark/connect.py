@@ -115,7 +115,7 @@ def require_catalog(session: SparkSession, name: str) -> None:
 
 
 def end_with_this_process(session: SparkSession) -> None:
-    """See that a server is told when nobody needs a session any more; it keeps it for an hour else.
+    """End a server's session when it is not needed any more; else the server keeps it for an hour.
 
     A session of a JVM of this process ends with that anyway.
     """
@@ -140,7 +140,7 @@ def give_up_retries(session: SparkSession) -> None:
     next try.
     """
     if is_remote(session):
-        client = cast("Any", session).client  # its type is no type
+        client = cast("Any", session).client  # its type is not a type
         for policy in client.get_retry_policies():
             policy.max_retries = 0
         client.set_retry_policies([])
@@ -148,11 +148,11 @@ def give_up_retries(session: SparkSession) -> None:
 
 @contextmanager
 def tried_once(session: SparkSession) -> Iterator[None]:
-    """Ask a server once for each thing meanwhile, and never again: it may be gone."""
+    """Ask a server once for each thing meanwhile, and never again: it may be down."""
     if not is_remote(session):
         yield
         return
-    client = cast("Any", session).client  # its type is no type
+    client = cast("Any", session).client  # its type is not a type
     policies = client.get_retry_policies()
     client.set_retry_policies([])
     try:
@@ -165,8 +165,8 @@ def tried_once(session: SparkSession) -> Iterator[None]:
 def named(spark: SparkSession, frames: Mapping[str, DataFrame]) -> Iterator[None]:
     """Frames under the names of temporary views, which are dropped at the end.
 
-    After an error, or Ctrl-C, nobody waits for a server or a JVM that may be gone, and what it says
-    by then hides no error: a view that is left is in nobody's way.
+    After an error, or Ctrl-C, nothing waits for a server or a JVM that may be down, and what it
+    says by then hides no error: a view that is left does no harm.
     """
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
@@ -209,7 +209,7 @@ def require_own_frame(spark: SparkSession, frame: DataFrame, *, place: str) -> N
 
 
 def _session_id(session: SparkSession) -> str:
-    """What a server knows a session by; none where it is no server's."""
+    """What a server knows a session by; none where it is not a server's."""
     return str(getattr(session, "session_id", ""))
 
 
@@ -234,7 +234,7 @@ def analysed_once(spark: SparkSession, frame: DataFrame) -> Iterator[DataFrame]:
 
 
 def _reach(server: ConnectAddress) -> None:
-    """See that somebody listens there, where nothing stands in between."""
+    """See that a program listens there, where nothing is in between."""
     if any(os.environ.get(name) for name in _PROXIES):
         return
     try:

@@ -72,8 +72,8 @@ def resolve_jars(
             excludes) and the proxy in JAVA_TOOL_OPTIONS apply to the resolution.
 
     Raises:
-        SetupError: A jar could not be resolved, VDE_JARS names a file that is not there, or there
-            is no Java to resolve with.
+        SetupError: A jar could not be resolved, VDE_JARS names a file that is missing, or there
+            is not a Java to resolve with.
     """
     given = os.environ.get("VDE_JARS")
     if given:
@@ -102,7 +102,7 @@ def damaged_jars(coordinates: Sequence[str]) -> tuple[Path, ...]:
     """Return the folders in the cache with a jar whose bytes are not those that were downloaded.
 
     All of each jar is read, which `resolve_jars` does not do. Jars that VDE_JARS names are not
-    compared: nobody knows what their bytes should be.
+    compared: it is not known what their bytes should be.
     """
     if os.environ.get("VDE_JARS"):
         return ()

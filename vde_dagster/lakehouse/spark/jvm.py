@@ -76,7 +76,7 @@ def private_files() -> Iterator[PrivateFiles]:
 def replace_program(file: Path, text: str) -> None:
     """Put a script there that this user alone can read, change and run, unless it is there already.
 
-    Whoever runs it meanwhile has the whole old or the whole new one.
+    A process that runs it meanwhile has the whole old or the whole new one.
 
     Raises:
         OSError: It cannot be written.
@@ -96,7 +96,7 @@ def replace_program(file: Path, text: str) -> None:
 
 
 def _has(file: Path, text: str) -> bool:
-    """Whether a program is there already, and this user's own that nobody else may change."""
+    """Whether a program is there already, and this user's own that no other user may change."""
     try:
         found = file.stat()
         mode = stat.S_IMODE(found.st_mode)
@@ -183,8 +183,8 @@ def _java_arguments(options: str) -> str:
 class _Jvm:
     """Spark's JVM as a child of this process.
 
-    One thread starts it and stays with it to its end: where the kernel ends a child together with
-    its parent, that parent is the thread that started it.
+    One thread starts it and stays with it until it finishes: where the kernel ends a child together
+    with its parent, that parent is the thread that started it.
     """
 
     def __init__(
@@ -295,7 +295,7 @@ def _connected(jvm: _Jvm, port: int, token: str) -> object:
 class _Errors:
     """What the JVM writes to its standard error, which this process passes on once it is ready.
 
-    Until then it is kept: a JVM that ends before is told in a sentence, not with its stacks.
+    Until then it is kept: a JVM that ends before is reported in a sentence, not with its stacks.
     """
 
     def __init__(self) -> None:

@@ -81,7 +81,7 @@ class OwnSession:
 
     @contextmanager
     def lent(self) -> Iterator[SparkSession]:
-        """The session, as new: settings, temporary views and functions of earlier users are gone.
+        """The session, as new: without settings, temporary views and functions of earlier users.
 
         What stays are SQL variables (DECLARE), which Spark does not list.
         """
@@ -106,7 +106,7 @@ class OwnSession:
             self._own = None
 
     def end(self) -> None:
-        """End it where that ends no other: a Spark Connect server keeps each until it is told."""
+        """End it where that ends no other: a Spark Connect server keeps each until then."""
         own, self._own = self._own, None
         if own is not None and is_remote(own):
             end(own)
@@ -212,7 +212,7 @@ class Share:
         self.is_interrupted = False
 
     def stop_if_interrupted(self) -> None:
-        """Raise KeyboardInterrupt if somebody wants nothing more computed."""
+        """Raise KeyboardInterrupt if nothing more is to be computed."""
         if self.is_interrupted:
             raise KeyboardInterrupt
 

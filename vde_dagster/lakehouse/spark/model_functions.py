@@ -78,7 +78,7 @@ class TravellingText(str):
     modules: Mapping[str, str]
 
     def __new__(cls, text: str, modules: Mapping[str, str]) -> TravellingText:
-        """A text is made at once, since nobody can change it afterwards."""
+        """A text is made immediately, since it cannot change afterwards."""
         found = super().__new__(cls, text)
         found.modules = modules
         return found

@@ -132,7 +132,7 @@ def settle(session: SparkSession) -> None:
     """Make a session read texts and times as models mean them, whatever it was opened with.
 
     Args:
-        session: Our own, or somebody else's that evaluates models.
+        session: Our own, or another one that evaluates models.
     """
     for key, value in PINNED.items():
         session.conf.set(key, value)
@@ -170,7 +170,7 @@ _BETWEEN: Final = "\0"
 
 
 def result_settings(session: SparkSession) -> dict[str, str]:
-    """The settings of a session that may change results, as far as somebody has set them."""
+    """The settings of a session that may change results, as far as they were set."""
     return {key: value for key, value in settings_of(session).items() if may_change_results(key)}
 
 
@@ -178,7 +178,7 @@ def restore(session: SparkSession, settings: Mapping[str, str]) -> None:
     """Reset those settings of a session that may change results, and unset the others of them.
 
     Other users of the session may have changed it in between, so this is done once for each unit of
-    work. Where nobody has changed anything since the last time, that takes two calls of the JVM.
+    work. Where nothing was changed since the last time, that takes two calls of the JVM.
 
     Args:
         session: One that evaluates models.

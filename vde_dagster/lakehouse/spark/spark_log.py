@@ -1,7 +1,7 @@
 """Whether Spark writes errors, with Java's stacks, to the terminal of this process.
 
 A task that fails is logged by the JVM and by pyspark, several times, and is also the error of
-whoever asked for it. The command line says the latter, once, and lets the former be seen where it
+the caller. The command line says the latter, once, and lets the former be seen where it
 is asked for; a run of Dagster keeps both in its compute logs. It has to be decided before the JVM
 starts.
 """

@@ -144,7 +144,7 @@ def as_arrow(values: pd.Series[Any] | pa.ChunkedArray, wanted: pa.DataType) -> p
     """A column's values as an array of a type.
 
     Raises:
-        ValueError, TypeError, OverflowError, ArrowException: They are no values of it.
+        ValueError, TypeError, OverflowError, ArrowException: They are not values of it.
     """
     if isinstance(values, pa.ChunkedArray):
         return _converted(values.combine_chunks(), wanted)

@@ -283,7 +283,7 @@ class SparkEngine:
                 yield lane
 
     def _spark(self) -> SparkSession:
-        """The main session. Whoever uses it keeps nobody waiting who only has to know it."""
+        """The main session. Its use does not block callers that only have to know it."""
         with self._starting:
             if self._session_now is None:
                 session = self._factory()

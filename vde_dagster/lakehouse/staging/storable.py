@@ -97,7 +97,7 @@ def loses_values(found: t.DataType, wanted: t.DataType) -> bool:
     """Whether a type that `can_store` lets pass would silently round or cut values.
 
     If a table has another type than the new rows, something that the model reads has changed, and
-    nobody asked for rounding. Numbers that are too large are no such case: their write fails.
+    no one asked for rounding. Numbers that are too large differ: their write fails.
     """
     return any(_loses(*pair) for pair in _leaf_pairs(found, wanted))
 

@@ -117,7 +117,7 @@ def present_columns_sql(columns: Sequence[PresentColumn]) -> str:
 
 
 def _value(former: str | None, wanted: PresentColumn, depth: int = 0) -> str:
-    """The value of a column or of a field inside of one; its default where it was not there.
+    """The value of a column or of a field inside of one; its default where it was missing.
 
     ``depth`` counts the lambdas around it.
     """

@@ -8,8 +8,8 @@ Iceberg snapshots of a table are removed in steps that can each be repeated, wit
    which the announcement names.
 4. The announcement is taken back.
 
-Each commit requires the metadata that it was decided on, so that nobody can add a branch or tag, or
-another announcement, in between.
+Each commit requires the metadata that it was decided on, so that no process can add a branch or
+tag, or another announcement, in between.
 """
 
 from __future__ import annotations

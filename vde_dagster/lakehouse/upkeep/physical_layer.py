@@ -150,10 +150,10 @@ def writing(engine: Engine, what: str) -> Iterator[Connection]:
     """One transaction on a catalog's database.
 
     SQLite's lock for writers is taken at once: waiting for it later would fail. Postgres locks rows
-    by itself, and looks at them again when it has waited for somebody who changes them.
+    by itself, and looks at them again when it has waited for a process that changes them.
 
     Raises:
-        Conflict: Somebody else changed the same; nothing was changed.
+        Conflict: Another process changed the same; nothing was changed.
         OutcomeUnknown: The answer was lost.
     """
     try:

@@ -4,7 +4,7 @@ A `Folder` says which files of a table or view are in storage, and deletes some.
 by the first folder: it takes as long as all of pyiceberg, and most commands that have a catalog
 look into no folder.
 
-Files that are gone from storage are looked for by name, and not read.
+Files that are missing from storage are looked for by name, and not read.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ def reached(
         metadata: The table's.
         snapshots: Some of its Iceberg snapshots.
         removed: Whether their files may be deleted already in part. Then a manifest list or
-            manifest that is gone names nothing: what it named was deleted before it.
+            manifest that is missing names nothing: what it named was deleted before it.
 
     Raises:
         Refused: A manifest list or manifest is missing.
@@ -279,7 +279,7 @@ def missing_files(table: Table, iceberg_snapshot_id: int) -> tuple[str, ...]:
     """The files of a table at an Iceberg snapshot that storage does not have, sorted.
 
     None are known for an Iceberg snapshot that has expired. If lists of files (Iceberg's manifests)
-    are gone, only these are known.
+    are missing, only these are known.
     """
     snapshot = table.metadata.snapshot_by_id(iceberg_snapshot_id)
     if snapshot is None:

@@ -139,7 +139,7 @@ class RestPhysicalLayer:
             if not namespace:
                 raise
             return []
-        except NoSuchNamespaceError:  # it is gone; but for pyiceberg any 404 says so
+        except NoSuchNamespaceError:  # it is missing; but for pyiceberg any 404 says so
             if not namespace or self._requests.lists_inside(namespace):
                 raise
             return []

@@ -55,7 +55,7 @@ def with_validity(frame: DataFrame, history: History) -> DataFrame:
 
 
 def keep_history(branch: Branch, frame: DataFrame, write: KeepHistory) -> Written:
-    """Close the rows that changed or are gone, and open new ones.
+    """Close the rows that changed or are missing, and open new ones.
 
     The source is read once, and only keys and times of closed rows. The open rows are read once
     more, for the sum of what was replaced.
@@ -106,7 +106,7 @@ def keep_history(branch: Branch, frame: DataFrame, write: KeepHistory) -> Writte
 
 
 def ends_history(branch: Branch) -> bool:
-    """Whether a history that closes keys which are gone had open rows at the base, and has none.
+    """Whether a history that closes keys which are missing had open rows at the base, and has none.
 
     All open rows are written by each evaluation, so that its own files mostly answer that. Rows are
     looked at where they do not.

@@ -23,7 +23,7 @@ _ORDERED: Final = (t.IntegralType, t.DecimalType, t.DateType, t.TimestampType, t
 def count_and_ranges(changes: DataFrame, key: Sequence[str]) -> tuple[int, tuple[KeyRange, ...]]:
     """How many changes there are, and the ranges of those parts of their key that are columns.
 
-    A range of texts has ASCII at both ends. Where others, in the same file, are no valid UTF-8,
+    A range of texts has ASCII at both ends. Where others, in the same file, are not valid UTF-8,
     Iceberg's statistics have other characters instead, which keep their order to ASCII alone.
     """
     columns = [each for each in key if isinstance(key_expression(each), exp.Column)]

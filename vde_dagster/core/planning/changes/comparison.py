@@ -128,7 +128,7 @@ class _Comparison:
         rebuilt = verdict.category not in _KEEPING
         drifted = node.name in self.rules.drifted
         if rebuilt and drifted and verdict.decided_by is DecidedBy.AUTOMATIC:
-            flow = replace(flow, rows=digest_of("anew", flow.rows))
+            flow = replace(flow, rows=digest_of("rebuilt", flow.rows))
             verdict = _rebuilt(change, verdict)
         self.new[node.name] = _passed_on(verdict, old, flow)
         self.diverged |= self.new[node.name] is not true
