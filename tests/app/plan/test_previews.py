@@ -240,7 +240,7 @@ def test_another_environment_takes_the_change_as_a_preview(world: MemoryWorld) -
         (
             {**FIRST, "total": TOTAL.replace("SUM", "MAX")},
             {"effective_from": SINCE},
-            r"this plan has none: mart\.total is non_breaking\. .*--decide mart\.total=forward_only",
+            r"has none: mart\.total is non_breaking\. .*--decide mart\.total=forward_only",
         ),
         (TENFOLD, {"effective_from": SINCE, "skip_backfill": True}, "omit one of them"),
     ],
