@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from docs_site.tables import escaped, table
 from vde_dagster.cli.commands import COMMANDS, vde
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ def command_page() -> str:
     parts = [
         "# Commands, generated",
         f"{vde.epilog} Every command has `--project DIR`, `--debug` and `--help`.",
-        _table("command", rows),
+        table(["command", ""], rows),
     ]
     for name in vde.list_commands(root):
         parts += _section(vde.get_command(root, name), name, root)
@@ -38,11 +39,11 @@ def _section(command: click.Command | None, name: str, above: click.Context) -> 
     yield f"{'#' * len(path.split())} `{path}` {{ #{path.replace(' ', '-')} }}"
     usage = " ".join(command.get_usage(context).removeprefix("Usage: ").split())
     yield f"```console\n$ {usage}\n```"
-    yield _escaped(inspect.cleandoc(command.help or "").replace("\b\n", ""))
+    yield escaped(inspect.cleandoc(command.help or "").replace("\b\n", ""))
     options = [each for each in command.params if isinstance(each, click.Option)]
     shown = [each for each in options if not each.hidden and OF_EVERY_COMMAND.isdisjoint(each.opts)]
     if shown:
-        yield _table("option", [_option_row(each, context) for each in shown])
+        yield table(["option", ""], [_option_row(each, context) for each in shown])
     if isinstance(command, click.Group):
         for below in command.list_commands(context):
             yield from _section(command.get_command(context, below), below, context)
@@ -51,7 +52,7 @@ def _section(command: click.Command | None, name: str, above: click.Context) -> 
 def _option_row(option: click.Option, context: click.Context) -> tuple[str, str]:
     value = "" if option.is_flag or option.count else f" {option.make_metavar(context)}"
     names = ", ".join(f"`{each}{value}`" for each in (*option.opts, *option.secondary_opts))
-    about = [_escaped(" ".join((option.help or "").split()))]
+    about = [escaped(" ".join((option.help or "").split()))]
     if option.multiple and "Repeatable" not in about[0]:
         about.append("Repeatable.")
     if option.required:
@@ -59,13 +60,3 @@ def _option_row(option: click.Option, context: click.Context) -> tuple[str, str]
     if default := option.get_help_extra(context).get("default"):
         about.append(f"Default: `{default}`.")
     return names, " ".join(about)
-
-
-def _table(title: str, rows: list[tuple[str, str]]) -> str:
-    cells = [[each.replace("|", r"\|") for each in row] for row in rows]
-    return "\n".join(f"| {' | '.join(row)} |" for row in [[title, ""], ["---", "---"], *cells])
-
-
-def _escaped(text: str) -> str:
-    """A plain text in which Markdown sees no HTML and no emphasis."""
-    return text.replace("<", "&lt;").replace("*", r"\*")

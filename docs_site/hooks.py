@@ -1,10 +1,11 @@
-"""Which files are pages of the site, called by mkdocs: `hooks` in mkdocs.yml.
+"""Which files are pages of the site, and what is generated: `hooks` in mkdocs.yml.
 
 A page keeps its path from the repository's root, so that its links are the same here and on GitHub.
 """
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -12,12 +13,15 @@ from mkdocs.structure.files import File, Files
 
 import vde_dagster
 from docs_site.command_page import command_page
+from docs_site.tables import MARKER, filled
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mkdocs.config.defaults import MkDocsConfig
+    from mkdocs.structure.pages import Page
 
+log = logging.getLogger("mkdocs.hooks")
 PAGES_OUTSIDE_DOCS: Final = (
     *("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "CODE_OF_CONDUCT.md", "SECURITY.md"),
     "examples/*/README.md",
@@ -45,6 +49,15 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     return Files(found)
 
 
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """A page with its generated tables; of a marker without a generator mkdocs warns."""
+    del config, files
+    text = filled(markdown, TABLES)
+    for name in MARKER.findall(text):
+        log.warning(f"'{page.file.src_uri}' has a marker of a table '{name}', which is not known")
+    return text
+
+
 def python_page() -> str:
     """The page of the public names, whose docstrings mkdocstrings puts in."""
     names = [each for each in vde_dagster.__all__ if not each.startswith("__")]
@@ -56,3 +69,6 @@ GENERATED: Final[dict[str, Callable[[], str]]] = {
     "docs/reference/commands.md": command_page,
     "docs/reference/python.md": python_page,
 }
+"""Whole pages, by path."""
+TABLES: Final[dict[str, Callable[..., str]]] = {}
+"""Parts of pages, by the name in their marker: `<!-- generated: NAME -->`."""

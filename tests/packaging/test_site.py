@@ -17,6 +17,8 @@ from mkdocs.config import load_config
 from mkdocs.exceptions import Abort
 
 import vde_dagster
+from docs_site.hooks import TABLES
+from docs_site.tables import MARKER
 from tests.packaging.site_checks import Page, wrong
 from vde_dagster.cli.commands import COMMANDS
 
@@ -29,6 +31,7 @@ WARNED_OF: Final = {
     "[x](/docs/page.md)": "an absolute link '/docs/page.md'",
     "[x](../docs)": "an unrecognized relative link '../docs'",
     "![x](gone.png)": "a link 'gone.png', but the target 'docs/gone.png' is not found",
+    "<!-- generated: none -->": "'docs/page.md' has a marker of a table 'none'",
     "a page that the nav leaves out": "\n  - docs/unlisted.md",
     "a nav with a page that is not there": "'docs/none.md' is included in the 'nav'",
 }
@@ -123,6 +126,12 @@ def test_a_version_is_added_beside_earlier_ones(tmp_path: Path) -> None:
     ]
     assert run("git", "show", "docs-site:0.1/index.html") != ""
     assert "url=latest/" in run("git", "show", "docs-site:index.html")
+
+
+def test_each_generated_table_is_in_a_page() -> None:
+    pages = [*ROOT.glob("docs/*/*.md")]
+    markers = [found for page in pages for found in MARKER.findall(page.read_text("utf-8"))]
+    assert {found.split()[0] for found in markers} == TABLES.keys()
 
 
 def test_each_planted_mistake_is_found(tmp_path: Path) -> None:
