@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import click
 import pytest
@@ -179,34 +178,6 @@ def test_what_the_json_of_runs_and_of_the_status_has_is_in_the_table(project: Pa
     planned = rows["plan"].split("`missing_clock_sources`")[0]
     reported = set(re.findall(r"`([a-z_]+)`", planned + rows["run"]))
     assert set(found["run"]) - {"version"} <= reported
-
-
-def test_the_defaults_of_settings_are_those_that_are_documented(tmp_path: Path) -> None:
-    """A file that says each of them is read like one that says none."""
-    of: tuple[str, ...] = (
-        "defaults.",
-        "late_data.",
-        "clean_up.",
-        "maintain.",
-        "spark.",
-        "catalog.name",
-        "dsha_",
-        "strict_",
-    )
-    of += ("environment_suffix_target", "default_environment", "categorize")
-    rows = re.findall(r"^\| `([a-z_.]+)` \| `([^`]+)` \|", CONFIGURATION, flags=re.MULTILINE)
-    written: dict[str, Any] = {"name": "shop"}
-    for key, value in rows:
-        if key.startswith(of):
-            *above, last = key.split(".")
-            into = written.setdefault(above[0], {}) if above else written
-            into[last] = value if value.startswith("@") else yaml.safe_load(value)
-    assert {"clean_up", "maintain", "late_data", "categorize"} <= written.keys()
-    settings = tmp_path / "vde.yaml"
-    settings.write_text("name: shop\n")
-    without = read_configuration(tmp_path)
-    settings.write_text(yaml.safe_dump(written))
-    assert read_configuration(tmp_path) == without
 
 
 def test_the_examples_of_the_configuration_are_read_and_show_no_secret(

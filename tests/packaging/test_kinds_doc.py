@@ -1,4 +1,4 @@
-"""docs/reference/kinds.md: its examples are read, and its options are those of the code.
+"""docs/reference/kinds.md: its examples are read.
 
 docs/inside/proofs/kinds.md: every rule of a kind names a test that is there.
 """
@@ -7,19 +7,17 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import MISSING, fields, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 import pytest
 import yaml
 
-from vde_dagster.core.model import kinds
 from vde_dagster.core.model.model import Model, ModelSource
 from vde_dagster.project.defaults import Defaults
 from vde_dagster.project.loading import load_project
 from vde_dagster.project.model_files import read_model, seed_path
-from vde_dagster.project.properties.kind_options import KEYWORDS
 
 ROOT = Path(__file__).parents[2]
 KINDS = (ROOT / "docs" / "reference" / "kinds.md").read_text("utf-8")
@@ -54,7 +52,7 @@ def rows(text: str) -> list[list[str]]:
     """The cells of all tables, without their headings."""
     lines = [line for line in text.splitlines() if line.startswith("| ")]
     cells = [[cell.strip() for cell in line.strip("| ").split(" | ")] for line in lines]
-    return [row for row in cells if row[0] not in ("option", "rule") and "---" not in row[0]]
+    return [row for row in cells if row[0] != "rule" and "---" not in row[0]]
 
 
 def rules() -> list[list[str]]:
@@ -98,44 +96,6 @@ def test_the_example_of_sources_is_read(tmp_path: Path) -> None:
     (source,) = load_project(tmp_path).graph
     declared = yaml.safe_load(example)[0]["columns"]
     assert {column.name: column.type for column in source.columns} == declared
-
-
-def test_every_kind_has_a_section() -> None:
-    assert set(sections()) == {*KEYWORDS, "EXTERNAL"}
-    linked = re.findall(r"^\| \[([A-Z0-9_]+)\]\(#([a-z0-9_]+)\)", KINDS, flags=re.MULTILINE)
-    assert [name for name, _ in linked] == list(dict.fromkeys(name for name, _ in linked))
-    assert {name for name, _ in linked} == set(sections())
-    assert all(anchor == name.lower() for name, anchor in linked)
-
-
-WRITTEN_OTHERWISE = {"time_format", "written", "written_format"}
-"""Options of the code that are described in another option's text."""
-ACCEPTED = {"VIEW": {"materialized"}, "INCREMENTAL_BY_UNIQUE_KEY": {"incremental_predicates"}}
-ACCEPTED["INCREMENTAL_BY_UNIQUE_KEY"] |= {"batch_concurrency"}
-ACCEPTED["INCREMENTAL_BY_TIME_RANGE"] = {"batch_concurrency"}
-"""Options that leave no trace in the kind."""
-
-
-def test_every_option_is_documented_with_its_default() -> None:
-    every = [each for each in vars(kinds).values() if hasattr(each, "keyword")]
-    assert {each.keyword for each in every} == set(sections())
-    for each in every:
-        found = {row[0].strip("`"): row[1] for row in rows(sections()[each.keyword])}
-        options = [field for field in fields(each) if field.name not in WRITTEN_OTHERWISE]
-        extra = ACCEPTED.get(each.keyword, set())
-        assert set(found) == {field.name for field in options} | extra, each.keyword
-        for field in options:
-            assert found[field.name] == written(field.default), f"{each.keyword} {field.name}"
-
-
-def written(default: object) -> str:
-    match default:
-        case bool():
-            return str(default).lower()
-        case None | ():
-            return "none"
-        case _:
-            return "required" if default is MISSING else str(default)
 
 
 def test_every_rule_names_a_test_that_is_there_or_what_is_missing() -> None:

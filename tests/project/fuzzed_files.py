@@ -341,7 +341,7 @@ def _python(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 
 ARGUMENTS: Final = st.lists(
     st.tuples(
-        st.sampled_from((*PROPERTIES[1:], *UNSUPPORTED, "ownr")),
+        st.sampled_from((*list(PROPERTIES)[1:], *UNSUPPORTED, "ownr")),
         st.recursive(PLAIN, _python, max_leaves=7),
     ),
     min_size=1,

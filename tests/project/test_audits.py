@@ -15,7 +15,6 @@ from tests.core.audits.audit_cases import CHECKED, TIMES
 from tests.core.written_project import problems_of
 from tests.project.repositories import write
 from vde_dagster.core.audits.binding import audits_of
-from vde_dagster.core.audits.builtins import BUILTINS
 from vde_dagster.core.audits.values import Check, EachRow, FailingRows, Total, Unique
 from vde_dagster.core.errors import Problem
 from vde_dagster.core.model.fingerprint import metadata_parts
@@ -460,16 +459,6 @@ def test_formatting_leaves_audits_as_they_are_written() -> None:
 
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "reference" / "audits.md"
-
-
-def test_the_documentation_has_every_audit_with_its_arguments_and_no_other() -> None:
-    rows = re.findall(r"^\| `(\w+) \(([\w, ]+)\)` \|", DOCUMENT.read_text("utf-8"), re.MULTILINE)
-    found = {name: arguments.split(", ") for name, arguments in rows if name != "defaults"}
-    every = ("condition", "blocking")
-    assert found == {
-        name: [each.name for each in built_in.parameters if each.name not in every]
-        for name, built_in in BUILTINS.items()
-    }
 
 
 def test_the_examples_of_the_documentation_are_read(tmp_path: Path) -> None:

@@ -1,9 +1,8 @@
 # ruff: noqa: E501 - rows of tables stay on one line
-"""Every property of docs/reference/models.md, in SQL and in Python, and what is reported if it is wrong."""
+"""Every property of a model, in SQL and in Python, and what is reported if it is wrong."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -48,7 +47,7 @@ from vde_dagster.core.time.intervals import EPOCH, IntervalUnit
 from vde_dagster.core.time.schedule import due_interval
 from vde_dagster.core.time.windows import Window
 from vde_dagster.project.defaults import Defaults
-from vde_dagster.project.properties.known_properties import PROPERTIES, UNSUPPORTED
+from vde_dagster.project.properties.known_properties import UNSUPPORTED
 
 DOCUMENT = Path(__file__).parents[2] / "docs/reference/models.md"
 ORDERS = ModelName("raw", "orders")
@@ -57,13 +56,6 @@ DAY = timedelta(days=1)
 
 def utc(*parts: int) -> datetime:
     return datetime(*parts, tzinfo=UTC)  # type: ignore[misc, arg-type]
-
-
-def test_every_property_that_is_read_is_in_the_documentation_and_the_other_way_round() -> None:
-    table = DOCUMENT.read_text().split("## Properties")[1].split("Properties of other tools")[0]
-    first = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
-    named = {word for cell in first for word in re.findall(r"`([a-z_]+)", cell)}
-    assert named == set(PROPERTIES)
 
 
 # Each row: the property in SQL, the argument of the decorator, the fields of the model.

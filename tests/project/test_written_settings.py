@@ -4,23 +4,18 @@
 from __future__ import annotations
 
 import getpass
-import re
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final, get_args, get_type_hints
+from typing import Any, Final
 
 import pytest
-from pydantic.dataclasses import is_pydantic_dataclass as is_section
 from pyiceberg.catalog import CatalogType
 
 from vde_dagster.core.errors import ProjectInvalid
 from vde_dagster.core.names import TableName
 from vde_dagster.project.configuration import Configuration, read_configuration
 from vde_dagster.project.machine import author, user
-from vde_dagster.project.written_settings import WrittenConfiguration
 from vde_dagster.runtime.secrets import STARS, without_secrets
 
-DOCS: Final = Path(__file__).parents[2] / "docs" / "reference" / "configuration.md"
 TOKEN: Final = "0123456789abcdef"
 REMOTE: Final = f"sc://spark.example.com:443/;use_ssl=true;token={TOKEN}"
 
@@ -167,19 +162,3 @@ def test_the_user_is_that_of_the_machine_unless_it_is_said_otherwise(
     monkeypatch.setenv("VDE_USER", "a" * 200)
     with pytest.raises(ProjectInvalid, match="Use 1 to"):
         read(tmp_path, "default_environment: dev_{user}")
-
-
-def keys(settings: Any, prefix: str = "") -> Iterator[str]:
-    """All keys that there are, as the table in the page names them."""
-    for key, hint in get_type_hints(settings).items() if is_section(settings) else ():
-        yield f"{prefix}{key}"
-        yield from keys(hint, f"{prefix}{key}.")
-        for argument in get_args(hint)[1:]:
-            yield from keys(argument, f"{prefix}{key}.<name>.")
-
-
-def test_the_page_lists_every_key_and_no_other() -> None:
-    listed = re.findall(
-        r"^\| `([\w.<>]+)` \|", DOCS.read_text("utf-8").partition("\n## ")[0], flags=re.MULTILINE
-    )
-    assert sorted(listed) == sorted(keys(WrittenConfiguration))

@@ -21,6 +21,7 @@ from vde_dagster.core.names import InvalidName, ModelName, environment_name
 from vde_dagster.core.planning.option_table import FAIL_FAST as FAIL_FAST_HELP
 from vde_dagster.core.planning.option_table import PLAN_OPTIONS, Sort
 from vde_dagster.core.planning.option_table import SKIP_TESTS as SKIP_TESTS_HELP
+from vde_dagster.core.variables import Variable
 from vde_dagster.lakehouse.spark.spark_log import show_errors
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def _remember_folder(ctx: click.Context, param: click.Parameter, value: Path) ->
 
 
 def _remember_debug(ctx: click.Context, param: click.Parameter, value: bool) -> bool:
-    ctx.meta[DEBUG] = debug = value or os.environ.get("VDE_DEBUG", "") not in ("", "0")
+    ctx.meta[DEBUG] = debug = value or os.environ.get(Variable.DEBUG, "") not in ("", "0")
     show_errors(debug)
     return value
 

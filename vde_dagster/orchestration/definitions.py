@@ -6,13 +6,13 @@ import os
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
 
 import dagster as dg
 
 from vde_dagster.composition import VdeProject
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.names import PRODUCTION, InvalidName, environment_name
+from vde_dagster.core.variables import Variable
 from vde_dagster.orchestration.assets.building import IO_MANAGER, build_assets
 from vde_dagster.orchestration.assets.io_manager import VdeIcebergIOManager
 from vde_dagster.orchestration.assets.metadata import FOLDER
@@ -35,9 +35,6 @@ from vde_dagster.orchestration.location import open_location
 from vde_dagster.orchestration.reporting.status_checks import build_status_checks
 from vde_dagster.orchestration.reporting.status_sensor import build_status_sensor
 from vde_dagster.project.garbage_collection import looking_at_new_values_only
-
-ENVIRONMENT_VARIABLE: Final = "VDE_ENVIRONMENT"
-"""Names a person's own environment, for code locations that name none."""
 
 
 def build_definitions(
@@ -117,11 +114,11 @@ def personal_environment(default: str = "dev") -> str:
 
 def _own_environment() -> str:
     """The environment that a person's shell names; empty for none."""
-    named = os.environ.get(ENVIRONMENT_VARIABLE, "").strip()
+    named = os.environ.get(Variable.ENVIRONMENT, "").strip()
     try:
         return environment_name(named) if named else ""
     except InvalidName as error:
-        message = f"the environment variable {ENVIRONMENT_VARIABLE}: {error.message}"
+        message = f"the environment variable {Variable.ENVIRONMENT}: {error.message}"
         raise InvalidName(message, advice=error.advice) from error
 
 

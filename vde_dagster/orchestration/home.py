@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from vde_dagster.core.errors import Conflict, SetupError
+from vde_dagster.core.variables import Variable
 from vde_dagster.project.configuration import Configuration
 from vde_dagster.project.file_writing import read_as_written, replace_text
 
@@ -59,7 +60,7 @@ def dagster_home(configuration: Configuration) -> Path:
             f"Dagster's home {home} cannot be created: {error.strerror}",
             advice="Name a folder that this user may write in DAGSTER_HOME.",
         ) from error
-    if os.environ.get("DAGSTER_HOME"):
+    if os.environ.get(Variable.DAGSTER_HOME):
         return home
     settings = home / "dagster.yaml"
     if read_as_written(settings) is None:
@@ -70,7 +71,7 @@ def dagster_home(configuration: Configuration) -> Path:
 
 def home_in_use(configuration: Configuration) -> Path:
     """The same folder, which may not exist; nothing is made."""
-    named = os.environ.get("DAGSTER_HOME")
+    named = os.environ.get(Variable.DAGSTER_HOME)
     return Path(named).expanduser().absolute() if named else own_home(configuration)
 
 
@@ -88,7 +89,7 @@ def warn_without_home(command: str, own_home: Path) -> None:
 def check_home(configuration: Configuration) -> None:
     """Warn where Dagster serves or runs without ``DAGSTER_HOME``; make the folder that it names."""
     command = _command()
-    if command and not os.environ.get("DAGSTER_HOME"):
+    if command and not os.environ.get(Variable.DAGSTER_HOME):
         warn_without_home(command, dagster_home(configuration))
 
 

@@ -18,6 +18,7 @@ from vde_dagster.core.graph.graph import Graph, resolve, too_deep
 from vde_dagster.core.graph.losses import losses
 from vde_dagster.core.model.model import Model, ModelSource
 from vde_dagster.core.names import ModelName
+from vde_dagster.core.variables import Variable
 from vde_dagster.project.audits import Audits, load_audits
 from vde_dagster.project.cache.models import FILE_NAME as KEPT
 from vde_dagster.project.cache.models import KnownModels, ModelCache, known_models
@@ -54,7 +55,7 @@ def models_kept_in(folder: Path, *, private: frozenset[str] = frozenset()) -> Mo
 
     None if the folder is not a project, or the environment has ``VDE_CACHE=off``.
     """
-    if os.environ.get("VDE_CACHE", "").lower() == "off" or not (folder / FILE_NAME).is_file():
+    if os.environ.get(Variable.CACHE, "").lower() == "off" or not (folder / FILE_NAME).is_file():
         return None
     return ModelCache(path=folder.resolve() / HOME / KEPT, private=private)
 

@@ -9,6 +9,8 @@ import time
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
+from vde_dagster.core.variables import Variable
+
 
 class SystemClock:
     """``ports.clock.Clock`` of this machine."""
@@ -35,7 +37,7 @@ def user() -> str:
 
     A user id without a name, as in some containers, is given as the number.
     """
-    if named := os.environ.get("VDE_USER", "").strip():
+    if named := os.environ.get(Variable.USER, "").strip():
         return named
     try:
         return getpass.getuser()
@@ -45,6 +47,6 @@ def user() -> str:
 
 def author() -> str:
     """Who works here, as ``user@machine``, or what the environment variable VDE_AUTHOR says."""
-    if named := os.environ.get("VDE_AUTHOR", "").strip():
+    if named := os.environ.get(Variable.AUTHOR, "").strip():
         return named
     return f"{user()}@{socket.gethostname()}"

@@ -214,11 +214,25 @@ class WrittenDefaults:
     """What ``vde.yaml`` says below ``defaults``."""
 
     dialect: Annotated[str, written_as(_dialect, f"Use one of {', '.join(SUPPORTED)}.")] = "spark"
+    """SQL dialect of the models: one of [these](models.md#dialects)."""
     start: Instant = None
+    """First instant of the models' intervals, in UTC. By default the earliest start of a
+    model's parents, else 1970-01-01.
+    """
     cron: Annotated[str, written_as(_cron)] = "@daily"
+    """How often a model is due. The time between two ticks is also the default length of its
+    intervals.
+    """
     freshness: Annotated[timedelta | None, written_as(parse_freshness)] = None
+    """Least age of a table before a change upstream recomputes it, such as `4 hours`. By
+    default a table follows each change.
+    """
     updates_on: UpdatesOn = UpdatesOn.ANY
+    """`any`: one changed parent is enough to recompute a table. `all`: all parents must have
+    changed.
+    """
     retries: Annotated[int, Field(ge=0, le=MOST_RETRIES)] = 0
+    """How often a failed evaluation is [retried](automation.md#retries), up to 10 times."""
 
 
 @section
@@ -226,7 +240,12 @@ class CatalogSettings:
     """The Iceberg catalog. ``properties`` are pyiceberg's; empty means the embedded one."""
 
     name: Text = "lake"
+    """Name of the catalog in Spark and PyIceberg."""
     properties: Private = field(default_factory=PrivateSettings)
+    """PyIceberg's properties. Spark [gets the same
+    catalog](../how-to/deploy.md#the-catalog-configured-once); a property that Spark would miss
+    is refused. By default a SQLite catalog in `.vde/lake.db` with files in `.vde/warehouse`.
+    """
 
 
 @section
@@ -234,8 +253,16 @@ class SparkConfiguration:
     """Where Spark runs: its master, or a Spark Connect address, and its own settings."""
 
     master: Text = "local[*]"
+    """URL of Spark's master."""
     remote: Remote = None
+    """Address of a [Spark Connect server](../how-to/deploy.md#spark-connect), used instead of
+    `master`: `sc://host:port`, perhaps with parameters
+    (`sc://host:port/;use_ssl=true;token=${SPARK_TOKEN}`).
+    """
     conf: Private = field(default_factory=PrivateSettings)
+    """Settings of Spark. Some [change results](#settings-of-spark-that-change-results) and are
+    part of each model.
+    """
 
 
 @section
@@ -243,6 +270,9 @@ class StateSettings:
     """The database with the state; None is the embedded one."""
 
     url: Address = None
+    """SQLAlchemy address of SQLite or Postgres. By default SQLite in `.vde/lake.db`; relative
+    paths start in the project's folder.
+    """
 
 
 @section
@@ -250,6 +280,9 @@ class Clock:
     """The sources whose valid-to time is the project's; the wall clock without any."""
 
     valid_to: Annotated[tuple[Table, ...], SEVERAL] = ()
+    """Sources whose table property `vde.valid-to` is the project's time; the earliest one
+    counts. Use it for historical or replayed data.
+    """
 
 
 @section
@@ -257,7 +290,14 @@ class DagsterSettings:
     """The class that says how models look in Dagster, and the pool of all of their steps."""
 
     translator: OptionalText = None
+    """Class that [sets keys, groups and more](../how-to/translator.md) of models in Dagster,
+    such as `translator.OurTranslator` in the project's `translator.py`. By default
+    `VdeTranslator`.
+    """
     pool: Pool = None
+    """Dagster pool of all model steps; see [concurrent
+    steps](dagster.md#how-many-steps-at-once).
+    """
 
 
 @section
@@ -265,7 +305,9 @@ class LateDataSettings:
     """The tables in the project's catalog in which people query sessions and marks."""
 
     sessions_table: Table = ModelName("vde_meta", "late_sessions")
+    """Table that lists sessions."""
     high_watermarks_table: Table = ModelName("vde_meta", "high_watermarks")
+    """Table that lists high-water marks."""
 
     @property
     def sessions(self) -> TableName:
@@ -283,9 +325,15 @@ class CleanUpSettings:
     """How long unused tables are kept, and the cron by which Dagster removes them automatically."""
 
     history: Duration = DEFAULT_TIMES.history
+    """How long you can roll an environment back to an earlier revision."""
     environments: Age = timedelta(days=7)
+    """An environment expires after this time without a plan or promotion; `never` keeps all."""
     grace: Duration = DEFAULT_TIMES.grace
+    """Time between the tombstone of an unused version and the removal of its files."""
     schedule: Schedule = None
+    """Cron, in UTC, of the janitor in Dagster. Without it Dagster has a
+    [schedule](dagster-jobs.md#clean-up) at 03:00 that is switched off.
+    """
 
 
 @section
@@ -293,10 +341,17 @@ class MaintainSettings(Upkeep):
     """When tables are maintained, and the cron by which Dagster does it by itself."""
 
     snapshots: Duration = DEFAULT_UPKEEP.snapshots
+    """Age at which a replaced, unused Iceberg snapshot is removed. No query may take longer."""
     orphans: OrphanAge = DEFAULT_UPKEEP.orphans
+    """Age at which an unused file is removed; at least an hour. No commit may take longer."""
     small_files: Annotated[int, Field(ge=2)] = DEFAULT_UPKEEP.small_files
+    """Number of small files in a partition from which on they are rewritten; at least 2."""
     file_size: FileSize = DEFAULT_UPKEEP.file_size
+    """Target size of files, in MB or GB. A file below three quarters of it is small."""
     schedule: Schedule = None
+    """Cron, in UTC, of maintenance in Dagster. Without it Dagster has a
+    [schedule](dagster-jobs.md#clean-up) at 04:00 that is switched off.
+    """
 
 
 @section
@@ -304,37 +359,71 @@ class EnvironmentSettings:
     """What is said of one environment; None is what is said of all of them."""
 
     categorize: Mode | None = None
+    """`categorize` of this environment."""
     follow_files: bool = True
+    """Dagster shows edited files before they are planned. Never in `prod`."""
     ttl: Age | None = None
+    """`clean_up.environments` of this environment: a time, or `never`. `prod` never expires."""
 
 
 @section
 class WrittenConfiguration:
-    """What ``vde.yaml`` says.
-
-    ``strict_columns`` makes it breaking to remove or change a column that no model reads.
-    ``dsha_algorithm`` is what rows are hashed with, ``concurrency`` how many models are evaluated
-    at once, ``default_environment`` where a plan goes that names no environment.
-    """
+    """What ``vde.yaml`` says. The texts of its keys are those of the reference."""
 
     name: Annotated[Text, AfterValidator(_name)]
+    """Name of the project."""
     catalog: Annotated[CatalogSettings, EMPTY] = CatalogSettings()
+    """The Iceberg catalog."""
     categorize: Mode = Mode.AUTOMATIC
+    """When a plan asks you what an edit means: `automatic` (never; an edit with an unknown
+    effect is breaking), `ask` (if the effect is unknown) or `always`. `vde plan --categorize`
+    overrides it.
+    """
     clean_up: Annotated[CleanUpSettings, EMPTY] = CleanUpSettings()
+    """How long [`vde janitor`](../how-to/clean-up.md) keeps unused data, by the wall clock."""
     clock: Annotated[Clock, BeforeValidator(_clock)] = Clock()
+    """Time of the project: intervals that have ended by then are due. By default `wall`."""
     concurrency: Annotated[int, Field(ge=1, le=MOST_MODELS)] = DEFAULT_MODELS
+    """Number of models that are evaluated [concurrently](../how-to/concurrency.md), up to 64.
+    `--concurrency` overrides it.
+    """
     dagster: Annotated[DagsterSettings, EMPTY] = DagsterSettings()
+    """Models in Dagster."""
     default_environment: DefaultEnvironment = PRODUCTION
+    """Environment of `vde plan` without ENV. `{user}` stands for VDE_USER or the user of the
+    operating system: `dev_{user}` is `dev_ana_b` for `Ana.B`.
+    """
     defaults: Annotated[WrittenDefaults, EMPTY] = WrittenDefaults()
+    """Defaults of model properties."""
     dsha_algorithm: Algorithm = DEFAULT_ALGORITHM
+    """[Hash of rows](reuse.md#d-sha-algorithms): `xxhash64x2` or `murmur3_128`. A version changes
+    to another one when all of its rows are rebuilt.
+    """
     environment_suffix_target: SuffixTarget = SuffixTarget.SCHEMA
+    """[Part of a view's name](#names) that contains the environment: `schema`, `table` or
+    `catalog`.
+    """
     environments: Annotated[
         Mapping[EnvironmentName, Annotated[EnvironmentSettings, EMPTY]], EMPTY
     ] = field(default_factory=dict)
+    """Settings of single environments."""
     forward_only: Annotated[tuple[Text, ...], SEVERAL] = ()
+    """Patterns of models whose table each edit, theirs or upstream,
+    [keeps](../reference/kinds.md#what-becomes-of-rows-that-stay): a name, `events.*`, `tag:NAME`
+    or `path:models/raw/*`. The kind's option `forward_only` and `--decide` override it.
+    """
     late_data: Annotated[LateDataSettings, EMPTY] = LateDataSettings()
+    """Tables in the project's catalog that [list late data](late-data.md#the-two-tables)."""
     maintain: Annotated[MaintainSettings, EMPTY] = MaintainSettings()
+    """What [`vde maintain`](../how-to/clean-up.md#maintaining-tables) removes and rewrites."""
     spark: Annotated[SparkConfiguration, EMPTY] = SparkConfiguration()
+    """Where models are evaluated."""
     state: Annotated[StateSettings, EMPTY] = StateSettings()
+    """Database with the state."""
     strict_columns: bool = False
+    """Removing or changing a column is breaking even if no model reads it."""
     variables: Mapping[str, object] = field(default_factory=dict, repr=False)
+    """Variables by name for macros (`@name`, `@VAR('name')`) and Python models (`context.var`):
+    texts, numbers, booleans, null, lists. Case does not count; names of time macros are
+    refused.
+    """

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
-from typing import Final
 
 import pytest
 
-from tests.app.plan.identity_edits import NAME, STORED, TIMELESS, Edit, Written, every_edit
+from tests.app.plan.identity_edits import NAME, TIMELESS, Edit, Written, every_edit
 from vde_dagster.core.model.kinds import Embedded, External, ScdType2ByColumn, ScdType2ByTime, View
 from vde_dagster.core.model.row_identity import (
     Alone,
@@ -23,21 +21,6 @@ from vde_dagster.core.planning.changes.computed_values import computed_changes
 from vde_dagster.core.time.intervals import Interval
 
 EDITS = list(every_edit())
-DOC: Final = Path(__file__).parents[3] / "docs" / "reference" / "kinds.md"
-
-
-def table() -> list[str]:
-    """The table of docs/reference/kinds.md, as the function has it."""
-    kinds = [kind for kind in STORED if kind is not ScdType2ByTime]
-    names = [
-        "SCD_TYPE_2_…" if kind is ScdType2ByColumn else kind.keyword.removeprefix("INCREMENTAL_")
-        for kind in kinds
-    ]
-    lines = [["what changes", *names], ["---"] * (len(names) + 1)]
-    for changed in Property:
-        found = [fate(changed, kind) for kind in kinds]
-        lines.append([changed.value, *("" if each is None else str(each) for each in found)])
-    return ["| " + " | ".join(line) + " |" for line in lines]
 
 
 def changes(before: Written, after: Written) -> list[IdentityChange]:
@@ -46,12 +29,6 @@ def changes(before: Written, after: Written) -> list[IdentityChange]:
         *identity_changes(before.node.model, after.node.model),
         *computed_changes(before.graph, after.graph, NAME),
     ]
-
-
-def test_the_docs_have_the_table_of_the_function() -> None:
-    lines = [line.replace("  ", " ") for line in DOC.read_text("utf-8").splitlines()]
-    first = lines.index(table()[0])
-    assert lines[first : first + len(table())] == [e.replace("  ", " ") for e in table()]
 
 
 @pytest.mark.parametrize("changed", Property)

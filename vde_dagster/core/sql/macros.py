@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from sqlglot import exp
 
@@ -66,19 +66,35 @@ def _epoch_microseconds(instant: datetime) -> int:
     return (instant - datetime.fromtimestamp(0, tz=instant.tzinfo)) // MICROSECOND
 
 
-_FORMS: Mapping[str, Callable[[datetime], exp.Expr]] = {
-    "ds": lambda instant: exp.Literal.string(instant.date().isoformat()),
-    "date": date_literal,
-    "dt": timestamp_literal,
-    "dtntz": timestamp_ntz_literal,
-    "ts": lambda instant: exp.Literal.string(instant.isoformat(sep=" ").removesuffix("+00:00")),
-    "tstz": lambda instant: exp.Literal.string(instant.isoformat(sep=" ")),
-    "epoch": lambda instant: exp.Literal.number(_epoch_microseconds(instant) // 1_000_000),
-    "millis": lambda instant: exp.Literal.number(_epoch_microseconds(instant) // 1_000),
-    "hour": lambda instant: exp.Literal.number(instant.hour),
+class Form(NamedTuple):
+    """A form in which macros write an instant: what it is, and its literal."""
+
+    about: str
+    literal: Callable[[datetime], exp.Expr]
+
+
+FORMS: Final[Mapping[str, Form]] = {
+    "ds": Form("text of the date", lambda at: exp.Literal.string(at.date().isoformat())),
+    "date": Form("DATE", date_literal),
+    "dt": Form("TIMESTAMP", timestamp_literal),
+    "dtntz": Form("TIMESTAMP_NTZ", timestamp_ntz_literal),
+    "ts": Form(
+        "text of the time",
+        lambda at: exp.Literal.string(at.isoformat(sep=" ").removesuffix("+00:00")),
+    ),
+    "tstz": Form(
+        "text of the time with its offset", lambda at: exp.Literal.string(at.isoformat(sep=" "))
+    ),
+    "epoch": Form(
+        "seconds since 1970", lambda at: exp.Literal.number(_epoch_microseconds(at) // 1_000_000)
+    ),
+    "millis": Form(
+        "milliseconds since 1970", lambda at: exp.Literal.number(_epoch_microseconds(at) // 1_000)
+    ),
+    "hour": Form("hour of the day", lambda at: exp.Literal.number(at.hour)),
 }
 TIME_MACROS: Final = frozenset(
-    f"{moment}_{form}" for moment in ("start", "end", "execution") for form in _FORMS
+    f"{moment}_{form}" for moment in ("start", "end", "execution") for form in FORMS
 )
 
 _IN_TEXT: Final = re.compile(r"@\{?(\w+)")
@@ -129,4 +145,4 @@ def time_literal(name: str, times: TimeRange) -> exp.Expr:
         "end": times.last,
         "execution": times.execution_time,
     }[moment]
-    return _FORMS[form](instant)
+    return FORMS[form].literal(instant)

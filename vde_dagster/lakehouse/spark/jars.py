@@ -39,6 +39,7 @@ from pathlib import Path
 import platformdirs
 
 from vde_dagster.core.errors import SetupError
+from vde_dagster.core.variables import Variable
 from vde_dagster.lakehouse.spark.java import Java, Origin, find_java
 from vde_dagster.lakehouse.spark.jvm import private_files, properties_text
 
@@ -75,7 +76,7 @@ def resolve_jars(
         SetupError: A jar could not be resolved, VDE_JARS names a file that is missing, or there
             is not a Java to resolve with.
     """
-    given = os.environ.get("VDE_JARS")
+    given = os.environ.get(Variable.JARS)
     if given:
         return _given_jars(given)
     root = cache or jars_cache()
@@ -93,7 +94,7 @@ def resolve_jars(
 
 def missing_jars(coordinates: Sequence[str]) -> tuple[str, ...]:
     """Return the coordinates that `resolve_jars` would have to download; none of them is."""
-    if os.environ.get("VDE_JARS"):
+    if os.environ.get(Variable.JARS):
         return ()
     return tuple(each for each in coordinates if _loaded(jars_cache(), each) is None)
 
@@ -104,7 +105,7 @@ def damaged_jars(coordinates: Sequence[str]) -> tuple[Path, ...]:
     All of each jar is read, which `resolve_jars` does not do. Jars that VDE_JARS names are not
     compared: it is not known what their bytes should be.
     """
-    if os.environ.get("VDE_JARS"):
+    if os.environ.get(Variable.JARS):
         return ()
     found = []
     for folder in (_folder(jars_cache(), each) for each in coordinates):
@@ -116,7 +117,7 @@ def damaged_jars(coordinates: Sequence[str]) -> tuple[Path, ...]:
 
 def jars_cache() -> Path:
     """Return the folder of the jars: VDE_JARS_CACHE, else one in the user's cache folder."""
-    named = os.environ.get("VDE_JARS_CACHE")
+    named = os.environ.get(Variable.JARS_CACHE)
     if named:
         return Path(named).expanduser().absolute()
     return Path(platformdirs.user_cache_dir("vde_dagster", appauthor=False)) / "jars"
@@ -281,7 +282,7 @@ def archive_options(cache: Path, java: Java, spark: Path, jars: Sequence[str]) -
         spark: Spark's home folder.
         jars: The class path in front of Spark's own, in order.
     """
-    if os.environ.get("VDE_CLASS_ARCHIVE", "").lower() == "off":
+    if os.environ.get(Variable.CLASS_ARCHIVE, "").lower() == "off":
         return ()
     quiet = ("-Xlog:cds*=off", "-Xlog:class*=off")
     try:

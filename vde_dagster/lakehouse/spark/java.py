@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Final
 
 from vde_dagster.core.errors import SetupError
+from vde_dagster.core.variables import Variable
 from vde_dagster.lakehouse.spark.jvm import replace_program
 
 MINIMUM_VERSION = 17
@@ -68,7 +69,7 @@ def find_java() -> Java:
     Raises:
         SetupError: There is none, or JAVA_HOME is set to what is none.
     """
-    named = os.environ.get("JAVA_HOME")
+    named = os.environ.get(Variable.JAVA_HOME)
     if named and _in_home(Path(named)) is None:
         raise SetupError(
             f"JAVA_HOME is {named}, which has no bin/java",

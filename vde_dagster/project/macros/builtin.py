@@ -31,7 +31,7 @@ from vde_dagster.project.problems import suggestion
 
 
 def _var(expander: Expander, call: Call, frame: Frame, is_statement: bool) -> list[Written]:
-    given = _arguments(call, 1, 2, "@VAR('name') or @VAR('name', default)")
+    given = _arguments(call, 1, 2)
     written = expander.one(given[0], replace(frame, as_texts=True), what="the name in @VAR")
     name = name_of(expander.tree(written))
     if not name:
@@ -48,7 +48,7 @@ def _var(expander: Expander, call: Call, frame: Frame, is_statement: bool) -> li
 
 
 def _if(expander: Expander, call: Call, frame: Frame, is_statement: bool) -> list[Written]:
-    given = _arguments(call, 2, 3, "@IF(condition, then) or @IF(condition, then, else)")
+    given = _arguments(call, 2, 3)
     written = expander.one(given[0], replace(frame, as_texts=True), what="the condition of @IF")
     condition = expander.tree(written)
     _refuse_times(condition)
@@ -82,11 +82,10 @@ def _refuse_times(condition: exp.Expr) -> None:
 
 
 def _each(expander: Expander, call: Call, frame: Frame, is_statement: bool) -> list[Written]:
-    usage = "@EACH([a, b], x -> expression)"
-    items, body = _arguments(call, 2, 2, usage)
+    items, body = _arguments(call, 2, 2)
     function = lambda_of(body)
     if function is None:
-        raise MacroError("the second argument of @EACH has to be a function", f"Write {usage}.")
+        raise MacroError("the second argument of @EACH has to be a function", _write(call))
     parameters, tokens = function
     found: list[Written] = []
     for item in _items(expander, items, frame, call):
@@ -131,7 +130,7 @@ def _bracketed(expander: Expander, tokens: Tokens) -> tuple[Expander, Tokens] | 
 
 
 def _def(expander: Expander, call: Call, frame: Frame, is_statement: bool) -> list[Written]:
-    name_tokens, body = _arguments(call, 2, 2, "@DEF(name, expression)")
+    name_tokens, body = _arguments(call, 2, 2)
     name = word_of(name_tokens)
     if not is_statement:
         raise MacroError(
@@ -152,23 +151,22 @@ def _def(expander: Expander, call: Call, frame: Frame, is_statement: bool) -> li
 
 
 def _star(expander: Expander, call: Call, frame: Frame, is_statement: bool) -> list[Written]:
-    usage = "@STAR(relation, alias, except := [a, b], prefix := 'p_', suffix := '_s')"
     values: dict[str, list[exp.Expr]] = {}
     places = iter(("relation", "alias"))
     for tokens in call.arguments or ():
         key, value = keyword_of(tokens)
         key = _STAR_KEYS.get(key, key) if key is not None else next(places, None)
         if key not in _STAR_OPTIONS or key in values:
-            raise MacroError("@STAR has wrong arguments", f"Write {usage}.")
+            raise MacroError("@STAR has wrong arguments", _write(call))
         inner = replace(frame, as_texts=key != "relation")
         values[key] = [expander.tree(each) for each in _items(expander, value, inner, call)]
     texts = {key: [name_of(each) for each in values.get(key, [])] for key in _STAR_OPTIONS[1:]}
     names = [names_of(each) for each in values.get("relation", [])]
     single = all(len(texts[key]) <= 1 for key in ("alias", "prefix", "suffix"))
     if len(names) != 1 or names[0] is None or not single:
-        raise MacroError("@STAR needs the name of a relation", f"Write {usage}.")
+        raise MacroError("@STAR needs the name of a relation", _write(call))
     if any(text is None for found in texts.values() for text in found):
-        raise MacroError("an option of @STAR is neither a name nor a text", f"Write {usage}.")
+        raise MacroError("an option of @STAR is neither a name nor a text", _write(call))
     known = {key: [text or "" for text in found] for key, found in texts.items()}
     node = star_call(
         names[0],
@@ -185,37 +183,65 @@ _STAR_KEYS: Final = {"exclude": "except", "except_": "except"}
 
 
 def _union(expander: Expander, call: Call, frame: Frame, is_statement: bool) -> list[Written]:
-    usage = "@UNION('all', a, b) or @UNION('distinct', a, b)"
     found = [each for tokens in call.arguments or () for each in expander.trees(tokens, frame)]
     kind = UnionKind.ALL
     if found and isinstance(found[0], exp.Literal) and found[0].is_string:
         word = found.pop(0).name.lower()
         if word not in {each.value for each in UnionKind}:
             raise MacroError(
-                f"the type of @UNION has to be 'all' or 'distinct', not {word!r}", f"Write {usage}."
+                f"the type of @UNION has to be 'all' or 'distinct', not {word!r}", _write(call)
             )
         kind = UnionKind(word)
     names = [names_of(each) for each in found]
     relations = [each for each in names if each is not None]
     if not relations or len(relations) != len(names):
-        raise MacroError("@UNION needs the names of relations", f"Write {usage}.")
+        raise MacroError("@UNION needs the names of relations", _write(call))
     return [expander.made(union_query(relations, kind=kind), call)]
 
 
-def _arguments(call: Call, least: int, most: int, usage: str) -> tuple[Tokens, ...]:
+def _write(call: Call) -> str:
+    return f"Write {BUILTINS[call.name].usage}."
+
+
+def _arguments(call: Call, least: int, most: int) -> tuple[Tokens, ...]:
     given = call.arguments or ()
     if not least <= len(given) <= most:
-        raise MacroError(f"@{call.name.upper()} has {len(given)} arguments", f"Write {usage}.")
+        raise MacroError(f"@{call.name.upper()} has {len(given)} arguments", _write(call))
     return given
 
 
 BUILTINS: Final[Mapping[str, Builtin]] = {
-    "def": _def,
-    "each": _each,
-    "if": _if,
-    "star": _star,
-    "union": _union,
-    "var": _var,
+    "def": Builtin(
+        "@DEF(name, expression)",
+        "Defines `@name` for this file, or `@name(a)` by `@DEF(name, a -> expression)`.",
+        _def,
+    ),
+    "each": Builtin(
+        "@EACH([a, b], x -> expression)",
+        "Writes the expression for each item. `(x, y) -> ...` takes items of two values.",
+        _each,
+    ),
+    "if": Builtin(
+        "@IF(condition, then) or @IF(condition, then, else)",
+        "Writes one of both. The condition is decided when the project is loaded. Without `else` "
+        "the place is left out, with the comma, operator, alias or clause around it.",
+        _if,
+    ),
+    "star": Builtin(
+        "@STAR(relation, alias, except := [a, b], prefix := 'p_', suffix := '_s')",
+        "Writes the known columns of a relation. Only the relation is required.",
+        _star,
+    ),
+    "union": Builtin(
+        "@UNION('all', a, b) or @UNION('distinct', a, b)",
+        "Writes the union of relations over their common columns; without a word `'all'`.",
+        _union,
+    ),
+    "var": Builtin(
+        "@VAR('name') or @VAR('name', default)",
+        "Writes a variable of `vde.yaml`; so does `@name`.",
+        _var,
+    ),
 }
 
 

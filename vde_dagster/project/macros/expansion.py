@@ -46,8 +46,19 @@ from vde_dagster.project.macros.tokens import (
 from vde_dagster.project.macros.user import Definitions, MacroEvaluator, UserMacro
 from vde_dagster.project.problems import suggestion
 
-Builtin = Callable[["Expander", Call, Frame, bool], list[Written]]
-"""A macro of the language, with whether it is a whole statement; it raises MacroError."""
+
+@dataclass(frozen=True, slots=True)
+class Builtin:
+    """A macro of the language: how it is called, what it gives, and what writes it.
+
+    ``write`` gets whether the macro is a whole statement; it raises MacroError.
+    """
+
+    usage: str
+    about: str
+    write: Callable[[Expander, Call, Frame, bool], list[Written]]
+
+
 _PART_OF_BUDGET: Final = 4
 """How many characters count as a word or sign."""
 
@@ -193,7 +204,7 @@ class Expander:
         if call.arguments is None:
             return [self._value(call, frame)]
         if call.name in self.builtins:
-            return self.builtins[call.name](self, call, frame, is_statement)
+            return self.builtins[call.name].write(self, call, frame, is_statement)
         if (definition := self.definitions.get(call.name)) is not None:
             return self._defined(definition, call, frame, is_statement=is_statement)
         match self.scope.functions.get(call.name):

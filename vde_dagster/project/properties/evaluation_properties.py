@@ -55,7 +55,7 @@ _NOT_REFRESHED: Final[Mapping[type, str]] = {
 _NOT_KEPT: Final[Mapping[type, str]] = dict.fromkeys(
     (View, Embedded, Seed), "has no table that an edit could keep"
 )
-_USELESS: Final[Mapping[str, Mapping[type, str]]] = {
+USELESS: Final[Mapping[str, Mapping[type, str]]] = {
     RETRIES: _WITHOUT_ROWS,
     CONCURRENCY: _WITHOUT_ROWS,
     FRESHNESS: _NOT_REFRESHED,
@@ -68,7 +68,7 @@ _USELESS: Final[Mapping[str, Mapping[type, str]]] = {
 
 def _has_effect(name: str, value: Value | None, kind: Kind | None, problems: Problems) -> bool:
     """Whether a property counts for a kind; it is a problem where it is given and does not."""
-    why = _USELESS[name].get(type(kind))
+    why = USELESS[name].get(type(kind))
     if kind is None or why is None:
         return True
     if value is not None:

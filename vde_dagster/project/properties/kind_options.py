@@ -47,12 +47,16 @@ _INSTEAD: Final = {
 }
 _DERIVED: Final = ("time_format", "written", "written_format")
 """Fields of kinds that follow from another option."""
-_FIELDLESS: Final = {
-    "INCREMENTAL_BY_TIME_RANGE": ("batch_concurrency",),
-    "INCREMENTAL_BY_UNIQUE_KEY": ("batch_concurrency", "incremental_predicates"),
-    "VIEW": ("materialized",),
+_BATCH_CONCURRENCY: Final = {"batch_concurrency": "Only 1: batches follow each other."}
+FIELDLESS: Final[Mapping[str, Mapping[str, str]]] = {
+    "INCREMENTAL_BY_TIME_RANGE": _BATCH_CONCURRENCY,
+    "INCREMENTAL_BY_UNIQUE_KEY": {
+        **_BATCH_CONCURRENCY,
+        "incremental_predicates": "dbt's name for `merge_filter`: a list of conditions.",
+    },
+    "VIEW": {"materialized": "Only `false`; `true` has no effect and causes a warning."},
 }
-"""Options that are not fields of the kind."""
+"""Options that are not fields of the kind, with what they mean."""
 _OF_THE_MODEL: Final = (ON_DESTRUCTIVE_CHANGE, ON_ADDITIVE_CHANGE)
 """Properties of a model that an incremental kind takes as options; see `evaluation_properties`."""
 UNSUPPORTED_OPTIONS: Final = ("auto_restatement_cron", "auto_restatement_intervals")
@@ -102,7 +106,7 @@ def read_kind(value: Value | None, dialect: str, problems: Problems) -> Kind | N
 def options_of(keyword: str) -> tuple[str, ...]:
     """The options that a kind takes; none where there is no such kind."""
     own = (each.name for each in fields(_KINDS[keyword])) if keyword in _KINDS else ()
-    return (*(name for name in own if name not in _DERIVED), *_FIELDLESS.get(keyword, ()))
+    return (*(name for name in own if name not in _DERIVED), *FIELDLESS.get(keyword, ()))
 
 
 def _kept(

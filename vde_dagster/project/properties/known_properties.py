@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple
 
 from sqlglot.tokenizer_core import TokenType
 
@@ -12,43 +12,136 @@ from vde_dagster.core.model.column_rules import ON_ADDITIVE_CHANGE, ON_DESTRUCTI
 from vde_dagster.core.model.room import CONCURRENCY
 from vde_dagster.project.problems import Problems, suggestion
 from vde_dagster.project.properties.model_block import ASSIGNING, CLOSING, OPENING, Value
-from vde_dagster.project.properties.table_properties import STORAGE_PROPERTIES
 
-PROPERTIES: Final = (
-    "name",
-    "kind",
-    "cron",
-    "cron_tz",
-    "start",
-    "end",
-    "interval_unit",
-    "owner",
-    "description",
-    "tags",
-    "grain",
-    "grains",
-    "references",
-    "columns",
-    "column_descriptions",
-    "dialect",
-    *STORAGE_PROPERTIES,
-    "audits",
-    "signals",
-    "depends_on",
-    "freshness",
-    "updates_on",
-    "retries",
-    CONCURRENCY,
-    ON_DESTRUCTIVE_CHANGE,
-    ON_ADDITIVE_CHANGE,
-    "allow_partials",
-    "enabled",
-    "stamp",
-    "late_data",
-    "deterministic",
-    "pre_statements",
-    "post_statements",
-)
+
+class Property(NamedTuple):
+    """What the reference says of a property: a sentence, its default, and how it is written."""
+
+    about: str
+    default: str = ""
+    example: str = ""
+
+
+PROPERTIES: Final[Mapping[str, Property]] = {
+    "name": Property(
+        "Name: `name`, `schema.name` or `catalog.schema.name`; without a schema it is in "
+        "`default`.",
+        "from the path",
+    ),
+    "kind": Property(
+        "[Kind](kinds.md): how rows are loaded, with its options.", "`VIEW`; Python: `FULL`"
+    ),
+    "cron": Property(
+        "When the model is due: five fields, or `@hourly`, `@daily`, `@weekly`, `@monthly`, "
+        "`@yearly`.",
+        "the project's",
+    ),
+    "cron_tz": Property("Time zone of the cron. Borders of intervals stay in UTC.", "`UTC`"),
+    "start": Property(
+        "Instant from which [intervals are loaded](#start-and-end).",
+        "the project's, else the earliest of the parents",
+    ),
+    "end": Property("Last day, inclusive, or an exclusive end with a time of day."),
+    "interval_unit": Property(
+        "Length of an interval: `five_minute`, `quarter_hour`, `half_hour`, `hour`, `day`, "
+        "`month` or `year`; at most the time between two ticks.",
+        "from the cron",
+    ),
+    "owner": Property("Owner, for people."),
+    "description": Property("Comment of the table and its views."),
+    "tags": Property("Words by which models are selected."),
+    "grain": Property("Key of a row.", "", "grain (day, shop)"),
+    "grains": Property("Several keys.", "", "grains (id, (day, shop))"),
+    "references": Property(
+        "Columns by which other models join this one.",
+        "",
+        "references (shop_id, seller AS shop_id)",
+    ),
+    "columns": Property(
+        "Names and types, which override inferred types. Required in Python.",
+        "inferred",
+        "columns (id bigint COMMENT 'the key', tags array<string>)",
+    ),
+    "column_descriptions": Property(
+        "Comments of columns. A comment on a projection does the same.",
+        "",
+        "column_descriptions (id = 'the key')",
+    ),
+    "dialect": Property("[Dialect](#dialects) of the SQL, its types and formats.", "the project's"),
+    "partitioned_by": Property(
+        "Partitions: columns, `years`, `months`, `days`, `hours(column)`, `bucket(16, "
+        "column)`, `truncate(10, column)` or `DATE_TRUNC('month', column)`.",
+        "the time column",
+    ),
+    "clustered_by": Property("Columns by which rows are sorted within each file."),
+    "table_format": Property("Only `iceberg`.", "`iceberg`"),
+    "storage_format": Property("`parquet`, `orc` or `avro`.", "`parquet`"),
+    "physical_properties": Property(
+        "Properties of the Iceberg table.",
+        "",
+        "physical_properties ('write.target-file-size-bytes' = 134217728)",
+    ),
+    "audits": Property(
+        "[Audits](audits.md) with their arguments.",
+        "",
+        "audits (not_null (columns := (day, shop)))",
+    ),
+    "signals": Property(
+        "[Signals](#signals): conditions that hold intervals back.",
+        "",
+        "signals (exported (folder := '/exports'))",
+    ),
+    "depends_on": Property(
+        "Parents that the query does not name, with windows of time.",
+        "from the query",
+        "depends_on (raw.orders (before '30 days'))",
+    ),
+    "freshness": Property(
+        "Least age of the table before a [change upstream](automation.md#freshness-and-updates_on) "
+        "recomputes it.",
+        "the project's, else each change counts",
+        "freshness '4 hours'",
+    ),
+    "updates_on": Property(
+        "`any` or `all`: how many parents must have changed for that.", "the project's, else `any`"
+    ),
+    "retries": Property(
+        "How often a failed evaluation is [retried](automation.md#retries), up to 10 times.",
+        "the project's, else 0",
+    ),
+    CONCURRENCY: Property(
+        "Most models that may run [at the same time](../how-to/concurrency.md) as this one, "
+        "itself included; 1 lets it run alone.",
+        "the project's",
+    ),
+    ON_DESTRUCTIVE_CHANGE: Property(
+        "`allow`, `warn` or `error`: what a plan does if an edit that keeps the table drops "
+        "columns.",
+        "`error`",
+    ),
+    ON_ADDITIVE_CHANGE: Property("The same for new columns and wider types.", "`allow`"),
+    "allow_partials": Property(
+        "Only `false`: an interval is evaluated after it has ended. Kinds without intervals "
+        "accept `true`.",
+        "`false`",
+    ),
+    "enabled": Property("`false` removes the model from the project.", "`true`"),
+    "stamp": Property("Any text. Another text makes another version."),
+    "late_data": Property(
+        "[Late data](late-data.md): tracked sources, and how their late rows are loaded.",
+        "",
+        "late_data (mode stateless, sources (raw.orders))",
+    ),
+    "deterministic": Property(
+        "Python only: equal inputs and intervals give equal rows, so results can be "
+        "[reused](reuse.md).",
+        "`false`",
+    ),
+    "pre_statements": Property(
+        "Python only: [SQL](#pre--and-post-statements) that runs before the function."
+    ),
+    "post_statements": Property("Python only: SQL that runs after the function."),
+}
 _STATEMENTS: Final = "Write the statements before and after the query, with `;` between them."
 _PYTHON_ONLY: Final = {
     "deterministic": "Leave it out: for a query this is derived from its SQL.",

@@ -171,13 +171,6 @@ _RESERVED: Final = {
     "owner": "Write `owner` as a property of the model.",
 }
 """Table properties that are set elsewhere, with what to do instead."""
-STORAGE_PROPERTIES: Final = (
-    "partitioned_by",
-    "clustered_by",
-    "table_format",
-    "storage_format",
-    "physical_properties",
-)
 
 
 def read_storage(values: Mapping[str, Value], problems: Problems) -> Storage:

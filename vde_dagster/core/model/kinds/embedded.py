@@ -11,7 +11,7 @@ from vde_dagster.core.model.writes import Write
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Embedded(KindFacts):
-    """No object at all: its query is a sub-query in every model that reads it."""
+    """No table or view: the query is inlined in the models that read it."""
 
     keyword: ClassVar[str] = "EMBEDDED"
     role: ClassVar[Role] = Role.EMBEDDED

@@ -11,7 +11,7 @@ from vde_dagster.core.model.writes import Write
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class External(KindFacts):
-    """A table that others write; only its columns are known here."""
+    """A table that other programs write; only its columns are known here."""
 
     keyword: ClassVar[str] = "EXTERNAL"
     role: ClassVar[Role] = Role.SOURCE

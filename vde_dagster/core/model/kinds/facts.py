@@ -201,27 +201,30 @@ class KindFacts(ABC):
 
     @property
     def lookback(self) -> int:
-        """How many units before each new range are evaluated again."""
+        """Number of intervals before each new one that are evaluated again."""
         return 0
 
     @property
     def batch_size(self) -> int | None:
-        """At most how many units one evaluation has; None for any number."""
+        """Most intervals of one evaluation. By default each contiguous range is one."""
         return None
 
     @property
     def forward_only(self) -> bool:
-        """Whether each edit of the model keeps its version."""
+        """Whether an edit keeps the table and its rows."""
         return False
 
     @property
     def disable_restatement(self) -> bool:
-        """Whether what was loaded is kept when something is restated."""
+        """Whether loaded rows are kept when the model or an upstream model is restated."""
         return False
 
     @property
     def independent(self) -> bool:
-        """Whether its author says that a unit has the same rows whatever is evaluated with it."""
+        """Your word that an interval has the same rows whatever is evaluated with it.
+
+        The query may [show it](../reference/reuse.md#rows-that-do-not-depend-on-the-batch) itself.
+        """
         return False
 
     @property

@@ -11,7 +11,7 @@ from vde_dagster.core.model.writes import ReplaceTable, Write
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Full(KindFacts):
-    """The whole table is rebuilt by each evaluation."""
+    """Each evaluation rebuilds the whole table."""
 
     keyword: ClassVar[str] = "FULL"
     role: ClassVar[Role] = Role.TABLE

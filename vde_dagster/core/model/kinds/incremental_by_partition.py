@@ -11,7 +11,7 @@ from vde_dagster.core.model.writes import ReplacePartitions, Write
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IncrementalByPartition(KindFacts):
-    """The partitions that the new rows belong to are replaced; the others stay."""
+    """The partitions of the new rows are replaced; other partitions stay."""
 
     keyword: ClassVar[str] = "INCREMENTAL_BY_PARTITION"
     role: ClassVar[Role] = Role.TABLE

@@ -17,7 +17,7 @@ from vde_dagster.core.time.intervals import IntervalUnit
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IncrementalByTimeRange(KindFacts):
-    """Rows belong to intervals by their time column; only missing intervals are evaluated.
+    """The rows of the evaluated intervals are replaced, by a time column.
 
     ``time_format`` is empty for a column of a date or timestamp type, and for a text column in
     ISO dates; otherwise it is how the column's text (or number) writes an instant, in the codes of
@@ -30,6 +30,9 @@ class IncrementalByTimeRange(KindFacts):
     role: ClassVar[Role] = Role.TABLE
     loading: ClassVar[Loading] = Loading.BY_INTERVAL
     time_column: str = field()  # no default, though the facts of all kinds have one
+    """Column with the time of a row, in UTC; `(day, 'yyyyMMdd')` with a
+    [format](#formats-and-zones).
+    """
     time_format: str = ""
     written_format: str = field(default="", compare=False)
     lookback: int = 0
@@ -37,6 +40,7 @@ class IncrementalByTimeRange(KindFacts):
     forward_only: bool = False
     disable_restatement: bool = False
     partition_by_time_column: bool = True
+    """The table is partitioned by the time column, unless `partitioned_by` names this column."""
     independent: bool = False
 
     def write(self, what: Evaluation) -> Write:

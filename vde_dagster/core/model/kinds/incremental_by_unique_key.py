@@ -22,7 +22,7 @@ from vde_dagster.core.time.intervals import IntervalUnit
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IncrementalByUniqueKey(KindFacts):
-    """New rows are inserted, and rows whose key is there already are updated.
+    """Rows with a new key are inserted; rows with a known key are updated.
 
     ``unique_key`` are columns or expressions, ``when_matched`` WHEN MATCHED clauses in order,
     ``merge_filter`` is a condition; the last two name their sides ``source`` and ``target``, and
@@ -36,11 +36,18 @@ class IncrementalByUniqueKey(KindFacts):
     role: ClassVar[Role] = Role.TABLE
     loading: ClassVar[Loading] = Loading.SEQUENTIAL
     unique_key: tuple[str, ...]
+    """A column, an expression, or several of them in parentheses."""
     when_matched: tuple[exp.When, ...] = ()
+    """WHEN MATCHED clauses, in order. By default all columns are updated."""
     merge_filter: exp.Expr | None = None
+    """Condition on `source` and `target` that limits the rows of the table that are compared."""
     written: WrittenMerge = field(default=WrittenMerge(), compare=False)
     sequence_by: tuple[str, ...] = ()
+    """Columns that [order the changes of a key](#the-order-of-changes), in parentheses if there
+    are several.
+    """
     delete_when: HiddenRows | None = None
+    """Condition on a change that deletes its key; needs `sequence_by`."""
     lookback: int = 0
     batch_size: int | None = None
     forward_only: bool = False

@@ -11,7 +11,7 @@ from vde_dagster.core.model.writes import AppendRows, Write
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IncrementalUnmanaged(KindFacts):
-    """What the query returns is appended, once per interval."""
+    """The query's rows are appended, once per interval."""
 
     keyword: ClassVar[str] = "INCREMENTAL_UNMANAGED"
     role: ClassVar[Role] = Role.TABLE

@@ -22,7 +22,7 @@ TARGET_LAG: Final = "target_lag"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Managed(KindFacts):
-    """A table that the platform keeps fresh by itself, as ``physical_properties`` say."""
+    """The whole table is rebuilt when its inputs have changed, after its ``target_lag``."""
 
     keyword: ClassVar[str] = "MANAGED"
     role: ClassVar[Role] = Role.TABLE

@@ -25,13 +25,20 @@ class _History(KindFacts):
     role: ClassVar[Role] = Role.TABLE
     loading: ClassVar[Loading] = Loading.SEQUENTIAL
     unique_key: tuple[str, ...]
+    """A column, an expression, or several of them in parentheses."""
     written: WrittenMerge
     valid_from_name: str
+    """Added column: valid from, inclusive."""
     valid_to_name: str
+    """Added column: valid to, exclusive; NULL for the row that is valid now."""
     time_data_type: str
+    """Type of both added columns: `timestamp`, `timestamp_ntz` or `date`."""
     invalidate_hard_deletes: bool
+    """A row that the query no longer returns is closed at the execution time."""
     sequence_by: tuple[str, ...]
+    """Columns that order [changes of a feed](#over-a-feed-of-changes)."""
     delete_when: HiddenRows | None
+    """Condition on a change that deletes its key; needs `sequence_by`."""
 
     @property
     @abstractmethod
@@ -108,7 +115,7 @@ class _History(KindFacts):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScdType2ByTime(_History):
-    """History of rows that carry the time of their last change.
+    """A history of each key, by the time of its last change.
 
     ``time_data_type`` is the Spark type of the columns ``valid_from_name`` and ``valid_to_name``.
     """
@@ -117,7 +124,9 @@ class ScdType2ByTime(_History):
     unique_key: tuple[str, ...]
     written: WrittenMerge = field(default=WrittenMerge(), compare=False)
     updated_at_name: str = "updated_at"
+    """Column with the time of the last change."""
     updated_at_as_valid_from: bool = False
+    """Rows of the first load are valid from their `updated_at`. By default from 1970-01-01."""
     valid_from_name: str = "valid_from"
     valid_to_name: str = "valid_to"
     time_data_type: str = "timestamp"
@@ -146,14 +155,17 @@ class ScdType2ByTime(_History):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScdType2ByColumn(_History):
-    """History of rows, changes detected by comparing ``columns`` (``*`` for all of them)."""
+    """A history of each key, by comparing columns."""
 
     keyword: ClassVar[str] = "SCD_TYPE_2_BY_COLUMN"
     unique_key: tuple[str, ...]
     written: WrittenMerge = field(default=WrittenMerge(), compare=False)
     columns: tuple[str, ...]
+    """Columns that are compared; `*` for all."""
     execution_time_as_valid_from: bool = False
+    """Rows of the first load are valid from the execution time. By default from 1970-01-01."""
     updated_at_name: str | None = None
+    """Column that gives `valid_from`, instead of the execution time."""
     valid_from_name: str = "valid_from"
     valid_to_name: str = "valid_to"
     time_data_type: str = "timestamp"

@@ -12,12 +12,13 @@ from vde_dagster.core.time.intervals import ALWAYS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seed(KindFacts):
-    """The rows of a CSV file of the project. ``path`` is relative to the model's file."""
+    """The rows of a CSV file of the project are loaded once."""
 
     keyword: ClassVar[str] = "SEED"
     role: ClassVar[Role] = Role.TABLE
     loading: ClassVar[Loading] = Loading.ONCE
     path: str
+    """The file: relative to the model's file, inside the project."""
 
     def write(self, what: Evaluation) -> Write:
         """Replace all rows."""

@@ -12,7 +12,7 @@ from vde_dagster.core.time.intervals import ALWAYS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View(KindFacts):
-    """No rows of its own: a view over what its query reads."""
+    """A view of the query, without rows of its own."""
 
     keyword: ClassVar[str] = "VIEW"
     role: ClassVar[Role] = Role.VIEW
