@@ -232,7 +232,9 @@ class WrittenDefaults:
     changed.
     """
     retries: Annotated[int, Field(ge=0, le=MOST_RETRIES)] = 0
-    """How often a failed evaluation is [retried](automation.md#retries), up to 10 times."""
+    """How often a failed evaluation is [retried](../reference/automation.md#retries), up to 10
+    times.
+    """
 
 
 @section
@@ -396,8 +398,8 @@ class WrittenConfiguration:
     defaults: Annotated[WrittenDefaults, EMPTY] = WrittenDefaults()
     """Defaults of model properties."""
     dsha_algorithm: Algorithm = DEFAULT_ALGORITHM
-    """[Hash of rows](reuse.md#d-sha-algorithms): `xxhash64x2` or `murmur3_128`. A version changes
-    to another one when all of its rows are rebuilt.
+    """[Hash of rows](../reference/reuse.md#d-sha-algorithms): `xxhash64x2` or `murmur3_128`. A
+    version changes to another one when all of its rows are rebuilt.
     """
     environment_suffix_target: SuffixTarget = SuffixTarget.SCHEMA
     """[Part of a view's name](#names) that contains the environment: `schema`, `table` or
@@ -413,7 +415,9 @@ class WrittenConfiguration:
     or `path:models/raw/*`. The kind's option `forward_only` and `--decide` override it.
     """
     late_data: Annotated[LateDataSettings, EMPTY] = LateDataSettings()
-    """Tables in the project's catalog that [list late data](late-data.md#the-two-tables)."""
+    """Tables in the project's catalog that [list late
+    data](../reference/late-data.md#the-two-tables).
+    """
     maintain: Annotated[MaintainSettings, EMPTY] = MaintainSettings()
     """What [`vde maintain`](../how-to/clean-up.md#maintaining-tables) removes and rewrites."""
     spark: Annotated[SparkConfiguration, EMPTY] = SparkConfiguration()

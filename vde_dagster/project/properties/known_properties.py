@@ -97,8 +97,8 @@ PROPERTIES: Final[Mapping[str, Property]] = {
         "depends_on (raw.orders (before '30 days'))",
     ),
     "freshness": Property(
-        "Least age of the table before a [change upstream](automation.md#freshness-and-updates_on) "
-        "recomputes it.",
+        "Least age of the table before a change upstream [recomputes "
+        "it](../reference/automation.md#freshness-and-updates_on).",
         "the project's, else each change counts",
         "freshness '4 hours'",
     ),
@@ -106,7 +106,8 @@ PROPERTIES: Final[Mapping[str, Property]] = {
         "`any` or `all`: how many parents must have changed for that.", "the project's, else `any`"
     ),
     "retries": Property(
-        "How often a failed evaluation is [retried](automation.md#retries), up to 10 times.",
+        "How often a failed evaluation is [retried](../reference/automation.md#retries), up to "
+        "10 times.",
         "the project's, else 0",
     ),
     CONCURRENCY: Property(
