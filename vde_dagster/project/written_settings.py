@@ -378,7 +378,7 @@ class WrittenConfiguration:
     """The Iceberg catalog."""
     categorize: Mode = Mode.AUTOMATIC
     """When a plan asks you what an edit means: `automatic` (never; an edit with an unknown
-    effect is breaking), `ask` (if the effect is unknown) or `always`. `vde plan --categorize`
+    effect is breaking), `ask` (if the effect is unknown) or `always`. `--categorize`
     overrides it.
     """
     clean_up: Annotated[CleanUpSettings, EMPTY] = CleanUpSettings()
@@ -419,7 +419,7 @@ class WrittenConfiguration:
     data](../reference/late-data.md#the-two-tables).
     """
     maintain: Annotated[MaintainSettings, EMPTY] = MaintainSettings()
-    """What [`vde maintain`](../how-to/clean-up.md#maintaining-tables) removes and rewrites."""
+    """What [`vde maintain`](../how-to/clean-up.md#maintain-the-tables-that-stay) removes and rewrites."""
     spark: Annotated[SparkConfiguration, EMPTY] = SparkConfiguration()
     """Where models are evaluated."""
     state: Annotated[StateSettings, EMPTY] = StateSettings()
