@@ -419,7 +419,7 @@ class WrittenConfiguration:
     data](../reference/late-data.md#the-two-tables).
     """
     maintain: Annotated[MaintainSettings, EMPTY] = MaintainSettings()
-    """What [`vde maintain`](../how-to/clean-up.md#maintain-the-tables-that-stay) removes and rewrites."""
+    """What [`vde maintain`](../how-to/clean-up.md#maintain-the-tables-that-stay) does."""
     spark: Annotated[SparkConfiguration, EMPTY] = SparkConfiguration()
     """Where models are evaluated."""
     state: Annotated[StateSettings, EMPTY] = StateSettings()
