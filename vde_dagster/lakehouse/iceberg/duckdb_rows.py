@@ -5,6 +5,7 @@ So are questions over given rows, where the rows that come out are those of Spar
 
 from __future__ import annotations
 
+import atexit
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
@@ -43,7 +44,14 @@ def _database() -> duckdb.DuckDBPyConnection:
     """The one DuckDB of this process; what is registered belongs to a connection of it."""
     import duckdb
 
+    atexit.register(_close)
     return duckdb.connect(":memory:", config={**_ALONE})
+
+
+def _close() -> None:
+    """Close it while Python still works: nanobind prints all that lives when it has ended."""
+    _database().close()
+    _database.cache_clear()
 
 
 class DuckDbQueries:
