@@ -16,6 +16,8 @@ from vde_dagster.cli.printing import note
 from vde_dagster.core.errors import Refused
 
 PORT: Final = 3000
+QUIET: Final = "ignore:Function `dev_command` is superseded"
+"""Dagster prefers `dg dev`, which is a package of its own and serves one code location."""
 
 
 def address(port: int = PORT) -> str:
@@ -56,7 +58,8 @@ def ui_command(*, port: int, folder: Path) -> None:
     # it treats SIGINT, so that server could only be killed.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.chdir(configuration.folder)
-    serve = ["-m", "dagster", "dev", "-w", "workspace.yaml", "-h", "127.0.0.1", "-p", str(port)]
+    serve = ["-W", QUIET, "-m", "dagster", "dev", "-w", "workspace.yaml"]
+    serve += ["-h", "127.0.0.1", "-p", str(port)]
     os.execv(sys.executable, [sys.executable, *serve])  # noqa: S606 - no shell: our own Python
 
 
