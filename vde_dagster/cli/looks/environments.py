@@ -32,7 +32,12 @@ if TYPE_CHECKING:
 
 @options.command("environments")
 def environments_command(call: Call) -> None:
-    """List the environments of a project, with revision, plan and expiry."""
+    """List the environments of a project: revision, promotion, plan, expiry and number of models.
+
+    For example:
+
+        vde environments
+    """
     from vde_dagster.core.clean_up.sweeping import expires_at
 
     state, times = call.services.state, call.project.configuration.times
@@ -74,9 +79,14 @@ _NAMED: Final = 4
     "--limit", type=click.IntRange(min=1), default=20, metavar="N", help="How many, newest first."
 )
 def history_command(call: Call, *, environment: str, limit: int) -> None:
-    """List the promotions of an environment (prod by default), with user, time, plan and changes.
+    """List the promotions of an environment (prod by default): who, when, by which plan, and what.
 
-    `vde rollback ENV --to REVISION` goes back to any revision that is still kept.
+    `vde rollback ENV --to REVISION` returns to any listed revision whose data is still kept. The
+    author is `user@machine`. VDE_USER sets the user, and VDE_AUTHOR the whole text, such as in CI.
+
+    For example:
+
+        vde history prod --limit 5
     """
     from vde_dagster.app.inspect.environment_diff import history
 
@@ -142,7 +152,12 @@ def savings_command(call: Call, *, environment: str | None, since: datetime | ti
     """Show the computation that ENV, or each environment, saved, by model.
 
     Kept: loaded before the time of --since, and not computed again since. Shared: computed by
-    another environment.
+    another environment. For each model it shows intervals, hours of data, rows, and the seconds
+    that computing them took. Only the state is read.
+
+    For example:
+
+        vde savings prod --since "7 days ago"
     """
     from vde_dagster.app.evaluate.savings import savings
 

@@ -31,12 +31,18 @@ def fingerprint_command(call: Call, *, models: tuple[ModelName, ...], parts: boo
 
     It has four hashes: data (all that affects the model's own rows), parent data (the same for all
     upstream models), metadata (all that does not affect rows, such as descriptions) and parent
-    metadata. The digest is the hash of the four. The version names the model's table or view, as
-    a first plan would create it: the hash of the two about data, and for a VIEW the hash of its own
-    data and of the tables that it reads. A plan may let a model keep an earlier version; a VIEW of
-    that model then also has another version than here. --parts shows the values behind the model's
-    own two hashes, so that you can see why two differ: of a query, one hash of its rows and one of
-    each column, and its canonical SQL.
+    metadata. The digest is the hash of the four. The layout of a file never counts.
+
+    The version names the model's table or view, and is the one that a first plan gives it. It is
+    the hash of the two about data; for a VIEW, of its own data and of the tables that it reads. A
+    plan may let a model keep an earlier version, and then a VIEW that reads it also has another
+    version.
+
+    Use --parts to see why two fingerprints differ. Only files are read.
+
+    For example:
+
+        vde fingerprint mart.revenue --parts
     """
     from vde_dagster.app.inspect.compare import first_snapshots
     from vde_dagster.project.loading import load_for_comparison, models_kept_in

@@ -46,9 +46,17 @@ def intervals_command(
 ) -> None:
     """Show the loaded and the missing intervals of each MODEL, by default of all models.
 
-    Missing intervals are those that a plan would evaluate now. Without --env, the models are those
-    of the files, as a plan for prod has them; with it, those that ENV shows. --start and --end show
-    only intervals that overlap this range, each of them whole.
+    Missing intervals are those that a plan would evaluate now. If intervals are due and cannot be
+    evaluated yet, it names what they wait for: a source, an upstream model and its first missing
+    interval, a signal, another environment, or the clock. If nothing is missing, it prints when the
+    next interval is due.
+
+    FULL tables, views and seeds are built as a whole and count as one. --start and --end show only
+    intervals that overlap the range. The command reads the state and Iceberg metadata only.
+
+    For example:
+
+        vde intervals mart.revenue --env prod
     """
     shown = options.any_range(start, end)
     from vde_dagster.app.inspect.interval_report import clipped, plan_models, report_intervals

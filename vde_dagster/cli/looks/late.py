@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 
 @click.group("late")
 def late_command() -> None:
-    """Show what is known of late data: high-water marks, what is pending, and past sessions."""
+    """Show high-water marks, pending late rows and past catch-up sessions.
+
+    Nothing is written, and Spark is not started.
+    """
 
 
 late_command.add_command(explain)
@@ -39,8 +42,12 @@ late_command.add_command(explain)
 def status(call: Call, *, model: ModelName | None, environment: str) -> None:
     """Show the late data of MODEL, or of every model with late data.
 
-    That is, the high-water mark of each source, pending rows with the reason, and what a session
-    would do now. Nothing is written, and Spark is not started.
+    It lists the high-water mark of each source, pending rows with the reason, and what a session
+    would do now.
+
+    For example:
+
+        vde late status staging.events
     """
     from vde_dagster.app.inspect.late_report import late_reports
 
@@ -59,7 +66,12 @@ def status(call: Call, *, model: ModelName | None, environment: str) -> None:
 @options.limit(10, "Show at most this many.")
 @options.ENVIRONMENT
 def sessions(call: Call, *, model: ModelName, limit: int, environment: str) -> None:
-    """Show what the latest sessions of MODEL found, loaded and left pending."""
+    """Show what the latest sessions of MODEL found, loaded and left pending, newest first.
+
+    For example:
+
+        vde late sessions staging.events --limit 3
+    """
     from vde_dagster.app.inspect.late_report import past_sessions
 
     binding, (name,) = late_models_of(call, environment, model)
@@ -146,8 +158,12 @@ def _written(work: UnitOfWork) -> Sequence[object]:
 def init(call: Call, *, model: ModelName) -> None:
     """Propose a late_data property for MODEL, from its query and its sources' metadata.
 
-    The property is printed, and its reasons on standard error. Nothing is written, and Spark is not
-    started.
+    The property is printed, for you to put into the MODEL block. Its reasons go to standard error.
+    For a keyed model without `sequence_by`, it lists columns that may serve as one.
+
+    For example:
+
+        vde late init staging.events
     """
     from vde_dagster.app.inspect.late_report import late_proposal
 

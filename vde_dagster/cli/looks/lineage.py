@@ -30,7 +30,16 @@ def lineage_command(call: Call, *, of: str | None) -> None:
     """Show all upstream and downstream models of MODEL.
 
     With a column, show the columns that it is computed from, up to the sources, and the columns
-    computed from it. Without an argument, show every model with its direct inputs.
+    computed from it. Filters, join conditions and groupings do not count: they decide which rows
+    there are. Without an argument, show every model with its direct inputs.
+
+    Columns are followed through views and embedded models. The lineage of columns ends at a Python
+    model, which is named. A type is `unknown` where neither a declaration nor a plain query gives
+    it. Only files are read.
+
+    For example:
+
+        vde lineage mart.revenue.revenue
     """
     from vde_dagster.core.graph.lineage import lineage_of_column, model_lineage, project_lineage
     from vde_dagster.project.loading import load_project

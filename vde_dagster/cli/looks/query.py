@@ -78,7 +78,23 @@ def query_command(
     """Run a SELECT in Spark's dialect and print its rows. `-` reads it from standard input.
 
     Models keep their names in every environment: with --env dev, `mart.revenue` is the version that
-    dev shows.
+    dev shows. All views are resolved together, so all rows are of one promotion. The last line on
+    standard error names the engine and why it was chosen.
+
+    DuckDB answers plain queries: selections, joins, groupings, unions and WITH over columns of
+    simple types. They may use comparisons, conditions, CASE, IF, COALESCE and NULLIF, and
+    arithmetic of whole numbers and doubles. Casts are plain between whole numbers, decimals, dates
+    and times. Aggregates are COUNT, COUNT_IF, MIN, MAX, SUM of whole numbers and decimals, and AVG
+    of whole numbers. Other functions are LENGTH, UPPER, LOWER, CONCAT, YEAR, MONTH, DAY, HOUR,
+    TO_DATE, DATE_TRUNC and TYPEOF.
+
+    Spark answers all others. It also answers if the tables have more than 256 MiB of files, if
+    pyiceberg cannot read one, if values could differ between the engines, or if spark.conf changes
+    how values are computed.
+
+    For example:
+
+        vde query "SELECT * FROM mart.revenue" --env dev
     """
     text = sys.stdin.read() if sql == "-" else sql
     call = Call(folder=folder, output=output)

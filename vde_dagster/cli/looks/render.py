@@ -63,9 +63,19 @@ def render_command(
 ) -> None:
     """Show the final SQL of MODEL for a range, with literals for macros and physical table names.
 
+    Pre- and post-statements are printed around the query. Notes go to standard error, so that
+    standard output is SQL. Nothing is run, and neither Spark nor Java is needed.
+
     Without --start and --end the range is the epoch day, 1970-01-01; with one of them, that day. A
     range is widened to whole intervals of the model; that of a FULL model starts at the model's
-    start. The tables are those of ENV, or those that a plan for the files would use.
+    start.
+
+    A Python model or a seed has no query: one sentence names the function and its inputs, or the
+    file. A source is refused.
+
+    For example:
+
+        vde render mart.revenue --start 2024-01-01 --end 2024-01-01
     """
     interval = options.one_range(start, end)
     from vde_dagster.app.inspect.rendering import around_function, bind_models, render
@@ -240,9 +250,17 @@ def evaluate_command(
 ) -> None:
     """Compute MODEL as its file is now, show its rows, and write nothing.
 
-    Its inputs are the tables that a plan would give the upstream models; they have to be loaded.
-    With --env it computes the model of that environment from the tables that the environment shows.
-    Without --start and --end it computes the last interval that could be evaluated now.
+    Its inputs are the tables that a plan for prod would give the upstream models; they have to be
+    loaded. With --env it computes the model of that environment from the tables that the
+    environment shows.
+
+    Without --start and --end it computes the last interval that could be evaluated now. A range is
+    widened to whole intervals. A model that reads its own rows cannot be evaluated alone, and is
+    refused.
+
+    For example:
+
+        vde evaluate mart.revenue --limit 20
     """
     from vde_dagster.app.inspect.rendering import bind_models, preview
     from vde_dagster.cli.looks.query import Answer, as_table

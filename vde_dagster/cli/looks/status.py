@@ -74,13 +74,19 @@ class Looked:
 def status_command(call: Call, *, environment: str, check: bool) -> None:
     """Show failures and overdue work in ENV (prod by default), with reasons and next steps.
 
-    Lists failures, rows that failed an audit, tables and views dropped outside vde, and late rows
-    that cannot be loaded. Then models that are due, stale (inputs are late or changed), marked for
-    recomputation, or waiting for inputs. Then leases and the last promotion. It reads the state and
-    Iceberg metadata only: Spark is not started, and nothing is computed or written.
+    It lists failures, rows that failed an audit, tables and views dropped outside vde, and late
+    rows that cannot be loaded. Then models that are due, stale (inputs are late or changed), marked
+    for recomputation, paused, or waiting for inputs. Then leases and the last promotion.
+
+    It reads the state and Iceberg metadata only: Spark is not started, and nothing is computed or
+    written. Long groups are cut; --format json has all entries.
 
     Exit codes: 0 if the check itself worked, whatever it found; with --check, 1 if something is
     unfinished, due, stale or missing. Models that only wait for their inputs do not count.
+
+    For example:
+
+        vde status prod --check
     """
     from vde_dagster.app.apply.running import look_at_run
     from vde_dagster.app.inspect.status import look_at_operations, status_of

@@ -49,7 +49,8 @@ def _named(of: tuple[click.Context, click.Parameter, str]) -> str:
 def ci_command() -> None:
     """Build and show what a pull request changes, promote it when it is approved, and clean up.
 
-    REQUEST is the request's number; its environment is called pr_REQUEST.
+    REQUEST is the number of the request; its environment is pr_REQUEST. Each step can run on
+    another machine. The steps share two files, in the folder that --files names.
     """
 
 
@@ -78,8 +79,13 @@ def plan(
 ) -> None:
     """Run the unit tests, build the environment of the request, and save the plan to promote it.
 
-    What was refused or failed is in the summary of `vde ci comment`, too; then the exit code is 1,
-    and nothing can be promoted.
+    --start and --end limit what is computed for the request; the promotion fills the rest. The exit
+    code is 1 if a test fails, a change is refused, or models wait for another environment. Then
+    nothing can be promoted, and the summary of `vde ci comment` says why.
+
+    For example:
+
+        vde ci plan 42 --start 2024-01-01
     """
     if environment == target:
         raise click.UsageError(f"--target {target} is the request's own environment.")
@@ -114,7 +120,15 @@ def plan(
 @_REQUEST
 @_FILES
 def comment(call: Call, *, environment: str, kept: Path | None) -> None:
-    """Print the request's changes and its computed and built models, as a comment for reviewers."""
+    """Print a summary of the request in Markdown, as a comment for reviewers.
+
+    It has the unit tests, changed models with categories and columns, and the intervals to compute.
+    It also compares the rows of each changed model in both environments.
+
+    For example:
+
+        vde ci comment 42
+    """
     from vde_dagster.app.apply.saved_plans import load_plan
 
     project = call.project
@@ -128,10 +142,14 @@ def comment(call: Call, *, environment: str, kept: Path | None) -> None:
 @_REQUEST
 @_FILES
 def apply(call: Call, *, environment: str, kept: Path | None) -> None:
-    """Apply the plan that `vde ci plan` saved: it promotes what the reviewers have seen.
+    """Promote the request as approved, with the plan that `vde ci plan` saved.
 
     Intervals that the request's environment has are reused. If the target has changed since,
     nothing is written: `vde ci plan` makes a new plan, which needs a new approval.
+
+    For example:
+
+        vde ci apply 42
     """
     from vde_dagster.app.apply.saved_plans import left_of, load_plan
     from vde_dagster.cli.plans.taking import apply_left
@@ -166,6 +184,10 @@ def clean(call: Call, *, environment: str, kept: Path | None) -> None:
 
     Its tables stay until `vde janitor` finds that nothing else refers to them. A missing
     environment is not an error.
+
+    For example:
+
+        vde ci clean 42
     """
     from vde_dagster.app.promote.promotion import remove_environment
 

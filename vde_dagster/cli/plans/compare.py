@@ -46,12 +46,19 @@ def compare_command(call: Call, *, before: str, after: str | None, strict_column
 
     BEFORE and AFTER are folders with a project, or git revisions (a branch, a tag, a commit,
     HEAD~1) of the project in --project DIR. If a name is both, the folder is used; git:NAME is the
-    revision. Without AFTER, the project's current folder is used. Neither the work tree nor git is
-    changed, and no environment is needed. Parsed models are cached in the project's folder .vde.
+    revision. Without AFTER, the project's current folder is used.
 
-    Shows for each model whether it or only an upstream model changed, the category with its
-    reasons, the changed columns, and whether it would be rebuilt. It compares definitions, not the
-    versions of two environments, and not the rows of two tables.
+    For each model it shows whether the model or only an upstream model changed, the category with
+    its reasons, the changed columns, and whether it would be rebuilt. It compares definitions, not
+    environments or rows.
+
+    No environment, catalog or Spark is needed. The work tree and git stay unchanged, and nothing is
+    fetched: compare folders if seeds are stored in Git LFS. Problems of both sides are reported
+    together, as `revision:path:line`.
+
+    For example:
+
+        vde compare main
     """
     from vde_dagster.app.inspect.compare import compare
 
@@ -165,9 +172,17 @@ def _work(outcomes: Counter[str]) -> str:
 def diff_command(call: Call, *, before: str, after: str) -> None:
     """Compare the models of environment A with those of B (prod by default).
 
-    Lists the models whose definition or version differs, why, and whether their rows differ. For
-    intervals that both have computed it compares the recorded D-SHAs, so nothing is read and Spark
+    It lists the models whose definition or version differs, why, and which intervals only one side
+    has. Intervals that both have are compared by their recorded D-SHAs: no row is read, and Spark
     is not started.
+
+    Rows are reported as `one table` (both show the same version), `equal rows`, `other rows in`
+    some intervals, or `rows not compared`. The last is for views, models without common intervals,
+    and rows hashed in two ways.
+
+    For example:
+
+        vde diff dev prod
     """
     from vde_dagster.app.inspect.environment_diff import diff_environments
 
@@ -235,9 +250,17 @@ def table_diff_command(
 ) -> None:
     """Compare the columns and rows of MODEL in the environments A and B.
 
-    Intervals with the same recorded D-SHA in both are equal, and are not read. All other rows are
-    joined by --on, the grain of the model or the unique key of its kind; without one each row
-    counts as a whole.
+    Intervals with the same recorded D-SHA are equal, and are not read. Other rows are joined by
+    --on, or by a grain of the model, or by the unique key of its kind. Nulls are equal. Without a
+    key, each row counts as a whole, and so do rows whose key is not unique.
+
+    It prints how many rows only A or only B has, how many differ and in which columns, and some of
+    each. Columns whose types do not fit, and maps, are listed as not compared. If a table is
+    written or a view moves meanwhile, it reports that instead.
+
+    For example:
+
+        vde table-diff prod dev mart.revenue --on day
     """
     from vde_dagster.app.inspect.table_diff import diff_table
 

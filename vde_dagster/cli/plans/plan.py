@@ -62,11 +62,20 @@ def plan_command(
 ) -> None:
     """Compare the project's files with an environment, and apply the difference.
 
-    Without ENV that is the default_environment of vde.yaml, and prod if it names none.
+    The plan shows changed models with their category, the versions that ENV would show, and the
+    intervals to compute. Without ENV it is for the default_environment of vde.yaml, or for prod.
 
-    Shows which models differ and how, which versions the environment would show, and which
-    intervals have to be computed. On a terminal it asks before it applies anything. Without one it
-    applies only with --auto-apply. If there is nothing to do, it ends without starting Spark.
+    On a terminal it asks before it applies; elsewhere it applies only with --auto-apply. The unit
+    tests run first: a failed test refuses a plan that would be applied or saved. An empty plan ends
+    without starting Spark.
+
+    If a model fails, its downstream models are skipped and all others are computed. Views move
+    together or not at all. Repeat an interrupted plan to finish it: nothing is computed twice. If
+    another process changes ENV meanwhile, nothing is applied.
+
+    For example:
+
+        vde plan dev --select-model mart.revenue+ --no-apply
     """
     goes_to = environment or _default_environment(call)
     options_asked = asked_options(goes_to, flags)

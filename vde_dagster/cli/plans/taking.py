@@ -24,9 +24,21 @@ from vde_dagster.cli.printing import print_json
 def apply_command(call: Call, *, file: Path, models: int | None, fail_fast: bool) -> None:
     """Apply the plan that `vde plan ENV --save FILE` wrote, without asking.
 
-    It does what was reviewed and nothing else: the models are those in FILE, even if the project's
-    files have changed since. It computes the plan's intervals that are still missing. An edited
-    file, or a plan whose environment has changed since, is refused before anything is written.
+    It applies exactly the reviewed plan. The models are those in FILE, even if the project's files
+    have changed since; only vde.yaml is read. Intervals that have become due since then are left to
+    the next plan. Apply FILE again to finish an interrupted run.
+
+    It is refused before anything is written if FILE was edited or damaged, if its environment has
+    changed, or if the result would differ from the reviewed plan. `variables` and `spark.conf`
+    values that vde.yaml takes from environment variables are not in FILE, and must have the same
+    values.
+
+    FILE has the text of every model, but no address or setting of the machine. Its digest detects
+    mistakes and is not a signature. Keep FILE where only people who may apply plans can write.
+
+    For example:
+
+        vde apply reviewed.json
     """
     from vde_dagster.app.apply.saved_plans import left_of, load_plan
 
@@ -55,8 +67,15 @@ def promote_command(
 ) -> None:
     """Make TO (prod by default) show exactly the versions of FROM, whatever the files say.
 
-    Intervals that FROM has are reused. Intervals that its versions lack, because TO shows more of
-    them or new data has landed, are computed before any view moves.
+    Intervals that FROM has loaded are reused. Missing intervals are computed before any view moves:
+    those that only TO has, and those whose data has landed since. Models that only TO shows are
+    removed; the plan lists them.
+
+    A promotion that would lose data is refused in production, unless --accept-loss is given.
+
+    For example:
+
+        vde promote dev prod
     """
     asked = Asked.of(call, flags)
     from vde_dagster.app.promote.taking import plan_promotion
@@ -97,8 +116,17 @@ def rollback_command(
 ) -> None:
     """Make ENV show the versions of an earlier revision again, whatever the files say.
 
-    Versions that are behind are brought up to date first. In production, a rollback that would lose
-    data is refused, unless --accept-loss.
+    Without --to, that is the last revision that differs from the current one. So a second rollback
+    undoes the first. If its versions are up to date, nothing is computed and Spark is not started.
+    Otherwise they are brought up to date first. In production, a rollback that would lose data is
+    refused, unless --accept-loss is given.
+
+    After a rollback, runs, sensors and code locations use the versions that ENV shows. An
+    environment that follows the files stops doing so until the next plan of the files is applied.
+
+    For example:
+
+        vde rollback prod --to 3
     """
     if give_up:
         others = (flags["no_apply"], flags["explain"], flags["save"], accept_loss, allow_empty)

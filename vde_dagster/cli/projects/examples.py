@@ -45,11 +45,17 @@ _QUERY: Final = "SELECT * FROM mart.revenue"
 @click.option("--example", type=click.Choice(EXAMPLES), help="Copy this example instead.")
 @options.WITH_DEBUG
 def init_command(*, folder: Path, example: str | None) -> None:
-    """Create a project of three models in DIR, which must be empty or missing.
+    """Create a small project in DIR, which must be empty or missing.
 
-    It has a seed with orders, a model that reads it, a unit test of that, and a view. It needs
-    nothing else: no server, no account, none of your data. The README.md of each example lists the
-    next steps.
+    It has a seed with orders, two models, a view and a unit test. It needs no server, no account
+    and none of your data: `vde test` and `vde plan prod --auto-apply` work there right away.
+
+    With --example it copies an example, whose README.md lists the next steps. Files of an earlier
+    copy that you edited are not overwritten.
+
+    For example:
+
+        vde init shop
     """
     if example is not None:
         copied_example(example, folder)

@@ -41,10 +41,11 @@ _TO: Final = click.option(
 
 @click.group("import")
 def import_command() -> None:
-    """Write a project of another tool as one of this tool: plain SQL and Python that you own.
+    """Convert a project of another tool to plain SQL and Python models.
 
-    IMPORT.md in the new folder says what was carried over, what was changed, what has no
-    counterpart, and what is left for you to edit, with files and lines.
+    IMPORT.md in the new folder lists everything that was converted, that differs, or that has no
+    counterpart, and what is left for you to edit, with files and lines. The last part is printed,
+    too. The exit code is 0 even if something is left to edit.
     """
 
 
@@ -71,11 +72,15 @@ def import_command() -> None:
 def sqlmesh_command(
     *, folders: Sequence[Path], target: Path, interpreter: str, written: Path | None
 ) -> None:
-    """Convert the SQLMesh project in DIR (several folders can form one project) to this tool.
+    """Convert the SQLMesh project in DIR; several folders can form one project.
 
-    SQLMesh reads it: macros, Jinja and blueprints are filled in, and other dialects are translated
-    to Spark's SQL by sqlglot. Nothing is written to DIR, and SQLMesh is not needed afterwards. If
-    both tools cannot run on one machine, run the script of `vde import script sqlmesh` there.
+    SQLMesh reads the project: it fills in macros, Jinja and blueprints. SQLGlot translates other
+    dialects to Spark's. Nothing is written to DIR, and SQLMesh is not needed afterwards. If both
+    tools cannot run on one machine, run the script of `vde import script sqlmesh` there.
+
+    For example:
+
+        vde import sqlmesh old_shop --to shop
     """
     from vde_dagster.project.importing.sqlmesh_project import sqlmesh_draft
 
@@ -114,12 +119,19 @@ def dbt_command(
     profiles_dir: str | None,
     profile: str | None,
 ) -> None:
-    """Convert the dbt project of a target folder to this tool.
+    """Convert the dbt project of a target folder.
 
-    FOLDER has manifest.json with compiled code, and catalog.json, or what the script of `vde import
-    script dbt` wrote, which knows what is_incremental() adds. With --python it is the project, and
-    dbt reads it by that script. Nothing is written to the project, and the warehouse is not
-    queried. sqlglot translates the SQL to Spark's.
+    FOLDER has manifest.json with compiled code, and catalog.json; dbt itself is not needed. FOLDER
+    can also be the output of the script of `vde import script dbt`, which knows what
+    is_incremental() adds. With --python, FOLDER is the dbt project itself, and dbt reads it with
+    that script.
+
+    Nothing is written to the dbt project, and the warehouse is not queried. SQLGlot translates the
+    SQL to Spark's dialect.
+
+    For example:
+
+        vde import dbt target --to shop
     """
     from vde_dagster.project.importing.dbt_project import dbt_draft
     from vde_dagster.project.importing.dbt_target import read_target
@@ -143,9 +155,13 @@ def dbt_command(
 def script_command(*, tool: str) -> None:
     """Print the script that reads a project of TOOL where TOOL is installed.
 
-    For SQLMesh, `python dump.py DIR > project.json` writes there what `vde import sqlmesh --from
-    project.json` reads here. For dbt, `python forms.py OUT --project-dir DIR` writes the folder
-    OUT that `vde import dbt OUT` reads.
+    Use it if both tools cannot run on one machine. For SQLMesh, run `python dump.py DIR >
+    project.json` there and `vde import sqlmesh --from project.json --to NEW` here. For dbt, run
+    `python forms.py OUT --project-dir DIR` there and `vde import dbt OUT --to NEW` here.
+
+    For example:
+
+        vde import script sqlmesh > dump.py
     """
     click.echo(_script(tool), nl=False)
 

@@ -28,8 +28,16 @@ if TYPE_CHECKING:
 def format_command(call: Call, *, files: tuple[Path, ...], check: bool, diff: bool) -> None:
     """Format the SQL models in FILES (files or folders; all of the project by default).
 
+    It changes white space only, in the style of sqlfmt: a MODEL block or a statement is on one line
+    if it fits. Statements that sqlfmt cannot lay out stay as they are.
+
     Before a file is written, the new text is parsed again: it must declare the same model, with the
-    same fingerprint. If it does not, the file is reported and left unchanged.
+    same fingerprint. If it does not, the file is reported and left unchanged. If a file cannot be
+    read as a model, nothing is written.
+
+    For example:
+
+        vde format models/mart --check
     """
     from vde_dagster.app.project_files.formatting import format_files, write_formatted
     from vde_dagster.project.configuration import read_configuration
@@ -73,8 +81,16 @@ def _format_facts(each: Formatted, *, diff: bool) -> dict[str, object]:
 def create_external_models_command(call: Call, *, check: bool) -> None:
     """Write the columns and types of every source that models read to external_models.yaml.
 
-    They come from the catalog's metadata. New sources are added and columns that differ are
-    corrected. Everything else in the file is unchanged, even sources that no model reads.
+    They come from the catalog's metadata, without Spark and Java. New sources are added, with the
+    comments of their columns, and columns that differ are corrected. Everything else in the file is
+    unchanged, even sources that no model reads. It works before the sources are declared.
+
+    Exit codes: 0 if the file is right, 1 if models read a table that neither the catalog nor the
+    file describes; with --check, 1 if the file would change.
+
+    For example:
+
+        vde create-external-models --check
     """
     from vde_dagster.app.project_files.external_models import declare_sources, write_declaration
     from vde_dagster.project.loading import sources_read

@@ -34,8 +34,13 @@ def address(port: int = PORT) -> str:
 def ui_command(*, port: int, folder: Path) -> None:
     """Serve the project's code locations with `dagster dev`, until it is interrupted or terminated.
 
-    Sets DAGSTER_HOME to the project's own folder unless it is set, so that plans, runs and the UI
-    share one history.
+    The address is http://127.0.0.1:3000. Sensors and automation are off until you switch them on in
+    the UI under Automation. DAGSTER_HOME is the project's own `.vde/dagster` unless it is set, so
+    that plans, runs and the UI share one history.
+
+    For example:
+
+        vde ui --port 3001
     """
     from vde_dagster.composition import VdeProject
     from vde_dagster.orchestration.home import dagster_home
@@ -69,7 +74,12 @@ def jars_command(call: Call) -> None:
 
     They are resolved from Maven once and kept in the user's cache; the first plan that computes
     something does the same automatically. In a project they are those of its catalog, and its
-    settings `spark.conf.spark.jars.*` apply.
+    settings `spark.conf.spark.jars.*` apply. VDE_JARS names jars of your own, and VDE_JARS_CACHE
+    moves the cache.
+
+    For example:
+
+        vde jars
     """
     from vde_dagster.composition import spark_jars
     from vde_dagster.lakehouse.spark.jars import resolve_jars

@@ -41,8 +41,14 @@ def test_command(call: Call, *, wanted: tuple[str, ...], engine: str) -> None:
     """Run the tests in the project's folder tests: all of them, or those named.
 
     TEST is a file, FILE::NAME, or the name of a test; in a name, * stands for any characters.
-    Nothing is read from the catalog, and nothing is written. Exit code 1 if a test fails, 5 if no
-    test was run.
+    Nothing is read from the catalog, and nothing is written.
+
+    Exit codes: 0 if all tests passed, 1 if a test failed or could not be computed, 5 if no test was
+    run.
+
+    For example:
+
+        vde test "*revenue*"
     """
     from vde_dagster.app.unit_tests.running import Outcome, result_lines, summary
     from vde_dagster.cli.facts import unit_test_facts
@@ -158,9 +164,16 @@ def create_test_command(
 ) -> None:
     """Write tests/NAME.yaml: input rows of MODEL from an environment, and the rows that it returns.
 
-    The test is run before it is written, so it passes. For a model with intervals it uses the last
-    one that could be evaluated now, unless --start and --end name another. Review the expected
-    rows: they show what the model does, which may not be what it should do.
+    The test runs before it is written, so it passes. Review the expected rows: they show what the
+    model does, which may not be what it should do.
+
+    For a model with intervals it uses the last one that could be evaluated now, unless --start and
+    --end name another. Without --query it takes the first rows of each input: of a model those of
+    the range, of a source those whose time column is in the range.
+
+    For example:
+
+        vde create-test mart.revenue --name small_orders
     """
     if name is not None and not _NAME.fullmatch(name):
         raise click.UsageError(f"--name {name!r} is not a valid name: use letters, digits and _.")

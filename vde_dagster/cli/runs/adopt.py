@@ -79,12 +79,17 @@ def adopt_command(
 ) -> None:
     """Fill MODEL with the rows of a table that its query would also return.
 
-    Plan the environment with --skip-backfill first. Some intervals are computed and compared with
-    the table's rows: if they differ, the differing rows are shown, and nothing is written. Audits
-    run on all adopted rows. Loaded intervals stay, so a stopped command can be repeated. Models
-    that build on their own rows get the whole table.
+    Plan the environment with --skip-backfill first. The command computes some intervals and
+    compares them with the table's rows. If they differ, it shows the rows and writes nothing.
+    Audits run on all adopted rows. Loaded intervals stay, so you can repeat a stopped command.
+
+    Models that build on their own rows get the whole table.
 
     Exit codes: 0 if all rows were adopted or loaded already, 1 if rows differ or it is refused.
+
+    For example:
+
+        vde adopt mart.revenue --from old_mart.revenue --copy
     """
     if copies and shallow:
         raise click.UsageError("--copy and --shallow cannot be combined.")

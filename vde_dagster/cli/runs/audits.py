@@ -35,8 +35,13 @@ _OUTCOMES = {"done": "published", "abandoned": "not published"}
 def audits_command(call: Call, *, model: str, limit: int, environment: str) -> None:
     """Show the audit results of MODEL's latest evaluation, with failing rows.
 
-    Rows that a blocking audit refused were not published. They stay on a branch of the model's
-    table until its next publication; the branch is named, too.
+    It covers the version that ENV shows and that of the files, which differ while an edit is not
+    published. Rows that failed a blocking audit were not published. They stay on a branch of the
+    model's table until its next publication; the branch is named, too.
+
+    For example:
+
+        vde audits mart.revenue --limit 3
     """
     name = call.name(model)
     works = _audited(call, name, environment, limit)
@@ -149,8 +154,15 @@ def audit_command(
 ) -> None:
     """Run all audits of MODEL on the current rows of its version in an environment.
 
-    Writes nothing. Exit code 1 if a blocking audit finds bad rows. With --start or --end only rows
-    of that time are audited.
+    It shows the number of bad rows of each audit, and some of them. Nothing is written: the
+    recorded results of the version stay. With --start or --end only rows of that time are audited,
+    widened to whole intervals.
+
+    Exit codes: 0 if no blocking audit finds bad rows, 1 otherwise.
+
+    For example:
+
+        vde audit mart.revenue --limit 20
     """
     from vde_dagster.app.binding import shown_binding
     from vde_dagster.app.inspect.held_audits import audit_held
@@ -195,9 +207,17 @@ def audit_command(
 def publish_command(call: Call, *, work: str, audits: tuple[str, ...], reason: str) -> None:
     """Publish the staged rows of the unit of work WORK as they are, although audits refused them.
 
-    `vde audits MODEL` shows WORK and the failing rows. Nothing is computed. If the table or the
-    model's inputs have changed since, nothing is published: evaluate the model again. Who accepted
-    the rows, when and why is recorded with them.
+    `vde audits MODEL` shows WORK and the failing rows. Nothing is computed. Who accepted the rows,
+    when and why is recorded with them, and the asset check only warns from then on. A catch-up
+    session moves its high-water marks as if no audit had failed.
+
+    It is refused if the rows are published already, if their branch is missing, if ENV shows or
+    owns another version, or if the table or the inputs have other rows since. Then evaluate the
+    model again.
+
+    For example:
+
+        vde publish 0192f3c2a1b4 --accept not_null --reason "agreed with sales"
     """
     from vde_dagster.app.apply.accepting import Accepting, publish_refused
     from vde_dagster.orchestration.reporting.shown import report_accepted

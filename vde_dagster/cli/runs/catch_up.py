@@ -51,8 +51,19 @@ def catch_up_command(
     """Run one catch-up session of MODEL, or of every model with late data.
 
     A session finds, from Iceberg metadata, the rows that arrived in the source since the last
-    session, and loads them in one commit. If there is nothing to load, Spark is not started. If one
-    model cannot be loaded, the others are still loaded.
+    session, and loads them in one commit, each row once. If there is nothing to load, Spark is not
+    started.
+
+    If loaded rows of the source may have changed, `on_source_rewrite` of the model decides:
+    `overwrite` loads all due intervals again, `stop` loads nothing until --reload. A source that
+    was dropped and created again always stops the model.
+
+    Exit codes: 0 if all models are up to date, 1 if a model could not be loaded. Other models are
+    loaded nevertheless.
+
+    For example:
+
+        vde catch-up staging.events --explain
     """
     if reload and model is None:
         raise click.UsageError("--reload needs the MODEL to reload.")
@@ -198,8 +209,12 @@ _RANGES = 5
 def explain(call: Call, *, model: ModelName, session: str | None, environment: str) -> None:
     """Show what the next session of MODEL would do, or a past one did, with its evidence.
 
-    That is, the changes of each source since its high-water mark, up to when it is complete, and
-    the loaded and late intervals. Nothing is written, and Spark is not started.
+    The evidence is the changes of each source since its high-water mark, up to when the source is
+    complete, and the loaded and late intervals.
+
+    For example:
+
+        vde late explain staging.events --env prod
     """
     from vde_dagster.app.inspect.late_report import explain_next, explain_session
 

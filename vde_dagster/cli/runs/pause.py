@@ -18,7 +18,14 @@ def pause_command(
 ) -> None:
     """Pause each MODEL in an environment: runs, automation, sensors and plans skip it.
 
-    Its loaded rows stay, and are read. Downstream models are computed as far as its data reaches.
+    Its loaded rows stay, and are read. Downstream models are computed as far as its data reaches,
+    and `vde intervals` names the pause. Work that is running is finished. While a model is paused,
+    production shows no other version of it or of models that wait for it. Views and embedded models
+    cannot be paused.
+
+    For example:
+
+        vde pause mart.revenue --reason "the source is under repair"
     """
     from vde_dagster.app.apply.pausing import pause_models
 
@@ -35,6 +42,10 @@ def resume_command(call: Call, *, models: tuple[ModelName, ...], environment: st
     """Resume each paused MODEL of an environment, by default all of them.
 
     It computes nothing: the next run computes intervals that have become due in the meantime.
+
+    For example:
+
+        vde resume mart.revenue
     """
     from vde_dagster.app.apply.pausing import resume_models
 

@@ -56,14 +56,20 @@ def run_command(
 ) -> None:
     """Bring ENV (prod by default) up to date, without asking, upstream models first.
 
-    Computes intervals that are due, and loaded ones whose inputs are late or changed. If a model's
-    new rows equal the old ones, nothing downstream is computed for it. Its models are those that
-    ENV shows, even where they are restated: edited files are left to `vde plan`. If there is
-    nothing to do, Spark is not started.
+    It computes due intervals, and loaded intervals whose inputs are late or changed. If a model's
+    new rows equal the old ones, nothing downstream is computed for it. Models with late data get a
+    catch-up session. If there is nothing to do, Spark is not started.
+
+    It uses the models that ENV shows, also to restate them. Edited files are left to `vde plan`,
+    and no view moves. Models that are due but not ready are listed with what they wait for.
+    Schedule it freely: concurrent runs are safe.
 
     Exit codes: 0 if everything that is ready is computed, 1 if something failed (the rest is done),
     3 if nothing was done because another plan or run of ENV is active or has just changed it.
-    Concurrent runs are safe.
+
+    For example:
+
+        vde run prod --no-stale
     """
     from vde_dagster.app.apply.running import end_without_work, plan_run
     from vde_dagster.app.apply.visitor import EnvironmentBusy

@@ -29,8 +29,13 @@ if TYPE_CHECKING:
 def invalidate_command(call: Call, *, environment: str) -> None:
     """Remove an environment with its views.
 
-    Its tables stay until `vde janitor` finds that nothing else refers to them. Production is never
-    removed. A plan for ENV creates it again.
+    Versions that another environment shows are owned by that one from then on. The tables stay
+    until `vde janitor` finds that nothing else refers to them. Production is refused, and so is an
+    environment with a running plan. A plan for ENV creates it again.
+
+    For example:
+
+        vde invalidate dev
     """
     from vde_dagster.app.promote.promotion import remove_environment
 
@@ -45,8 +50,15 @@ def janitor_command(call: Call, *, dry_run: bool) -> None:
     """Remove expired environments, and drop versions that nothing refers to.
 
     A version that nothing refers to gets a tombstone first. A later run drops it with its files, if
-    nothing has referred to it for the whole grace period. Tables that this project's state did not
-    create are listed and left. The times are in vde.yaml.
+    nothing has referred to it for the whole grace period. Old records are deleted, too. Tables that
+    this project's state did not create are listed and left. The times are in vde.yaml.
+
+    You can stop it at any point and run it beside plans and runs; a second janitor is refused. It
+    reads and writes metadata only.
+
+    For example:
+
+        vde janitor --dry-run
     """
     from vde_dagster.app.clean_up import lines
     from vde_dagster.app.clean_up.janitor import clean_up
@@ -123,8 +135,12 @@ def maintain_command(call: Call, *, models: tuple[str, ...], dry_run: bool) -> N
     row changes, and nothing is recomputed. Spark starts only if files are rewritten.
 
     Without MODEL these are all tables and views, and the tables of late data; `*` and `?` in a name
-    stand for any text and any character. A table that cannot be maintained is listed with the
-    reason; the others continue. The times are in vde.yaml.
+    stand for any text and any character. Tables in use are listed as busy, and tables that cannot
+    be maintained with the reason; the others continue. The times are in vde.yaml.
+
+    For example:
+
+        vde maintain "mart.*" --dry-run
     """
     from vde_dagster.app.clean_up.lines import maintenance_lines, maintenance_summary
     from vde_dagster.app.clean_up.maintaining import look_at_upkeep, maintain

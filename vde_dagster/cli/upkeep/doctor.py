@@ -38,10 +38,21 @@ _INDENT: Final = " " * (_FIRST + _SECOND)
 def doctor_command(call: Call, *, no_spark: bool) -> None:
     """Check Java, Spark, its jars, the catalog, views, the state, clocks and Dagster, one by one.
 
-    It creates a table and a view in a namespace of their own in the catalog, and a row in the
-    state, and removes them all. A failed check skips only the checks that need it.
+    Each check uses the real thing. It reads vde.yaml, starts Java, compares the jars with the
+    download, and writes a row to the state. It creates a table and a view, reads them in Spark, and
+    runs a Python function there. It compares all tables with their records, and clocks with each
+    other. It loads the code locations, and looks at Dagster's storage, run monitoring, sensors and
+    daemon.
+
+    Each line is `ok`, `warning`, `broken` or `not tried`, with advice below it. A failed check
+    skips only the checks that need it. Everything that it created is removed, also if you stop it.
+    If the process is killed, drop the namespace `vde_doctor_...`. Secrets are printed as stars.
 
     Exit codes: 0 if nothing is broken, 1 if something is.
+
+    For example:
+
+        vde doctor --no-spark
     """
     from vde_dagster.app.doctor.checking import run_checks
     from vde_dagster.cli.upkeep.doctor_checks import Doctor

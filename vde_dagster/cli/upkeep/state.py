@@ -29,7 +29,7 @@ def state_command() -> None:
     """Check the state, migrate it to this release, and export or import it.
 
     The state is the database at `state.url` in vde.yaml, else a file in the project's .vde. Stop
-    what writes to it before it is moved or copied; `vde unlock` lists who does.
+    programs that write to it before you move or copy it; `vde unlock` lists them.
     """
 
 
@@ -37,9 +37,15 @@ def state_command() -> None:
 def check(call: Call) -> None:
     """Check every row of the state for consistency. Nothing is written.
 
-    Also lists unfinished promotions and units of work; they may still be running.
+    Each row is read, and rows are compared with each other: snapshots of environments, records of
+    versions, overlapping ledger entries, and sums. On SQLite the file is checked, too. Unfinished
+    promotions and units of work are listed; they may still be running.
 
     Exit codes: 0 if the state is consistent, 1 if something is wrong with it.
+
+    For example:
+
+        vde state check
     """
     from vde_dagster.cli.facts import fields_of
     from vde_dagster.state import schema
@@ -56,8 +62,15 @@ def check(call: Call) -> None:
 def migrate(call: Call) -> None:
     """Migrate the state of an earlier release to this one's version, in one transaction.
 
-    Earlier releases refuse it from then on, so stop them first. A state that already has the
-    version is unchanged.
+    Earlier releases refuse the state from then on. Stop them first, and keep a copy: use the
+    earlier release's `vde state export`, or copy the SQLite file with its `-wal` and `-shm` files.
+    It waits up to a minute for running transactions. A state that already has the version is
+    unchanged, and a newer state is refused. The first plan creates a missing state without this
+    command.
+
+    For example:
+
+        vde state migrate
     """
     stored = call.project.stored_state()
     moved = stored.migrate()
@@ -75,7 +88,12 @@ def migrate(call: Call) -> None:
 def export(call: Call, *, file: Path) -> None:
     """Write the state, without leases, to FILE, as of one moment; only you may read it.
 
-    It has models' texts and rows that audits found, and neither addresses nor passwords.
+    FILE must not exist. It has models' texts and rows that audits found, and neither addresses nor
+    passwords. Each line is a JSON document; the last one has a SHA-256 of the others.
+
+    For example:
+
+        vde state export state.jsonl
     """
     _report(call, call.project.stored_state().export(file), file, "exported to")
 
@@ -85,7 +103,13 @@ def export(call: Call, *, file: Path) -> None:
 def import_(call: Call, *, file: Path) -> None:
     """Import FILE of `vde state export` into the state, which must be empty.
 
-    All rows or none are imported. A file that was changed since the export is refused.
+    Use it to move a state from SQLite to Postgres, after you changed `state.url` in vde.yaml. All
+    rows or none are imported. A file that was changed since the export, is of another schema
+    version, or has inconsistent rows is refused.
+
+    For example:
+
+        vde state import state.jsonl
     """
     _report(call, call.project.stored_state().restore(file), file, "imported from")
 

@@ -31,9 +31,12 @@ def unlock_command(call: Call, *, resource: str | None, gone: str | None) -> Non
 
     A lease ends with its process on this machine, and on another machine after its time to live:
     some minutes. To release it earlier, check on that machine that the process has ended, and name
-    it: `vde unlock environment:prod --gone 4711@host`. A process that runs on this machine keeps
-    its leases. One that still runs elsewhere can record and publish nothing under a lease that was
-    released.
+    it with --gone. A process that runs on this machine keeps its leases. One that still runs
+    elsewhere can record and publish nothing under a lease that was released.
+
+    For example:
+
+        vde unlock environment:prod --gone 4711@etl-2
     """
     if (resource is None) != (gone is None):
         raise click.UsageError("Give RESOURCE and --gone together.")

@@ -31,9 +31,17 @@ def verify_command(call: Call, *, models: tuple[str, ...], environment: str) -> 
     """Recompute the D-SHAs of an environment's tables from storage, and compare them.
 
     A D-SHA is a digest of rows that was recorded when they were published. Without MODEL all models
-    that store rows are compared. Differences are listed by interval, as are tables that another
-    program has written to since; the exit code is then 1. D-SHAs detect changes, but
-    they do not protect against deliberate tampering.
+    that store rows are compared. Each table is read at the Iceberg snapshot that was recorded last,
+    so runs may publish meanwhile. Spark is started, and reads every row.
+
+    Differences are listed by interval, as are tables that another program has written to since.
+    D-SHAs detect changes, but they do not protect against deliberate tampering.
+
+    Exit codes: 0 if everything is as recorded, 1 otherwise.
+
+    For example:
+
+        vde verify mart.revenue
     """
     from vde_dagster.app.binding import shown_binding
     from vde_dagster.app.inspect.verify import verify
@@ -90,13 +98,18 @@ def repair_command(call: Call, *, model: ModelName, environment: str, dry_run: b
 
     Work that an earlier process started is finished or reverted. A table that another program wrote
     to or rolled back is put back to the Iceberg snapshot that was recorded last; the rows of the
-    other program stay in the table under the tag `before_repair_<Iceberg snapshot>`. No Spark is
-    started.
+    other program stay in the table under the tag `before_repair_<Iceberg snapshot>`. Renamed and
+    dropped columns are restored from the recorded schema. No Spark is started.
 
     Missing rows are reported with the command that recomputes them: dropped tables and views, and
-    deleted data files. It checks that each data file exists, and reads none.
+    deleted data files. It checks that each data file exists, and reads none. Run it for the
+    environment that owns the version.
 
     Exit codes: 0 if nothing is wrong any more, 1 otherwise; with --dry-run, 0 if nothing is wrong.
+
+    For example:
+
+        vde repair mart.revenue --dry-run
     """
     from vde_dagster.app.binding import shown_binding
     from vde_dagster.app.recover.recovery import repair
