@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import inspect
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
-from docs_site.tables import escaped, table
+from docs_site.tables import escaped, filled, table
 from vde_dagster.cli.commands import COMMANDS, vde
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+HEAD: Final = Path(__file__).with_name("commands.md")
+"""What the page has before the first command."""
 OF_EVERY_COMMAND: Final = frozenset({"--project", "--debug"})
 """Options that the head of the page has once."""
 
@@ -21,11 +24,7 @@ def command_page() -> str:
     """The page in Markdown: all commands in the order of `vde --help`, each with its options."""
     root = click.Context(vde, info_name="vde")
     rows = [(f"[`vde {name}`](#vde-{name})", text) for name, text in COMMANDS.items()]
-    parts = [
-        "# Commands, generated",
-        f"{vde.epilog} Every command has `--project DIR`, `--debug` and `--help`.",
-        table(["command", ""], rows),
-    ]
+    parts = [filled(HEAD.read_text("utf-8"), {"commands": lambda: table(["command", ""], rows)})]
     for name in vde.list_commands(root):
         parts += _section(vde.get_command(root, name), name, root)
     return "\n\n".join(parts)
@@ -39,7 +38,7 @@ def _section(command: click.Command | None, name: str, above: click.Context) -> 
     yield f"{'#' * len(path.split())} `{path}` {{ #{path.replace(' ', '-')} }}"
     usage = " ".join(command.get_usage(context).removeprefix("Usage: ").split())
     yield f"```console\n$ {usage}\n```"
-    yield escaped(inspect.cleandoc(command.help or "").replace("\b\n", ""))
+    yield escaped(inspect.cleandoc(command.help or ""))
     options = [each for each in command.params if isinstance(each, click.Option)]
     shown = [each for each in options if not each.hidden and OF_EVERY_COMMAND.isdisjoint(each.opts)]
     if shown:

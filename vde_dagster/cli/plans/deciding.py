@@ -53,7 +53,8 @@ DECIDE: Final = click.option(
     type=_decision,
     multiple=True,
     metavar="MODEL=CATEGORY",
-    help="The category of a model's edit: breaking, non_breaking or forward_only. Repeatable.",
+    help="The category of a model's edit: breaking, non_breaking or forward_only. Later plans of "
+    "the same text use it, in every environment. Repeatable.",
 )
 
 

@@ -63,7 +63,8 @@ _ROWS: Final = (
     _option(
         "restate_model",
         Sort.SELECTORS,
-        "Compute the loaded intervals of these models and their downstream models again.",
+        "Compute the loaded intervals of these models and their downstream models again. FULL "
+        "tables are rebuilt as a whole.",
         "restate",
     ),
     _option(
@@ -90,7 +91,7 @@ _ROWS: Final = (
     _option(
         "no_gaps",
         Sort.FLAG,
-        "Refuse versions with fewer loaded intervals than those shown now.",
+        "Refuse versions with fewer loaded intervals than those shown now. Production always does.",
     ),
     _option(
         "accept_loss",
@@ -107,15 +108,15 @@ _ROWS: Final = (
     _option(
         "select_model",
         Sort.SELECTORS,
-        "Plan the changes of these models only: mart.revenue, mart.*, tag:nightly; a leading + "
-        "adds everything upstream, a trailing + everything downstream.",
+        "Plan the changes of these models only: mart.revenue, mart.*, tag:nightly, path:PATTERN; "
+        "a leading + adds everything upstream, a trailing + everything downstream.",
         "select",
     ),
     _option(
         "include_unmodified",
         Sort.SWITCH,
         "Whether the environment also gets views of models that are the same in production "
-        "(default), or only of the others.",
+        "(default), or only of the others. Not for production.",
     ),
 )
 PLAN_OPTIONS: Final = {row.name: row for row in _ROWS}
