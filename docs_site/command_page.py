@@ -24,7 +24,8 @@ def command_page() -> str:
     """The page in Markdown: all commands in the order of `vde --help`, each with its options."""
     root = click.Context(vde, info_name="vde")
     rows = [(f"[`vde {name}`](#vde-{name})", text) for name, text in COMMANDS.items()]
-    parts = [filled(HEAD.read_text("utf-8"), {"commands": lambda: table(["command", ""], rows)})]
+    head = HEAD.read_text("utf-8").replace("../docs/reference/", "")
+    parts = [filled(head, {"commands": lambda: table(["command", ""], rows)})]
     for name in vde.list_commands(root):
         parts += _section(vde.get_command(root, name), name, root)
     return "\n\n".join(parts)

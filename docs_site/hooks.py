@@ -13,6 +13,7 @@ from mkdocs.structure.files import File, Files
 
 import vde_dagster
 from docs_site.command_page import command_page
+from docs_site.dagster_keys import dagster_keys
 from docs_site.reference_tables import GENERATORS
 from docs_site.tables import MARKER, filled
 
@@ -71,5 +72,5 @@ GENERATED: Final[dict[str, Callable[[], str]]] = {
     "docs/reference/python.md": python_page,
 }
 """Whole pages, by path."""
-TABLES: Final[dict[str, Callable[..., str]]] = {**GENERATORS}
+TABLES: Final[dict[str, Callable[..., str]]] = {**GENERATORS, "dagster-keys": dagster_keys}
 """Parts of pages, by the name in their marker: `<!-- generated: NAME -->`."""

@@ -31,7 +31,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def escaped(text: str) -> str:
-    """A text in which Markdown sees no HTML and no emphasis; code, also indented, stays as it is."""
+    """A text in which Markdown sees no HTML and no emphasis; code stays as it is."""
     parts = re.split(r"(`[^`]*`|^ {4}.*$)", text, flags=re.MULTILINE)
     plain = [each.replace("<", "&lt;").replace("*", r"\*") for each in parts[::2]]
     parts[::2] = plain

@@ -1,14 +1,17 @@
-"""The docs name every command, option and key, and nothing that is not there."""
+"""Commands in the docs and in help are right, and so is what the docs say of documents and keys."""
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
 import pytest
 import yaml
+from click.testing import CliRunner
 
 from tests.cli.calling import call
 from tests.cli.promoted import edit, promote
@@ -18,14 +21,10 @@ from vde_dagster.composition import spark_conf
 from vde_dagster.project.configuration import read_configuration
 
 ROOT = Path(__file__).parents[2]
-CLI = (ROOT / "docs" / "reference" / "cli.md").read_text("utf-8")
+JSON = (ROOT / "docs" / "reference" / "json.md").read_text("utf-8")
+OUTPUT = (ROOT / "docs_site" / "commands.md").read_text("utf-8")
 _LAKE = "spark.sql.catalog.lake"
 CONFIGURATION = (ROOT / "docs" / "reference" / "configuration.md").read_text("utf-8")
-
-
-def sections() -> dict[str, str]:
-    parts = re.split(r"^## `vde ([a-z-]+)`.*$", CLI, flags=re.MULTILINE)
-    return dict(zip(parts[1::2], parts[2::2], strict=True))
 
 
 def command(name: str) -> click.Command:
@@ -34,32 +33,36 @@ def command(name: str) -> click.Command:
     return found
 
 
-def parameters(name: str) -> list[click.Parameter]:
-    """Those of a command, and of the commands below it."""
-    found = command(name)
-    below = found.commands.values() if isinstance(found, click.Group) else ()
-    return [*found.params, *(each for inner in below for each in inner.params)]
+def leaves(found: click.Command, words: str) -> Iterator[tuple[str, click.Command]]:
+    """A command that does something, with its words; of a group those below it."""
+    if not isinstance(found, click.Group):
+        yield words, found
+        return
+    for name, below in found.commands.items():
+        yield from leaves(below, f"{words} {name}")
 
 
-def test_every_command_has_a_section_and_can_be_imported() -> None:
-    assert list(sections()) == list(COMMANDS)
-    assert [command(name).name for name in COMMANDS] == list(COMMANDS)
+def examples() -> dict[str, str]:
+    """The example in the help of each command; it is the last paragraph."""
+    found: dict[str, str] = {}
+    for name in COMMANDS:
+        for words, each in leaves(command(name), f"vde {name}"):
+            before, _, example = inspect.cleandoc(each.help or "").rpartition("\n\n    ")
+            assert before.endswith("\n\nFor example:"), words
+            found[words] = example
+    return found
 
 
-def test_every_option_is_in_its_commands_section() -> None:
-    shared = CLI.split("## `vde")[0]
-    for name, text in sections().items():
-        for parameter in parameters(name):
-            for option in parameter.opts:
-                if option.startswith("--"):
-                    assert f"`{option}" in text + shared, f"vde {name} {option}"
+def test_every_command_has_an_example_that_can_be_given_as_it_is_written() -> None:
+    for words, example in examples().items():
+        assert f"{example} ".startswith(f"{words} ")
+        assert why_wrong(example.split(" > ")[0]) == ""
 
 
-def test_no_option_is_made_up() -> None:
-    every = [each for name in COMMANDS for each in parameters(name)]
-    known = {option for each in every for option in (*each.opts, *each.secondary_opts)}
-    known |= {"--version", "--help"}
-    assert set(re.findall(r"`(--[a-z-]+)", CLI)) <= known
+def test_the_help_shows_examples_and_wraps_them_at_80_columns_nowhere() -> None:
+    for words, example in examples().items():
+        done = CliRunner().invoke(vde, [*words.split()[1:], "--help"], terminal_width=80)
+        assert f"\n      {example}\n" in done.stdout
 
 
 FENCED = re.compile(r"^ *```.*?\n(.*?)^ *```", flags=re.MULTILINE | re.DOTALL)
@@ -68,7 +71,8 @@ WRITTEN = re.compile(r"^ *(?:- |\$ |\./run )?(?:run: )?(vde .*)$", flags=re.MULT
 
 def written_commands() -> dict[str, str]:
     """The commands in the docs, with a page that has each; forms with [PARTS] are none."""
-    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")]
+    folders = [ROOT / name for name in ("docs", "docs_site", "examples")]
+    pages = [ROOT / "README.md", *(page for each in folders for page in each.rglob("*.md"))]
     found: dict[str, str] = {}
     for page in pages:
         text = page.read_text("utf-8")
@@ -117,7 +121,7 @@ def test_the_example_for_github_takes_each_step_of_ci_once() -> None:
 
 
 def test_the_column_of_the_example_is_in_a_new_project(project: Path) -> None:
-    (column,) = re.findall(r"With a column, such as `([a-z_.]+)`", sections()["lineage"])
+    column = examples()["vde lineage"].split()[-1]
     done = call("lineage", column, "--project", project)
     assert done.exit_code == 0, done.stderr
     assert "staging.orders.amount" in done.stdout
@@ -125,7 +129,7 @@ def test_the_column_of_the_example_is_in_a_new_project(project: Path) -> None:
 
 def test_the_printed_plan_is_what_a_new_project_prints(project: Path) -> None:
     """Versions are of a release: only that there are some is looked at."""
-    (shown,) = re.findall(r"```\n(Changed\n.*?)```", sections()["plan"], flags=re.DOTALL)
+    (shown,) = re.findall(r"```\n(Changed\n.*?)```", OUTPUT, flags=re.DOTALL)
     best = project / "models" / "mart" / "best_customers.sql"
     edit(best, "AS revenue -- Their sum", "AS revenue, -- Their sum\n  MAX(orders) AS most")
     promote(project)
@@ -138,35 +142,40 @@ def versionless(text: str) -> str:
     return re.sub(r"\b[0-9a-f]{8}\b", "version", text)
 
 
+def documented(*titles: str) -> set[str]:
+    """The fields that sections about JSON name; one of several documents has a row of its own."""
+    parts = re.split(r"^#+ (.*)$", JSON, flags=re.MULTILINE)
+    sections = dict(zip(parts[1::2], parts[2::2], strict=True))
+    return {field for title in titles for field in re.findall(r"`([a-z_]+)`", sections[title])}
+
+
 def test_what_the_json_of_a_plan_has_is_documented(project: Path) -> None:
     done = call("plan", "--project", project, "--format", "json")
     facts = json.loads(done.stdout)
-    rows = dict(re.findall(r"^\| `([a-z-]+)` \| (`.*) \|$", CLI, flags=re.MULTILINE))
-    assert set(facts) - {"version"} <= set(re.findall(r"`([a-z_]+)`", rows["plan"]))
-    reported = CLI.split("A change has")[1].split("An entry of")[0]
-    assert set(facts["changes"][0]) <= set(re.findall(r"`([a-z_]+)`", reported))
+    assert set(facts) - {"version"} <= documented("`plan`")
+    assert set(facts["changes"][0]) <= documented("Changes")
 
 
-def test_what_the_json_of_commands_has_is_in_the_table(project: Path) -> None:
-    rows = dict(re.findall(r"^\| `([a-z-]+)` \| (`.*) \|$", CLI, flags=re.MULTILINE))
-    called: dict[str, tuple[str | Path, ...]] = {
-        "compare": (project, project),
-        "fingerprint": ("--parts",),
-        "intervals": (),
-        "render": ("mart.revenue",),
-    }
-    for name, arguments in called.items():
-        done = call(name, *arguments, "--project", project, "--format", "json")
-        facts = json.loads(done.stdout)
-        models = facts.get("models", [])
-        fields = {*facts} | {field for each in models for field in each}
-        named = set(re.findall(r"`([a-z_]+)`", rows[name]))
-        # Of the models, a version is in the table; the first field of all documents is not.
-        assert fields - named <= {"version"}
+@pytest.mark.parametrize(
+    "title, arguments",
+    [
+        ("`compare`", ("compare", "{project}", "{project}")),
+        ("`fingerprint`", ("fingerprint", "--parts")),
+        ("`intervals`", ("intervals",)),
+        ("`render`", ("render", "mart.revenue")),
+    ],
+)
+def test_what_the_json_of_commands_has_is_documented(
+    project: Path, title: str, arguments: tuple[str, ...]
+) -> None:
+    words = [each.format(project=project) for each in arguments]
+    facts = json.loads(call(*words, "--project", project, "--format", "json").stdout)
+    fields = {*facts} | {field for each in facts.get("models", []) for field in each}
+    # Of the models, a version is in the table; the first field of all documents is not.
+    assert fields - documented(title) <= {"version"}
 
 
-def test_what_the_json_of_runs_and_of_the_status_has_is_in_the_table(project: Path) -> None:
-    rows = dict(re.findall(r"^\| `([a-z-]+)` \| (.*) \|$", CLI, flags=re.MULTILINE))
+def test_what_the_json_of_runs_and_of_the_status_has_is_documented(project: Path) -> None:
     promote(project)
     found = {
         name: json.loads(call(*arguments, "--project", project, "--format", "json").stdout)
@@ -174,10 +183,8 @@ def test_what_the_json_of_runs_and_of_the_status_has_is_in_the_table(project: Pa
     }
     status = {*found["status"]} | {field for each in found["status"]["models"] for field in each}
     assert "due" in status
-    assert status - {"version"} <= set(re.findall(r"`([a-z_]+)`", rows["status"]))
-    planned = rows["plan"].split("`missing_clock_sources`")[0]
-    reported = set(re.findall(r"`([a-z_]+)`", planned + rows["run"]))
-    assert set(found["run"]) - {"version"} <= reported
+    assert status - {"version"} <= documented("`status`")
+    assert set(found["run"]) - {"version"} <= documented("`plan`", "`run`")
 
 
 def test_the_examples_of_the_configuration_are_read_and_show_no_secret(

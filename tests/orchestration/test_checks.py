@@ -13,8 +13,8 @@ from tests.orchestration.served import at_home
 from vde_dagster.app.apply.accepting import Accepting, publish_refused
 from vde_dagster.core.errors import AuditFailed
 from vde_dagster.core.names import ModelName
-from vde_dagster.orchestration.assets.metadata import FORCE
 from vde_dagster.orchestration.jobs.runs import run_plan
+from vde_dagster.orchestration.keys import RunTag
 from vde_dagster.orchestration.launchers.automation import AUTOMATION_JOB
 from vde_dagster.orchestration.reporting.shown import report_accepted
 
@@ -51,7 +51,7 @@ def materialized(
 
 def forced(sample: Sample, instance: dg.DagsterInstance) -> None:
     """Compute the first hour again, which is refused."""
-    tags = {FORCE: "true"}
+    tags = {RunTag.FORCE: "true"}
     materialize(sample.definitions(), instance, "staging/events", FIRST, fails=True, tags=tags)
 
 

@@ -1,10 +1,9 @@
-"""dagster.md names every tag and metadata key that this package sets, and no other one."""
+"""dagster.md has the tags, metadata keys, checks and limits of the code, and its job works."""
 
 from __future__ import annotations
 
-import ast
+import inspect
 import re
-from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -12,6 +11,7 @@ from typing import Any, Final
 import dagster as dg
 import pytest
 
+from vde_dagster.orchestration import keys
 from vde_dagster.orchestration.reporting.shown import Limits
 from vde_dagster.orchestration.reporting.status_checks import StatusCheck
 
@@ -20,34 +20,16 @@ PAGE: Final = (ROOT / "docs" / "reference" / "dagster.md").read_text("utf-8")
 CODE: Final = ROOT / "vde_dagster" / "orchestration"
 
 
-def keys_in_code() -> set[str]:
-    """The texts of the code that are a key of ours."""
-    return {each for each in _texts() if re.fullmatch(r"vde/[a-z_]+", each)}
-
-
-def _texts() -> Iterator[str]:
-    for module in CODE.glob("**/*.py"):
-        for node in ast.walk(ast.parse(module.read_text("utf-8"))):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                yield node.value
-
-
-def keys_in_tables() -> set[str]:
-    """The keys in the first cells of the tables below *Tags and metadata*."""
-    section = PAGE.split("\n## Tags and metadata\n")[1].split("\n## ")[0]
-    cells = re.findall(r"^\| (`.+?) \|", section, flags=re.MULTILINE)
-    return {key for cell in cells for key in re.findall(r"`([^`]+)`", cell)}
-
-
-@pytest.mark.full
-def test_every_key_of_the_code_is_in_a_table() -> None:
-    assert keys_in_code() - keys_in_tables() == set()
-
-
-@pytest.mark.full
-def test_no_key_of_a_table_is_made_up() -> None:
-    texts = set(_texts())
-    assert {each for each in keys_in_tables() if each not in texts} == set()
+def test_keys_are_written_in_one_module_from_which_the_page_has_them() -> None:
+    """`keys` has their sentences; elsewhere its names are used."""
+    written = {
+        each.relative_to(CODE).as_posix()
+        for each in CODE.glob("**/*.py")
+        if re.search(r'"vde/[a-z_.]+"', each.read_text("utf-8"))
+    }
+    assert written == {"keys.py"}
+    classes = re.findall(r"^class (\w+):", inspect.getsource(keys), flags=re.MULTILINE)
+    assert re.findall(r"<!-- generated: dagster-keys (\w+) -->", PAGE) == classes
 
 
 def test_the_checks_of_the_state_are_those_of_the_code() -> None:

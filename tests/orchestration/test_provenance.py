@@ -13,8 +13,8 @@ from dagster._core.loader import LoadingContextForTest
 from tests.orchestration.launchpad import materialize
 from tests.orchestration.served import at_home
 from vde_dagster.core.planning.scheduling import ONE_AT_A_TIME, Concurrency
-from vde_dagster.orchestration.assets.metadata import FORCE
 from vde_dagster.orchestration.jobs.runs import run_plan
+from vde_dagster.orchestration.keys import RunTag
 from vde_dagster.orchestration.launchers.automation import AUTOMATION_JOB
 
 if TYPE_CHECKING:
@@ -87,6 +87,6 @@ def test_after_late_rows_what_reads_them_is_stale_until_it_is_computed(
 def test_equal_results_make_nothing_stale(shop: Sample, home: dg.DagsterInstance) -> None:
     """A restated hour has the same rows, so what reads it stays as it is."""
     plan(shop)
-    tags = {FORCE: "true"}
+    tags = {RunTag.FORCE: "true"}
     materialize(shop.definitions(), home, "staging/events", "2024-01-01-03:00", tags=tags)
     assert not_fresh(shop, home) == set()

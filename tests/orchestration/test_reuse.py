@@ -18,8 +18,8 @@ from vde_dagster.composition import VdeProject
 from vde_dagster.core.ledger.entries import LedgerEntry
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import IntervalUnit
-from vde_dagster.orchestration.assets.metadata import FORCE
 from vde_dagster.orchestration.definitions import project_definitions
+from vde_dagster.orchestration.keys import RunTag
 
 if TYPE_CHECKING:
     from tests.orchestration.conftest import Sample
@@ -50,7 +50,7 @@ def step(
     """One step in what a new process would open, and what it reported."""
     project = sample.project()
     definitions = project_definitions(project, "prod")
-    materialize(definitions, instance, key, partition, tags={FORCE: "true"} if force else {})
+    materialize(definitions, instance, key, partition, tags={RunTag.FORCE: "true"} if force else {})
     return project, events(instance, key)[partition]
 
 

@@ -20,7 +20,8 @@ from tests.orchestration.served import served
 from vde_dagster.orchestration import home
 from vde_dagster.orchestration._unpublished import GRPC_INFO_TAG
 from vde_dagster.orchestration.home import dagster_home
-from vde_dagster.orchestration.launchers.run_launcher import PROCESS, VdeRunLauncher
+from vde_dagster.orchestration.keys import RunTag
+from vde_dagster.orchestration.launchers.run_launcher import VdeRunLauncher
 from vde_dagster.project.configuration import Configuration
 from vde_dagster.state.processes import Process, this_process
 
@@ -89,7 +90,7 @@ _LOG: Final = logging.getLogger("test")
 def test_a_run_of_vde_that_was_killed_is_marked_as_failed(
     instance: dg.DagsterInstance, ended: Process
 ) -> None:
-    run_id = started(instance, {PROCESS: ended.as_json()})
+    run_id = started(instance, {RunTag.PROCESS: ended.as_json()})
     assert monitor(instance, run_id) is dg.DagsterRunStatus.FAILURE
     events = [each.message for each in instance.all_logs(run_id)]
     assert any(f"process {ended.pid}" in each and "has ended" in each for each in events)
@@ -101,13 +102,13 @@ CASES: Final[dict[str, tuple[Callable[[Process], tuple[dict[str, str], int | Non
     "nobody knows whose process it was": (lambda ended: ({}, ended.pid), True),
     "its process lives": (lambda _: (LOCAL, os.getpid()), True),
     "a process of that number lives here": (lambda _: (REMOTE, os.getpid()), True),
-    "vde works": (lambda _: ({PROCESS: this_process().as_json()}, None), True),
+    "vde works": (lambda _: ({RunTag.PROCESS: this_process().as_json()}, None), True),
     "vde ran on another machine": (
-        lambda ended: ({PROCESS: replace(ended, machine="another pid:[7]").as_json()}, None),
+        lambda ended: ({RunTag.PROCESS: replace(ended, machine="another pid:[7]").as_json()}, None),
         True,
     ),
     "vde did not know its machine": (
-        lambda ended: ({PROCESS: replace(ended, machine="").as_json()}, None),
+        lambda ended: ({RunTag.PROCESS: replace(ended, machine="").as_json()}, None),
         True,
     ),
 }
@@ -128,7 +129,7 @@ def test_after_a_restart_of_the_machine_no_run_of_before_goes_on(
     first = "pid:[4026531836]"
     monkeypatch.setattr("vde_dagster.state.processes._machine", lambda: f"this-boot {first}")
     before = replace(this_process(), machine=f"an-earlier-boot {first}")
-    run_id = started(instance, {PROCESS: before.as_json()})
+    run_id = started(instance, {RunTag.PROCESS: before.as_json()})
     assert monitor(instance, run_id) is dg.DagsterRunStatus.FAILURE
 
 

@@ -29,7 +29,7 @@ from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import Interval
 from vde_dagster.orchestration.home import dagster_home
 from vde_dagster.orchestration.jobs.runs import run_catch_up, run_plan
-from vde_dagster.orchestration.launchers.run_launcher import PROCESS
+from vde_dagster.orchestration.keys import RunTag
 from vde_dagster.state.processes import this_process
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def test_a_plan_is_one_run_whose_events_a_dagster_of_the_same_home_shows(
         assert run.is_success
         assert (run.tags["vde/environment"], run.tags["vde/plan"]) == ("prod", plan.plan_id)
         assert run.tags["vde/project"] == project.configuration.name
-        assert run.tags[PROCESS] == this_process().as_json(), "whoever kills it ends it"
+        assert run.tags[RunTag.PROCESS] == this_process().as_json(), "whoever kills it ends it"
         records = instance.fetch_materializations(
             dg.AssetKey(["staging", "events"]), limit=100
         ).records

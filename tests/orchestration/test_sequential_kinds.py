@@ -14,7 +14,8 @@ from tests.orchestration.launchpad import failure, materialize
 from tests.orchestration.test_assets import events
 from vde_dagster.core.names import ModelName
 from vde_dagster.orchestration.assets.io_manager import VdeIcebergIOManager
-from vde_dagster.orchestration.assets.metadata import FORCE, PARENT_RUN
+from vde_dagster.orchestration.assets.metadata import PARENT_RUN
+from vde_dagster.orchestration.keys import RunTag
 
 if TYPE_CHECKING:
     from tests.orchestration.conftest import Sample
@@ -87,6 +88,6 @@ def test_a_step_that_ended_after_it_was_recorded_is_tried_again_without_loading_
     assert set(events(instance, "mart/latest")) == {None}, "Dagster knows of what is loaded"
 
     refused = materialize(definitions, instance, "mart/latest", fails=True)
-    for tags in ({PARENT_RUN: refused.run_id}, {PARENT_RUN: failed.run_id, FORCE: "true"}):
+    for tags in ({PARENT_RUN: refused.run_id}, {PARENT_RUN: failed.run_id, RunTag.FORCE: "true"}):
         tried = materialize(definitions, instance, "mart/latest", fails=True, tags=tags)
         assert "`vde plan prod --restate-model mart.latest`" in failure(tried)

@@ -31,7 +31,7 @@ from vde_dagster.core.errors import Refused
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.options import PlanOptions
 from vde_dagster.core.time.intervals import Interval, IntervalUnit
-from vde_dagster.orchestration.assets.metadata import FORCE
+from vde_dagster.orchestration.keys import RunTag
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -192,7 +192,7 @@ def test_the_jobs_of_dev_leave_it_alone(
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("tags", [{}, {FORCE: "true"}], ids=["a backfill", "by force"])
+@pytest.mark.parametrize("tags", [{}, {RunTag.FORCE: "true"}], ids=["a backfill", "by force"])
 def test_a_backfill_of_dev_from_the_ui_over_what_production_lacks_fails_and_writes_nothing(
     shared: "Sample", home: "Path", tags: dict[str, str]
 ) -> None:

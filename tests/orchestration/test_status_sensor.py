@@ -22,9 +22,9 @@ from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName, TableName
-from vde_dagster.orchestration.assets.metadata import FORCE
 from vde_dagster.orchestration.home import dagster_home
 from vde_dagster.orchestration.jobs.runs import run_plan
+from vde_dagster.orchestration.keys import RunTag
 from vde_dagster.ports.state import environment_resource
 
 if TYPE_CHECKING:
@@ -310,7 +310,7 @@ def test_checks_that_a_failed_run_left_without_a_result_have_theirs_at_the_next_
     done = job.execute_in_process(
         instance=made.instance,
         asset_selection=[dg.AssetKey(["mart", "totals"])],
-        tags={FORCE: "true"},
+        tags={RunTag.FORCE: "true"},
         raise_on_error=False,
     )
     assert not done.success

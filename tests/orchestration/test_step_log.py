@@ -14,8 +14,8 @@ from tests.orchestration.launchpad import Launchpad, Make, materialize
 from tests.worlds.engine import MemoryEngine
 from vde_dagster.core.ledger.unit_of_work import Staged, Staging
 from vde_dagster.orchestration.assets import step_log
-from vde_dagster.orchestration.assets.metadata import FORCE
 from vde_dagster.orchestration.assets.step_log import logged_progress
+from vde_dagster.orchestration.keys import RunTag
 from vde_dagster.ports.engine import EngineProgress, StageProgress
 
 LIVE = "MODEL (name mart.live, kind MANAGED);\nSELECT COUNT(*) AS n FROM raw.events"
@@ -177,7 +177,7 @@ def test_lines_about_the_engine_are_in_the_log_of_runs(
     planned = said(shop, shop.start("vde_plan", {"apply": True}))
     assert "Spark's UI: http://driver:4040" in planned
     shop._locations.clear()
-    definitions, by_force = shop.definitions(), {FORCE: "true"}
+    definitions, by_force = shop.definitions(), {RunTag.FORCE: "true"}
     again = said(shop, materialize(definitions, shop.instance, "mart/totals", tags=by_force))
     for lines in (planned, again):
         assert any(line.startswith("Spark: stage 7 has done 15 of 200 tasks") for line in lines)

@@ -50,6 +50,11 @@ SHOWN: Final = {
 """Mistakes that the built site shows; of all but the last one mkdocs says nothing."""
 
 
+REFERENCE: Final = [
+    f"docs/reference/{each}.md" for each in ("configuration", "json", "commands", "python")
+]
+
+
 class Messages(logging.Handler):
     """Keeps what is logged."""
 
@@ -77,7 +82,9 @@ def built(folder: Path, site: Path, **changed: Any) -> list[str]:
 def test_the_site_has_no_mistake_and_all_commands_and_public_names(tmp_path: Path) -> None:
     assert built(ROOT, tmp_path) == []
     assert wrong(tmp_path) == []
-    commands = Page(tmp_path / "docs" / "reference" / "commands.html").anchors
+    page = tmp_path / "docs" / "reference" / "commands.html"
+    assert "&amp;lt;" not in page.read_text("utf-8"), "code is not escaped twice"
+    commands = Page(page).anchors
     assert {*(f"vde-{each}" for each in COMMANDS), "vde-ci-plan"} <= commands
     exported = {f"vde_dagster.{each}" for each in vde_dagster.__all__}
     names = Page(tmp_path / "docs" / "reference" / "python.html").anchors
@@ -85,11 +92,13 @@ def test_the_site_has_no_mistake_and_all_commands_and_public_names(tmp_path: Pat
 
 
 def small_site(folder: Path) -> Path:
-    """A folder with the site's configuration and a home page; its docs/."""
+    """A folder with the site's configuration, a home page and all of REFERENCE; its docs/."""
     shutil.copytree(ROOT / "docs_site", folder / "docs_site")
     shutil.copy(ROOT / "mkdocs.yml", folder)
     (folder / "README.md").write_text("# Home\n")
-    (folder / "docs").mkdir()
+    (folder / "docs" / "reference").mkdir(parents=True)
+    for page in REFERENCE[:2]:  # the commands' page refers to them
+        (folder / page).write_text("# Page\n")
     return folder / "docs"
 
 
@@ -98,7 +107,7 @@ def test_a_version_is_added_beside_earlier_ones(tmp_path: Path) -> None:
     folder = tmp_path / "small"
     small_site(folder)
     (folder / "mkdocs.yml").rename(folder / "site.yml")
-    nav = "nav: [README.md, docs/reference/commands.md, docs/reference/python.md]"
+    nav = f"nav: [README.md, {', '.join(REFERENCE)}]"
     plugins = "plugins: [search, autorefs, mike: {alias_type: copy}]"
     (folder / "mkdocs.yml").write_text(f"INHERIT: site.yml\nwatch: []\n{nav}\n{plugins}\n")
     programs = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
@@ -140,11 +149,10 @@ def test_each_planted_mistake_is_found(tmp_path: Path) -> None:
     (docs / "unlisted.md").write_text("# Unlisted\n")
     (docs / "page.md").write_text("\n\n".join(["# Page", *WARNED_OF, *SHOWN]))
     (docs / "page.css").write_text("@font-face { src: url(https://example.org/font) }")
-    generated = ["docs/reference/commands.md", "docs/reference/python.md"]
     *warnings, refusal = built(
         folder,
         site,
-        nav=["README.md", "docs/page.md", "docs/none.md", *generated],
+        nav=["README.md", "docs/page.md", "docs/none.md", *REFERENCE],
         plugins=["search", "offline", "autorefs"],
         watch=[],
     )

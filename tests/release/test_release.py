@@ -56,11 +56,11 @@ def test_a_changelog_without_it_is_refused(text: str) -> None:
         ("vde_dagster", "project/template/tests/revenue.yaml", True),
         ("vde_dagster-1.2.0.dist-info", "METADATA", True),
         ("vde_dagster", "tests/conftest.py", False),
-        ("vde_dagster", "docs/reference/cli.md", False),
+        ("vde_dagster", "docs/reference/kinds.md", False),
         ("vde_dagster", ".vde/lake.db", False),
         ("vde_dagster", "__pycache__/version.pyc", False),
         (".", "tests/conftest.py", False),
-        (".", "docs/reference/cli.md", False),
+        (".", "docs/reference/kinds.md", False),
     ],
 )
 def test_what_belongs_in_the_wheel(folder: str, name: str, belongs: bool) -> None:

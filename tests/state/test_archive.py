@@ -114,7 +114,7 @@ def test_an_export_is_for_its_owner_and_says_nothing_of_processes(
     head, last = json.loads(lines[0]), json.loads(lines[-1])
     assert (head["what"], head["format"]) == ("vde_dagster state", 1)
     assert head["schema"] == schema.VERSION
-    # An independent computation of the digest, as docs/reference/cli.md describes it.
+    # An independent computation of the digest, as docs/reference/json.md describes it.
     before = "".join(f"{line}\n" for line in lines[:-1]).encode()
     assert last["sha256"] == hashlib.sha256(before).hexdigest()
 

@@ -15,7 +15,6 @@ from vde_dagster.core.names import PRODUCTION, InvalidName, environment_name
 from vde_dagster.core.variables import Variable
 from vde_dagster.orchestration.assets.building import IO_MANAGER, build_assets
 from vde_dagster.orchestration.assets.io_manager import VdeIcebergIOManager
-from vde_dagster.orchestration.assets.metadata import FOLDER
 from vde_dagster.orchestration.assets.pyspark_resource import VdePySparkResource
 from vde_dagster.orchestration.assets.translator import VdeTranslator
 from vde_dagster.orchestration.failures import secrets_hidden
@@ -26,6 +25,7 @@ from vde_dagster.orchestration.jobs.clean_up_jobs import (
     build_maintain_job,
 )
 from vde_dagster.orchestration.jobs.plan_job import build_apply_job, build_plan_job
+from vde_dagster.orchestration.keys import AssetKey
 from vde_dagster.orchestration.launchers.automation import (
     build_automation_job,
     build_automation_sensor,
@@ -165,5 +165,5 @@ def _definitions(
             ),
         },
         executor=dg.in_process_executor,
-        metadata={FOLDER: dg.MetadataValue.path(project.configuration.folder)},
+        metadata={AssetKey.FOLDER: dg.MetadataValue.path(project.configuration.folder)},
     )

@@ -16,8 +16,9 @@ from vde_dagster.core.names import ModelName
 from vde_dagster.orchestration._unpublished import UnresolvedAssetJob, io_manager_key
 from vde_dagster.orchestration.assets.building import IO_MANAGER
 from vde_dagster.orchestration.assets.io_manager import VdeIcebergIOManager
-from vde_dagster.orchestration.assets.own_frames import TABLE, Shown, own_table
+from vde_dagster.orchestration.assets.own_frames import Shown, own_table
 from vde_dagster.orchestration.assets.partitions import source_mapping
+from vde_dagster.orchestration.keys import AssetKey
 from vde_dagster.orchestration.location import Location
 
 _Asset = TypeVar("_Asset")
@@ -160,7 +161,9 @@ def _own_tables(
     Raises:
         Refused: It could not write one of them, or several have one table; nothing was computed.
     """
-    before = [each for each in _written(project) if TABLE in each.metadata]  # merged earlier
+    before = [
+        each for each in _written(project) if AssetKey.TABLE in each.metadata
+    ]  # merged earlier
     new = [spec for definitions in own for spec in _written(definitions)]
     found = [(spec.key, own_table(location, spec)) for spec in (*before, *new)]
     keys: dict[ModelName, list[str]] = {}

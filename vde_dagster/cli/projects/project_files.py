@@ -37,7 +37,7 @@ def format_command(call: Call, *, files: tuple[Path, ...], check: bool, diff: bo
 
     For example:
 
-        vde format models/mart --check
+        vde format --check
     """
     from vde_dagster.app.project_files.formatting import format_files, write_formatted
     from vde_dagster.project.configuration import read_configuration

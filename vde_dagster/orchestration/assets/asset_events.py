@@ -25,6 +25,7 @@ from vde_dagster.orchestration.assets.metadata import (
 )
 from vde_dagster.orchestration.assets.partitions import is_partitioned
 from vde_dagster.orchestration.assets.steps import AlreadyLoaded, EvaluationResult, current_binding
+from vde_dagster.orchestration.keys import EventKey
 from vde_dagster.orchestration.location import Location
 from vde_dagster.orchestration.reporting.checks import Checked, named, shown_results, works_of
 from vde_dagster.orchestration.reporting.known_events import is_no_news, observations
@@ -77,7 +78,7 @@ def loaded_events(
     context: dg.AssetExecutionContext, location: Location, shown: AlreadyLoaded
 ) -> Iterator[object]:
     """The events of intervals that are loaded already; the IO manager is not called."""
-    keys, node, owner = _keys(location), shown.node, {"vde/owner": shown.owner}
+    keys, node, owner = _keys(location), shown.node, {EventKey.OWNER: shown.owner}
     groups = [[each] for each in shown.entries] if is_partitioned(node) else [shown.entries]
     of_groups = partial(entries_events, shown.binding, node, keys, groups, more=owner)
     events = of_groups()

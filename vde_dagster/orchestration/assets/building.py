@@ -20,7 +20,7 @@ from vde_dagster.orchestration.assets.asset_events import (
     result_events,
 )
 from vde_dagster.orchestration.assets.io_manager import VdeIcebergIOManager
-from vde_dagster.orchestration.assets.metadata import FORCE, PARENT_RUN
+from vde_dagster.orchestration.assets.metadata import PARENT_RUN
 from vde_dagster.orchestration.assets.partitions import (
     parent_mapping,
     partitions_of,
@@ -28,6 +28,7 @@ from vde_dagster.orchestration.assets.partitions import (
 from vde_dagster.orchestration.assets.step_log import log_units, logged_progress
 from vde_dagster.orchestration.assets.steps import AlreadyLoaded, decide, show_result
 from vde_dagster.orchestration.failures import failures
+from vde_dagster.orchestration.keys import RunTag
 from vde_dagster.orchestration.location import Location
 from vde_dagster.orchestration.reporting.checks import AuditWatch
 
@@ -88,7 +89,7 @@ def _body(location: Location, name: ModelName) -> Callable[..., Iterator[object]
             return
         partitions = _partitions(context)
         with failures():
-            force = context.run.tags.get(FORCE, "").lower() == "true"
+            force = context.run.tags.get(RunTag.FORCE, "").lower() == "true"
             tried_at = _tried_at(context)
             end_promotions(location.project.services, location.environment)
             decided = decide(location, name, partitions, force=force, tried_at=tried_at)

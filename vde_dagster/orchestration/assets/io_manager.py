@@ -17,7 +17,7 @@ from vde_dagster.orchestration.assets.metadata import (
     stale_metadata,
     work_metadata,
 )
-from vde_dagster.orchestration.assets.own_frames import TABLE, Shown, own_table, write_frame
+from vde_dagster.orchestration.assets.own_frames import Shown, own_table, write_frame
 from vde_dagster.orchestration.assets.partitions import interval_of, is_partitioned
 from vde_dagster.orchestration.assets.steps import (
     Evaluation,
@@ -26,6 +26,7 @@ from vde_dagster.orchestration.assets.steps import (
     evaluate_step,
 )
 from vde_dagster.orchestration.failures import failures
+from vde_dagster.orchestration.keys import AssetKey
 from vde_dagster.orchestration.location import Location
 
 
@@ -146,7 +147,7 @@ class VdeIcebergIOManager(dg.IOManager):
         if name is not None:
             return name, current_binding(self._location, name), None
         upstream = context.upstream_output
-        if upstream is None or TABLE not in (upstream.definition_metadata or {}):
+        if upstream is None or AssetKey.TABLE not in (upstream.definition_metadata or {}):
             raise Refused(f"{context.asset_key.to_user_string()} is not a model of this project.")
         own = own_table(self._location, upstream.asset_spec)
         return own.model.name, own.binding, upstream.asset_spec.partitions_def

@@ -23,28 +23,12 @@ from vde_dagster.core.ledger.savings import Saved, total_saved
 from vde_dagster.core.names import ModelName
 from vde_dagster.orchestration.assets.partitions import is_partitioned, partition_key
 from vde_dagster.orchestration.assets.translator import bound_metadata, table_schema
+from vde_dagster.orchestration.keys import AssetKey, EventKey, RunTag
 
 DATA_VERSION: Final = "dagster/data_version"
 CODE_VERSION: Final = "dagster/code_version"
 USER_PROVIDED: Final = "dagster/data_version_is_user_provided"
 PROVENANCE: Final = ("dagster/input_data_version/", "dagster/input_event_pointer/")
-
-PROJECT: Final = "vde/project"
-"""The tag of all runs that are launched here: the name of the project."""
-ENVIRONMENT: Final = "vde/environment"
-FOLDER: Final = "vde/folder"
-"""The metadata of a code location: the project's folder."""
-PLAN: Final = "vde/plan"
-SESSION: Final = "vde/session."
-"""Tags of a run that ran catch-up sessions: for each model the id of its session."""
-AUTOMATION: Final = "vde/automation"
-"""The tag of runs of an environment's automation: the project and the environment."""
-WORK: Final = "vde/work"
-"""The tag of a run that automation requested: the token of the work there was to do."""
-UNDONE: Final = "vde/undone"
-"""The tag of a run that left work undone: the tokens of that work by model, as JSON."""
-FORCE: Final = "vde/force"
-"""The tag of a run that computes its assets even if nothing has changed (rule R2)."""
 
 PARENT_RUN: Final = "dagster/parent_run_id"
 """The tag of a run that repeats another one."""
@@ -56,7 +40,7 @@ Metadata = dict[str, Any]
 
 def run_tags(project: str, environment: str) -> dict[str, str]:
     """The tags of a run about an environment of a project, by their names."""
-    return {PROJECT: project, ENVIRONMENT: environment}
+    return {RunTag.PROJECT: project, RunTag.ENVIRONMENT: environment}
 
 
 def data_version(entries: Sequence[LedgerEntry]) -> str:
@@ -122,30 +106,30 @@ def _status(binding: Binding, node: Node, entry: LedgerEntry, keys: Keys) -> Met
     """What is the same for every interval that one unit of work wrote."""
     snapshot = binding.snapshots[node.name]
     metadata: Metadata = {
-        "dagster/column_schema": table_schema(entry.columns, node),
-        "vde/fingerprint": snapshot.fingerprint.digest,
-        "vde/physical_table": str(snapshot.key.table),
+        AssetKey.COLUMN_SCHEMA: table_schema(entry.columns, node),
+        AssetKey.FINGERPRINT: snapshot.fingerprint.digest,
+        AssetKey.PHYSICAL_TABLE: str(snapshot.key.table),
         **bound_metadata(snapshot),
     }
     if lineage := lineage_of(node, keys):
-        metadata["dagster/column_lineage"] = dg.TableColumnLineage(deps_by_column=lineage)
+        metadata[EventKey.COLUMN_LINEAGE] = dg.TableColumnLineage(deps_by_column=lineage)
     return metadata
 
 
 def _loaded(node: Node, entries: Sequence[LedgerEntry]) -> Metadata:
     last = entries[-1]
     metadata: Metadata = {
-        "vde/dsha": data_version(entries),
-        "vde/work_id": last.work_id,
+        EventKey.DSHA: data_version(entries),
+        EventKey.WORK_ID: last.work_id,
     }
     if last.iceberg_snapshot_id is not None:  # a VIEW has no rows of its own
         rows = total(entry.rows for entry in entries).rows
-        metadata["vde/rows"] = rows
-        metadata["vde/iceberg_snapshot_id"] = str(last.iceberg_snapshot_id)
+        metadata[EventKey.ROWS] = rows
+        metadata[EventKey.ICEBERG_SNAPSHOT_ID] = str(last.iceberg_snapshot_id)
         if not is_partitioned(node):
-            metadata["dagster/row_count"] = rows
+            metadata[EventKey.ROW_COUNT] = rows
         elif len(entries) == 1:
-            metadata["dagster/partition_row_count"] = rows
+            metadata[EventKey.PARTITION_ROW_COUNT] = rows
     return metadata
 
 
@@ -153,13 +137,13 @@ def work_metadata(done: Sequence[Evaluated]) -> Metadata:
     """The metadata of units of work themselves: time, what was kept, why, warnings, late rows."""
     saved = [each.saved for each in done if each.saved is not None]
     metadata = {
-        "vde/seconds": round(sum(each.seconds for each in done), 3),
-        "vde/rows_written": sum(each.rows for each in done),
-        "vde/reused": bool(done) and all(each.reused for each in done),
+        EventKey.SECONDS: round(sum(each.seconds for each in done), 3),
+        EventKey.ROWS_WRITTEN: sum(each.rows for each in done),
+        EventKey.REUSED: bool(done) and all(each.reused for each in done),
         **_known(
             {
-                "vde/reason": "; ".join(dict.fromkeys(e.reason for e in done if e.reason)),
-                "vde/warnings": "\n".join(warning for each in done for warning in each.warnings),
+                EventKey.REASON: "; ".join(dict.fromkeys(e.reason for e in done if e.reason)),
+                EventKey.WARNINGS: "\n".join(warning for each in done for warning in each.warnings),
             }
         ),
         **(savings_metadata(total_saved(saved)) if saved else {}),
@@ -177,10 +161,10 @@ def merged_metadata(done: Sequence[Evaluated]) -> Metadata:
         return {}
     found = reduce(add, merged)
     return {
-        "vde/rows_inserted": found.inserted,
-        "vde/rows_updated": found.updated,
-        "vde/rows_hidden": found.hidden,
-        "vde/changes_without_effect": found.without_effect,
+        EventKey.ROWS_INSERTED: found.inserted,
+        EventKey.ROWS_UPDATED: found.updated,
+        EventKey.ROWS_HIDDEN: found.hidden,
+        EventKey.CHANGES_WITHOUT_EFFECT: found.without_effect,
     }
 
 
@@ -193,32 +177,32 @@ def savings_metadata(saved: Saved) -> Metadata:
     """What was kept: hours only for a model by interval, seconds only if they are known."""
     return _known(
         {
-            "vde/saved_intervals": saved.intervals,
-            "vde/saved_hours": None if saved.hours is None else round(saved.hours, 3),
-            "vde/saved_rows": saved.rows,
-            "vde/saved_seconds": None if saved.seconds is None else round(saved.seconds, 3),
+            EventKey.SAVED_INTERVALS: saved.intervals,
+            EventKey.SAVED_HOURS: None if saved.hours is None else round(saved.hours, 3),
+            EventKey.SAVED_ROWS: saved.rows,
+            EventKey.SAVED_SECONDS: None if saved.seconds is None else round(saved.seconds, 3),
         }
     )
 
 
 def stale_metadata(stale_inputs: Sequence[str]) -> Metadata:
     """The inputs of an evaluation that were stale themselves; empty if none was."""
-    return _known({"vde/stale_inputs": "; ".join(stale_inputs)})
+    return _known({EventKey.STALE_INPUTS: "; ".join(stale_inputs)})
 
 
 def session_metadata(session: Load) -> Metadata:
     """What a catch-up session found: processing URIs, and the high-water mark it moved."""
     return {
-        "vde/late_rows_session": sum(uri.rows for uri in session.evidence),
-        "vde/processing_uris": dg.MetadataValue.json(
+        EventKey.LATE_ROWS_SESSION: sum(uri.rows for uri in session.evidence),
+        EventKey.PROCESSING_URIS: dg.MetadataValue.json(
             [json.loads(uri.as_json()) for uri in session.evidence]
         ),
-        "vde/mark_before": _marks(each.before for each in session.sources),
-        "vde/mark_after": _marks(session.marks),
+        EventKey.MARK_BEFORE: _marks(each.before for each in session.sources),
+        EventKey.MARK_AFTER: _marks(session.marks),
         **_known(
             {
-                "vde/source_rewrite": session.rewrite,
-                "vde/pending": pending_text(session.pending),
+                EventKey.SOURCE_REWRITE: session.rewrite,
+                EventKey.PENDING: pending_text(session.pending),
             }
         ),
     }

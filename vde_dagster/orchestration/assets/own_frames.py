@@ -23,11 +23,9 @@ from vde_dagster.core.time.intervals import Interval
 from vde_dagster.orchestration._unpublished import set_data_version
 from vde_dagster.orchestration.assets.metadata import data_version, entries_metadata, work_metadata
 from vde_dagster.orchestration.assets.steps import current_binding
+from vde_dagster.orchestration.keys import AssetKey
 from vde_dagster.orchestration.location import Location
 from vde_dagster.project.own_models import own_model
-
-TABLE: Final = "vde/table"
-"""The metadata key of what an own asset says about its table."""
 
 Shown = Mapping[ModelName, TableName | None]
 """The tables that views of own assets showed when the code was loaded; None for no view."""
@@ -52,13 +50,13 @@ def own_table(location: Location, spec: dg.AssetSpec) -> OwnTable:
         Refused: It does not say what it has to say, or says it wrong.
     """
     place = f"the asset {spec.key.to_user_string()}"
-    arguments = spec.metadata.get(TABLE)
+    arguments = spec.metadata.get(AssetKey.TABLE)
     arguments = arguments.data if isinstance(arguments, dg.JsonMetadataValue) else arguments
     if not isinstance(arguments, Mapping):
         raise Refused(
             f"{place} is written by vde_io_manager and does not declare its columns",
-            advice=f'Add `metadata={{"{TABLE}": {{"columns": {{"day": "date"}}}}}}` with all of '
-            "its columns.",
+            advice=f'Add `metadata={{"{AssetKey.TABLE}": {{"columns": {{"day": "date"}}}}}}` with '
+            "all of its columns.",
         )
     if not spec.code_version:
         raise Refused(
@@ -175,7 +173,7 @@ def _check_partitions(partitions: dg.PartitionsDefinition | None, model: Model) 
         raise Refused(
             "it has partitions, but does not name its time column",
             advice=f'Add `"kind": {{"name": "INCREMENTAL_BY_TIME_RANGE", "time_column": ...}}` to '
-            f"`{TABLE}`.",
+            f"`{AssetKey.TABLE}`.",
         )
     ticks = islice(_ticks(partitions), _LOOKED_AT)
     if any(model.unit.floor(each) != each for each in ticks):

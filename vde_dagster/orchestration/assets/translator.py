@@ -19,6 +19,7 @@ from vde_dagster.core.names import TableName, ViewNaming, environment_view
 from vde_dagster.core.planning.pauses import Pause
 from vde_dagster.core.planning.plan_text import bound_text
 from vde_dagster.core.time.intervals import format_duration
+from vde_dagster.orchestration.keys import AssetKey, AssetTag
 
 _OWNER: Final = re.compile(r"[A-Za-z0-9_-]+")
 _EMAIL: Final = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
@@ -137,7 +138,7 @@ def bound_metadata(snapshot: ModelSnapshot) -> dict[str, str]:
     """From when on a version is bounded, for people; empty if it is not."""
     if snapshot.bounded is None:
         return {}
-    return {"vde/bounded": f"{bound_text(snapshot.bounded)}, and never promoted"}
+    return {AssetKey.BOUNDED: f"{bound_text(snapshot.bounded)}, and never promoted"}
 
 
 def _description(data: VdeTranslatorData) -> str | None:
@@ -180,23 +181,23 @@ def _owners(owner: str) -> list[str]:
 
 def _tags(data: VdeTranslatorData) -> dict[str, str]:
     tags = {tag: "" for tag in data.node.model.tags if _TAG.fullmatch(tag)}
-    tags["vde/kind"] = data.node.model.kind.keyword
+    tags[AssetTag.KIND] = data.node.model.kind.keyword
     if not data.is_source:
-        tags["vde/environment"] = data.environment
+        tags[AssetTag.ENVIRONMENT] = data.environment
     if data.unplanned_change is not None:
-        tags["vde/unplanned_change"] = data.unplanned_change
+        tags[AssetTag.UNPLANNED_CHANGE] = data.unplanned_change
     if data.paused is not None:
-        tags["vde/paused"] = "true"
+        tags[AssetTag.PAUSED] = "true"
     if data.snapshot.bounded is not None:
-        tags["vde/bounded"] = "true"
+        tags[AssetTag.BOUNDED] = "true"
     return tags
 
 
 def _metadata(data: VdeTranslatorData) -> dict[str, object]:
     node = data.node
     metadata: dict[str, object] = {
-        "dagster/column_schema": table_schema(node.columns, node),
-        "dagster/table_name": str(data.table),
+        AssetKey.COLUMN_SCHEMA: table_schema(node.columns, node),
+        AssetKey.TABLE_NAME: str(data.table),
     }
     if data.is_source:
         return metadata
@@ -206,16 +207,18 @@ def _metadata(data: VdeTranslatorData) -> dict[str, object]:
         file_path=str(data.folder / place.path), line_number=place.line
     )
     if data.node.model.freshness is not None:
-        metadata["vde/freshness"] = format_duration(data.node.model.freshness)
+        metadata[AssetKey.FRESHNESS] = format_duration(data.node.model.freshness)
     if data.node.model.updates_on is not UpdatesOn.ANY:
-        metadata["vde/updates_on"] = data.node.model.updates_on.value
+        metadata[AssetKey.UPDATES_ON] = data.node.model.updates_on.value
     if data.paused is not None:
-        metadata["vde/paused"] = f"{data.paused}. To resume: {data.paused.resume}"
+        metadata[AssetKey.PAUSED] = f"{data.paused}. To resume: {data.paused.resume}"
     return metadata | {
         **bound_metadata(data.snapshot),
-        "dagster/code_references": dg.CodeReferencesMetadataValue(code_references=[reference]),
-        "vde/source": dg.MetadataValue.md(f"```{language}\n{node.model.source.text.strip()}\n```"),
-        "vde/physical_table": str(data.snapshot.key.table),
-        "vde/version": data.snapshot.version,
-        "vde/fingerprint": data.snapshot.fingerprint.digest,
+        AssetKey.CODE_REFERENCES: dg.CodeReferencesMetadataValue(code_references=[reference]),
+        AssetKey.SOURCE: dg.MetadataValue.md(
+            f"```{language}\n{node.model.source.text.strip()}\n```"
+        ),
+        AssetKey.PHYSICAL_TABLE: str(data.snapshot.key.table),
+        AssetKey.VERSION: data.snapshot.version,
+        AssetKey.FINGERPRINT: data.snapshot.fingerprint.digest,
     }

@@ -34,9 +34,10 @@ from vde_dagster.app.clean_up.maintaining import (
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.names import PRODUCTION
 from vde_dagster.core.planning.plan_markdown import escaped
-from vde_dagster.orchestration.assets.metadata import PROJECT, Metadata
+from vde_dagster.orchestration.assets.metadata import Metadata
 from vde_dagster.orchestration.assets.step_log import logged_progress
 from vde_dagster.orchestration.jobs.one_step import one_step_job
+from vde_dagster.orchestration.keys import EventKey, RunTag
 from vde_dagster.orchestration.location import Location
 from vde_dagster.ports.physical_layer import StoredFiles
 from vde_dagster.ports.state import LeaseHeld
@@ -76,7 +77,7 @@ def build_janitor_job(location: Location) -> dg.JobDefinition:
         step=_JANITOR_OP,
         description="Remove expired environments, and drop versions that nothing refers to, "
         "in all environments.",
-        tags={PROJECT: location.project.configuration.name},
+        tags={RunTag.PROJECT: location.project.configuration.name},
     )
 
 
@@ -89,7 +90,7 @@ def build_maintain_job(location: Location) -> dg.JobDefinition:
         step=_MAINTAIN_OP,
         description="Rewrite small files, and remove old Iceberg snapshots and files, in all "
         "environments.",
-        tags={PROJECT: location.project.configuration.name},
+        tags={RunTag.PROJECT: location.project.configuration.name},
     )
 
 
@@ -146,11 +147,11 @@ def _clean_up(
 def _cleaned(done: Cleaned) -> Metadata:
     """What the janitor did, in numbers."""
     return {
-        "vde/environments_removed": len(done.removed),
-        "vde/versions_dropped": len(done.dropped) + len(done.finished),
-        "vde/versions_marked": len(done.swept.marked),
-        "vde/branches_removed": len(done.branches),
-        "vde/records_removed": done.records,
+        EventKey.ENVIRONMENTS_REMOVED: len(done.removed),
+        EventKey.VERSIONS_DROPPED: len(done.dropped) + len(done.finished),
+        EventKey.VERSIONS_MARKED: len(done.swept.marked),
+        EventKey.BRANCHES_REMOVED: len(done.branches),
+        EventKey.RECORDS_REMOVED: done.records,
         **_freed(each.files for each in done.dropped),
     }
 
@@ -183,10 +184,10 @@ def _maintained(found: Maintenance) -> Metadata:
     """What was done to tables and views, in numbers."""
     compacted = [each.compacted for each in found.done if each.compacted is not None]
     return {
-        "vde/tables_changed": sum(each.is_changed for each in found.done),
-        "vde/tables_left": len(found.left) + len(found.busy),
-        "vde/files_rewritten": sum(each.files for each in compacted),
-        "vde/snapshots_expired": sum(len(each.expired) for each in found.done),
+        EventKey.TABLES_CHANGED: sum(each.is_changed for each in found.done),
+        EventKey.TABLES_LEFT: len(found.left) + len(found.busy),
+        EventKey.FILES_REWRITTEN: sum(each.files for each in compacted),
+        EventKey.SNAPSHOTS_EXPIRED: sum(len(each.expired) for each in found.done),
         **_freed(removed_files(found)),
     }
 
@@ -194,8 +195,8 @@ def _maintained(found: Maintenance) -> Metadata:
 def _freed(files: Iterable[StoredFiles]) -> Metadata:
     every = [*files]
     return {
-        "vde/files_removed": sum(each.count for each in every),
-        "vde/bytes_removed": sum(each.size for each in every),
+        EventKey.FILES_REMOVED: sum(each.count for each in every),
+        EventKey.BYTES_REMOVED: sum(each.size for each in every),
     }
 
 
@@ -206,7 +207,7 @@ def _left_to_others(context: dg.OpExecutionContext, shown: Metadata) -> Iterator
         yield
     except LeaseHeld as error:
         reason = f"nothing was done, since another process is working on it: {error.message}"
-        shown["vde/reason"] = reason
+        shown[EventKey.REASON] = reason
         context.log.info(reason)
 
 
@@ -224,4 +225,4 @@ def _tell(
         rows.append(f"| {line.what} | `{line.name}` | {escaped(line.why)} | {line.size} |")
     context.log.info("\n".join([*told, *rest, summary]))
     table = ["| | what | why | size |", "| --- | --- | --- | --- |", *rows, ""] if rows else []
-    shown["vde/cleaned"] = dg.MetadataValue.md("\n".join([*table, *rest, summary]))
+    shown[EventKey.CLEANED] = dg.MetadataValue.md("\n".join([*table, *rest, summary]))

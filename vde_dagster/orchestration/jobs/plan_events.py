@@ -20,8 +20,9 @@ from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.planning.scheduling import Concurrency
 from vde_dagster.core.planning.stages import Stage, WorkStage
-from vde_dagster.orchestration.assets.metadata import SESSION, Keys, Metadata
+from vde_dagster.orchestration.assets.metadata import Keys, Metadata
 from vde_dagster.orchestration.assets.step_log import log_units, logged_progress
+from vde_dagster.orchestration.keys import EventKey, RunTag
 from vde_dagster.orchestration.location import Location
 from vde_dagster.orchestration.reporting.checks import AuditWatch, CheckNames, check_events
 from vde_dagster.orchestration.reporting.known_events import Event, events_of, input_provenance
@@ -99,7 +100,7 @@ class PlanEvents:
                     self.done.append(evaluated)
                     log_units(context.log, self.services, binding(), [evaluated])
                     if evaluated.session is not None:
-                        tag = f"{SESSION}{evaluated.key.model}"
+                        tag = f"{RunTag.SESSION}{evaluated.key.model}"
                         context.instance.add_run_tags(context.run_id, {tag: evaluated.work_id})
                     yield from self._written(context, binding(), evaluated)
                     self._reported[evaluated.key.model] = time.time()
@@ -156,6 +157,6 @@ def done_metadata(done: Iterable[Evaluated]) -> Metadata:
     """What units of work did, summed up for the step that did them."""
     units = [*done]
     return {
-        "vde/rows_written": sum(each.rows for each in units),
-        "vde/intervals": sum(len(each.entries) for each in units),
+        EventKey.ROWS_WRITTEN: sum(each.rows for each in units),
+        EventKey.INTERVALS: sum(len(each.entries) for each in units),
     }

@@ -28,10 +28,11 @@ from vde_dagster.core.planning.decisions import open_questions, undecided_text
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.planning.plan_markdown import plan_markdown
 from vde_dagster.core.planning.scheduling import Concurrency
-from vde_dagster.orchestration.assets.metadata import PLAN, Metadata
+from vde_dagster.orchestration.assets.metadata import Metadata
 from vde_dagster.orchestration.jobs.one_step import one_step_job
 from vde_dagster.orchestration.jobs.plan_config import AtOnceConfig, PlanConfig
 from vde_dagster.orchestration.jobs.plan_events import done_metadata, plan_events
+from vde_dagster.orchestration.keys import EventKey, RunTag
 from vde_dagster.orchestration.location import Location
 from vde_dagster.orchestration.reporting.shown import report_views
 from vde_dagster.project.loading import load_files
@@ -93,7 +94,7 @@ def _planned(
         _run_unit_tests(context, location, graph, shown, refuses=config.acts)
     if config.save is not None:
         save_plan(configuration, plan, configuration.folder / config.save)
-        shown["vde/saved"] = config.save
+        shown[EventKey.SAVED] = config.save
     applies = config.apply and not plan.is_empty
     applied = config.at_once(configuration) if applies else None
     yield from _done(context, location, plan, shown, applied=applied)
@@ -148,7 +149,7 @@ def _run_unit_tests(
     results = run_project_tests(project.configuration, lambda: graph, engines, again=False)
     if not results:
         return
-    shown["vde/unit_tests"] = summary(results)
+    shown[EventKey.UNIT_TESTS] = summary(results)
     if refuses:
         require_passed(results, nothing="Nothing was written.")
     lines = not_passed(results)
@@ -172,16 +173,18 @@ def _saved(
     left, before = left_of(services, plan)
     _show(context, location, left, shown)
     if before:
-        shown["vde/reason"] = f"this plan is already applied: {plan.environment} shows its versions"
+        shown[EventKey.REASON] = (
+            f"this plan is already applied: {plan.environment} shows its versions"
+        )
     applied = None if left.is_empty else concurrency
     yield from _done(context, location, left, shown, applied=applied)
 
 
 def _show(context: dg.OpExecutionContext, location: Location, plan: Plan, shown: Metadata) -> None:
     """Put a plan on its run: its id as a tag, and the whole as Markdown."""
-    context.instance.add_run_tags(context.run_id, {PLAN: plan.plan_id})
+    context.instance.add_run_tags(context.run_id, {RunTag.PLAN: plan.plan_id})
     text = plan_markdown(plan, waiting_lines(left_by_plan(location.project.services, plan)))
-    shown["vde/plan"] = dg.MetadataValue.md(text)
+    shown[RunTag.PLAN] = dg.MetadataValue.md(text)
     context.log.info(text)
 
 
@@ -203,4 +206,4 @@ def _done(
                 f"{plan.environment} shows this plan. Reload this code location to update "
                 "its assets."
             )
-    shown |= {"vde/applied": applied is not None, **done_metadata(events.done)}
+    shown |= {EventKey.APPLIED: applied is not None, **done_metadata(events.done)}

@@ -27,7 +27,6 @@ from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.planning.scheduling import ONE_AT_A_TIME, Concurrency
 from vde_dagster.core.planning.stages import Closing, WorkStage, awaited, filled_by
 from vde_dagster.orchestration.assets.metadata import (
-    PLAN,
     Metadata,
     merged_metadata,
     run_tags,
@@ -37,7 +36,7 @@ from vde_dagster.orchestration.assets.translating import names_of
 from vde_dagster.orchestration.failures import failures
 from vde_dagster.orchestration.home import dagster_home
 from vde_dagster.orchestration.jobs.plan_events import PlanEvents
-from vde_dagster.orchestration.launchers.run_launcher import PROCESS
+from vde_dagster.orchestration.keys import EventKey, RunTag
 from vde_dagster.orchestration.reporting.checks import AuditWatch
 from vde_dagster.orchestration.reporting.shown import report_views
 from vde_dagster.state.processes import this_process
@@ -84,7 +83,7 @@ def run_plan(
         project.services, plan, events.visit, concurrency=concurrency, report=report
     ) as walk:
         run = _PlanRun.of(walk, events)
-        tags = {**run_tags(project.configuration.name, plan.environment), PLAN: plan.plan_id}
+        tags = {**run_tags(project.configuration.name, plan.environment), RunTag.PLAN: plan.plan_id}
         _execute(project, run.job(), run.errors, tags)
         for error in run.errors.raised:  # what no op was expected to raise
             if not isinstance(error, VdeError):
@@ -129,11 +128,11 @@ def run_catch_up(
             yield from events.of(context, lambda: binding, loaded(), audits)
             outcome = outcomes[-1]
             if isinstance(outcome, NothingToLoad):
-                found: Metadata = {"vde/reason": outcome.reason}
+                found: Metadata = {EventKey.REASON: outcome.reason}
             else:
                 session = session_metadata(outcome.session) if outcome.session else {}
                 merged = merged_metadata([outcome])
-                found = {"vde/rows_written": outcome.rows, **session, **merged}
+                found = {EventKey.ROWS_WRITTEN: outcome.rows, **session, **merged}
             yield dg.Output(None, metadata=found)
 
     @dg.job(name="vde_catch_up", executor_def=dg.in_process_executor)
@@ -162,7 +161,7 @@ def _execute(
         result = job.execute_in_process(
             run_config=_QUIET,
             instance=instance,
-            tags={**tags, PROCESS: this_process().as_json()},
+            tags={**tags, RunTag.PROCESS: this_process().as_json()},
             raise_on_error=False,
         )
     if not (result.success or errors.raised):

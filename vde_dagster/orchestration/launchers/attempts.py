@@ -26,8 +26,8 @@ from vde_dagster.core.names import ModelName
 from vde_dagster.core.planning.plan import Plan
 from vde_dagster.core.time.intervals import Interval, format_instant, subtract
 from vde_dagster.orchestration._unpublished import RUN_KEY_TAG
-from vde_dagster.orchestration.assets.metadata import UNDONE
 from vde_dagster.orchestration.jobs.plan_events import PlanEvents
+from vde_dagster.orchestration.keys import RunTag
 
 SECONDS: Final = 30
 """How often a sensor looks."""
@@ -120,7 +120,7 @@ def pauses_of(
     tokens: Mapping[ModelName, str],
 ) -> Iterator[tuple[ModelName, str]]:
     """The models whose work earlier runs have left undone, and when the same is tried again."""
-    undone = [(each, _undone(each)) for each in runs if UNDONE in each.dagster_run.tags]
+    undone = [(each, _undone(each)) for each in runs if RunTag.UNDONE in each.dagster_run.tags]
     failed = {name for _, left in undone for name in left}
     binding = bind_environment(services, environment) if failed else None
     for name, token in tokens.items():
@@ -157,9 +157,9 @@ def note_undone(
         tokens = work_tokens(services, plan, left)
         if tokens:
             written = json.dumps({str(name): tokens[name] for name in sorted(tokens)})
-            context.instance.add_run_tags(context.run_id, {UNDONE: written})
+            context.instance.add_run_tags(context.run_id, {RunTag.UNDONE: written})
 
 
 def _undone(run: dg.RunRecord) -> Mapping[str, str]:
-    found: dict[str, str] = json.loads(run.dagster_run.tags[UNDONE])
+    found: dict[str, str] = json.loads(run.dagster_run.tags[RunTag.UNDONE])
     return found

@@ -37,19 +37,13 @@ from vde_dagster.orchestration._unpublished import (
     UnresolvedAssetJob,
     is_switched_on,
 )
-from vde_dagster.orchestration.assets.metadata import (
-    AUTOMATION,
-    PARENT_RUN,
-    PLAN,
-    UNDONE,
-    WORK,
-    Metadata,
-)
+from vde_dagster.orchestration.assets.metadata import PARENT_RUN, Metadata
 from vde_dagster.orchestration.assets.partitions import partitions_of
 from vde_dagster.orchestration.failures import secrets_hidden
 from vde_dagster.orchestration.jobs.one_step import one_step_job
 from vde_dagster.orchestration.jobs.plan_config import AtOnceConfig
 from vde_dagster.orchestration.jobs.plan_events import done_metadata, plan_events
+from vde_dagster.orchestration.keys import EventKey, RunTag
 from vde_dagster.orchestration.launchers.attempts import (
     SECONDS,
     ended_attempts,
@@ -125,7 +119,7 @@ def build_automation_job(location: Location) -> dg.JobDefinition:
         step=RUN_OP,
         description=f"Compute due intervals of {location.environment}, and those whose inputs are "
         "late or changed, upstream models first.",
-        tags={**location.run_tags, AUTOMATION: _who(location)},
+        tags={**location.run_tags, RunTag.AUTOMATION: _who(location)},
     )
 
 
@@ -134,14 +128,14 @@ def _run(
 ) -> Iterator[object]:
     """Plan and do what there is to do. ``shown`` grows, for a run that fails, too."""
     wanted, concurrency = config.wanted(), config.at_once(location.project.configuration)
-    if UNDONE in context.run.tags:  # those of the run that this one repeats
-        context.instance.add_run_tags(context.run_id, {UNDONE: "{}"})
+    if RunTag.UNDONE in context.run.tags:  # those of the run that this one repeats
+        context.instance.add_run_tags(context.run_id, {RunTag.UNDONE: "{}"})
     plan = _plan_of_run(location, context, wanted)
-    context.instance.add_run_tags(context.run_id, {PLAN: plan.plan_id})
+    context.instance.add_run_tags(context.run_id, {RunTag.PLAN: plan.plan_id})
     waiting = waiting_lines(waiting_models(location.project.services, plan))
-    shown["vde/plan"] = dg.MetadataValue.md(run_markdown(plan, waiting))
+    shown[RunTag.PLAN] = dg.MetadataValue.md(run_markdown(plan, waiting))
     if plan.is_empty:
-        shown["vde/reason"] = f"nothing to do: {_why_nothing(location, plan, wanted)}"
+        shown[EventKey.REASON] = f"nothing to do: {_why_nothing(location, plan, wanted)}"
         return
     if config.explain:
         return
@@ -217,7 +211,7 @@ def _sensor(
             end_without_work(services, due.plan)
             return dg.SkipReason(_why_nothing(location, due.plan, wanted, due.pauses))
         # Runs that were killed count, too: a run key that was used once starts nothing.
-        same = dg.RunsFilter(tags={AUTOMATION: _who(location), WORK: due.token})
+        same = dg.RunsFilter(tags={RunTag.AUTOMATION: _who(location), RunTag.WORK: due.token})
         attempts = ended_attempts(context.instance.get_run_records(same), work=due.token)
         pause = attempts.pause(datetime.now(UTC))
         if pause:
@@ -228,7 +222,7 @@ def _sensor(
             run_key=f"{environment}:{due.token}:{attempts.ended + 1}",
             job_name=job.name,
             run_config={} if every else _ONLY_LATE_DATA,
-            tags={WORK: due.token},
+            tags={RunTag.WORK: due.token},
         )
 
     return dg.SensorDefinition(
@@ -273,7 +267,7 @@ def _shown_jobs(location: Location) -> Iterator[UnresolvedAssetJob]:
 def _plan_of_run(location: Location, context: dg.OpExecutionContext, wanted: Wanted) -> Plan:
     """The plan of a run; one that a person launched or repeats retries failed models, too."""
     repeats = context.run.parent_run_id or context.run.tags.get(PARENT_RUN)  # and has its tags
-    if repeats or WORK not in context.run.tags:
+    if repeats or RunTag.WORK not in context.run.tags:
         return plan_run(location.project.services, location.environment, wanted)
     return _due(location, _runs(context.instance, location), wanted).plan
 
@@ -290,7 +284,7 @@ def _due(location: Location, runs: Sequence[dg.RunRecord], wanted: Wanted) -> Du
 
 def _runs(instance: dg.DagsterInstance, location: Location) -> Sequence[dg.RunRecord]:
     """The last runs of an environment's automation, newest first."""
-    tags = {AUTOMATION: _who(location)}
+    tags = {RunTag.AUTOMATION: _who(location)}
     return instance.get_run_records(dg.RunsFilter(tags=tags), limit=_REMEMBERED)
 
 

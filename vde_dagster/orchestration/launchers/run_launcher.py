@@ -8,7 +8,6 @@ cannot be asked. This one is, by Dagster's run monitoring (`home.py`), from the 
 from __future__ import annotations
 
 import json
-from typing import Final
 
 import dagster as dg
 
@@ -18,10 +17,8 @@ from vde_dagster.orchestration._unpublished import (
     WorkerStatus,
     process_of,
 )
+from vde_dagster.orchestration.keys import RunTag
 from vde_dagster.state.processes import from_json, has_ended, has_gone, was_restarted
-
-PROCESS: Final = "vde/process"
-"""The tag of a run that `vde` carries out itself, with the process that does it."""
 
 
 class VdeRunLauncher(dg.DefaultRunLauncher):
@@ -43,7 +40,7 @@ class VdeRunLauncher(dg.DefaultRunLauncher):
         return CheckRunHealthResult(WorkerStatus.NOT_FOUND, why)
 
     def _why_ended(self, run: dg.DagsterRun) -> str:
-        named = run.tags.get(PROCESS)
+        named = run.tags.get(RunTag.PROCESS)
         if named is not None:
             process = from_json(named)
             if has_ended(process):

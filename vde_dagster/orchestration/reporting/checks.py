@@ -26,6 +26,7 @@ from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.macros import TimeRange
 from vde_dagster.core.time.intervals import Interval
 from vde_dagster.orchestration.assets.metadata import Metadata
+from vde_dagster.orchestration.keys import CheckKey, EventKey
 
 _Called = tuple[str, tuple[tuple[str, str], ...]]
 """An audit as a model calls it: its name and its arguments."""
@@ -240,19 +241,19 @@ def named(found: Iterable[Checked], model: ModelName, names: CheckNames) -> Iter
 
 def _metadata(work: UnitOfWork, result: AuditResult, query: str) -> Metadata:
     metadata: Metadata = {
-        "vde/failing_rows": result.failing,
-        "vde/work_id": work.intent.work_id,
-        "vde/intervals": ", ".join(map(str, work.intent.intervals)),
+        CheckKey.FAILING_ROWS: result.failing,
+        EventKey.WORK_ID: work.intent.work_id,
+        EventKey.INTERVALS: ", ".join(map(str, work.intent.intervals)),
     }
     if result.sample:
         rows = [_record(result.columns, each) for each in result.sample]
-        metadata["vde/sample"] = dg.MetadataValue.table(rows)
+        metadata[CheckKey.SAMPLE] = dg.MetadataValue.table(rows)
     if query:
-        metadata["vde/query"] = dg.MetadataValue.md(f"```sql\n{query}\n```")
+        metadata[CheckKey.QUERY] = dg.MetadataValue.md(f"```sql\n{query}\n```")
     if work.refused_rows is not None:
-        metadata["vde/refused_rows"] = work.refused_rows
+        metadata[CheckKey.REFUSED_ROWS] = work.refused_rows
     if work.intent.accepted is not None and not result.passed:
-        metadata["vde/accepted"] = str(work.intent.accepted)
+        metadata[CheckKey.ACCEPTED] = str(work.intent.accepted)
     return metadata
 
 

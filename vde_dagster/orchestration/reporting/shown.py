@@ -13,7 +13,6 @@ import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Final
 
 import dagster as dg
 
@@ -39,6 +38,7 @@ from vde_dagster.orchestration.assets.metadata import (
 from vde_dagster.orchestration.assets.partitions import is_partitioned
 from vde_dagster.orchestration.assets.translating import names_of
 from vde_dagster.orchestration.home import dagster_home
+from vde_dagster.orchestration.keys import EventKey
 from vde_dagster.orchestration.reporting.checks import named, shown_results
 from vde_dagster.orchestration.reporting.known_events import (
     events_of,
@@ -46,7 +46,6 @@ from vde_dagster.orchestration.reporting.known_events import (
     latest_events,
 )
 
-WORK_ID: Final = "vde/work_id"
 Known = MutableMapping[ModelName, tuple[VersionKey, int]]
 """What was compared with Dagster: of each model its version, and the number of its last change."""
 
@@ -194,7 +193,7 @@ def _shows(event: dg.AssetMaterialization | None, entry: LedgerEntry, version: s
     tags = event.tags or {} if event is not None else {}
     if event is None or tags.get(CODE_VERSION) != version:
         return False
-    work = event.metadata.get(WORK_ID)
+    work = event.metadata.get(EventKey.WORK_ID)
     return tags.get(DATA_VERSION) == entry.digest or (
         work is not None and work.value == entry.work_id
     )

@@ -30,6 +30,7 @@ from vde_dagster.core.names import ModelName
 from vde_dagster.core.time.intervals import Interval, format_instant
 from vde_dagster.orchestration.assets.metadata import Metadata
 from vde_dagster.orchestration.failures import failures
+from vde_dagster.orchestration.keys import AssetKey, CheckKey, EventKey
 from vde_dagster.orchestration.location import Location
 from vde_dagster.orchestration.reporting.checks import Checked
 
@@ -166,7 +167,7 @@ def found_of_environment(
 
 def found_of_table(look: TableLook) -> Iterator[Found]:
     """What a look at a table says of its model or source."""
-    metadata: Metadata = {"dagster/table_name": str(look.table)}
+    metadata: Metadata = {AssetKey.TABLE_NAME: str(look.table)}
     name = look.node.name
     if not look.node.model.kind.is_source:
         yield Found(
@@ -204,9 +205,9 @@ def _missing(name: ModelName, model: ModelStatus | None, environment: str) -> Fo
         text = "Nothing that can be computed now is missing"
     else:
         text = "Nothing is missing"
-    metadata: Metadata = {"vde/missing_intervals": _ranges(due)} if due else {}
+    metadata: Metadata = {CheckKey.MISSING_INTERVALS: _ranges(due)} if due else {}
     if waits:
-        metadata["vde/waits"] = "; ".join(waits)
+        metadata[CheckKey.WAITS] = "; ".join(waits)
     passed = not due and lost is None
     return Found(
         name=name, check=StatusCheck.MISSING, passed=passed, text=f"{text}.", metadata=metadata
@@ -220,13 +221,13 @@ def _stale(
     metadata: Metadata = {}
     if model is not None and model.staleness is not None:
         stale = model.staleness
-        metadata["vde/stale_intervals"] = _ranges((*stale.intervals, *stale.kept))
+        metadata[CheckKey.STALE_INTERVALS] = _ranges((*stale.intervals, *stale.kept))
         if stale.since is not None:
-            metadata["vde/stale_since"] = dg.MetadataValue.timestamp(stale.since)
+            metadata[CheckKey.STALE_SINCE] = dg.MetadataValue.timestamp(stale.since)
         texts["why"] = stale.reason
         texts["next"] = stale.why_kept or _next(model, environment)
     if late is not None:
-        metadata["vde/pending"] = pending_text(late.pending)
+        metadata[EventKey.PENDING] = pending_text(late.pending)
         texts["pending"] = _not_loaded(late, environment)
     text = "; ".join(each for each in texts.values() if each)
     return Found(
