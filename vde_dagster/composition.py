@@ -33,13 +33,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class VdeProject:
-    """A user's project. Each adapter is opened when it is first needed; Spark is the last.
-
-    Args:
-        configuration: What ``vde.yaml`` says.
-    """
+    """A user's project. Each adapter is opened when it is first needed; Spark is the last."""
 
     configuration: Configuration
+    """The settings of ``vde.yaml``."""
 
     @classmethod
     def load(

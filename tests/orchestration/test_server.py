@@ -142,6 +142,7 @@ def test_a_ui_that_a_script_put_in_the_background_stops_on_sigterm(tmp_path: Pat
         process.terminate()
         process.wait(timeout=150)
         assert "Dagster services shut down." in log.read_text()
+        assert "superseded" not in log.read_text(), "Dagster prefers a command for one location"
     finally:
         end_group(process)
 

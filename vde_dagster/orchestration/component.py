@@ -98,15 +98,15 @@ class VdeProjectComponent(dg.Component, dg.Resolvable):
     """One environment of a project as assets, with its checks, jobs, schedules and sensors.
 
     Example:
-        .. code-block:: yaml
+        ```yaml
+        # defs.yaml
+        type: vde_dagster.VdeProjectComponent
 
-            # defs.yaml
-            type: vde_dagster.VdeProjectComponent
-
-            attributes:
-              project: ../../../shop
-              translation:
-                owners: ["team:shop"]
+        attributes:
+          project: ../../../shop
+          translation:
+            owners: ["team:shop"]
+        ```
     """
 
     project: Annotated[
@@ -118,6 +118,7 @@ class VdeProjectComponent(dg.Component, dg.Resolvable):
             examples=["../../../shop", "{{ context.project_root }}/shop"],
         ),
     ]
+    """The folder of the project's vde.yaml, relative to the file of the component."""
     environment: Annotated[
         str | None,
         dg.Resolver(
@@ -128,12 +129,14 @@ class VdeProjectComponent(dg.Component, dg.Resolvable):
             examples=["prod", "dev"],
         ),
     ] = None
+    """The environment to show; by default that of VDE_ENVIRONMENT, else prod."""
     translation: Annotated[
         TranslationFn[VdeTranslatorData] | None,
         TranslationFnResolver[VdeTranslatorData](
             lambda data: {"data": data, "model": data.node.model, "environment": data.environment}
         ),
     ] = None
+    """How assets look, as in Dagster's own components: keys, groups, owners and so on."""
     settings: Annotated[
         Mapping[str, Any],
         dg.Resolver(
@@ -144,6 +147,7 @@ class VdeProjectComponent(dg.Component, dg.Resolvable):
             examples=[{"state": {"url": "{{ env.STATE_URL }}"}}],
         ),
     ] = field(default_factory=dict)
+    """Locations and credentials that override vde.yaml, in its form."""
 
     @cached_property
     def translator(self) -> VdeTranslator:

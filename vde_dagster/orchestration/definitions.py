@@ -69,13 +69,13 @@ def build_definitions(
         Refused: An environment variable that names the folder or the environment is not set.
 
     Example:
-        .. code-block:: python
-
-            @dg.definitions
-            def defs() -> dg.Definitions:
-                return build_definitions(
-                    Path(__file__).parent, settings={"state": {"url": dg.EnvVar("STATE_URL")}}
-                )
+        ```python
+        @dg.definitions
+        def defs() -> dg.Definitions:
+            return build_definitions(
+                Path(__file__).parent, settings={"state": {"url": dg.EnvVar("STATE_URL")}}
+            )
+        ```
     """
     named = _value(environment) if isinstance(environment, dg.EnvVar) else environment
     served = named if named is not None else _own_environment() or PRODUCTION

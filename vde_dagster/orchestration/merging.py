@@ -47,9 +47,9 @@ def merge_definitions(project: dg.Definitions, *own: dg.Definitions) -> dg.Defin
             partitions, or ``own`` has definitions of a project, too.
 
     Example:
-        .. code-block:: python
-
-            prod = merge_definitions(build_definitions("."), dg.Definitions(assets=[flights]))
+        ```python
+        prod = merge_definitions(build_definitions("."), dg.Definitions(assets=[flights]))
+        ```
     """
     manager = _manager_of(project)
     for each in own:

@@ -55,18 +55,18 @@ _RAISED: Final = re.compile(r"\[USER_RAISED_EXCEPTION\] (.*?)(?: SQLSTATE: P0001
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class ModelContext:
-    """What a Python model's function is called with.
-
-    ``spark`` is the session that evaluates the model, ``start`` the first instant of the interval,
-    ``end`` the one after its last, and ``execution_time`` when the evaluation was asked for.
-    ``variables`` are the project's, as far as the model reads them.
-    """
+    """What a Python model's function is called with."""
 
     spark: SparkSession
+    """The session that evaluates the model."""
     start: datetime
+    """The first instant of the interval."""
     end: datetime
+    """The exclusive end of the interval."""
     execution_time: datetime
+    """The time at which the evaluation was requested."""
     variables: Mapping[str, object]
+    """The variables of the project that the model reads, by lower-case name."""
     _model: str
     _tables: Mapping[str, DataFrame]
 

@@ -48,21 +48,21 @@ def on_changed_data(*, may_lack: dg.AssetSelection | None = None) -> Condition:
         The condition. Restrict it with ``&``, or leave parents out with ``.ignore(selection)``.
 
     Example:
-        .. code-block:: python
+        ```python
+        import dagster as dg
+        from vde_dagster import build_definitions, on_changed_data
 
-            import dagster as dg
-            from vde_dagster import build_definitions, on_changed_data
+        @dg.asset(
+            deps=[dg.AssetKey(["mart", "airport_delays"])],
+            partitions_def=dg.DailyPartitionsDefinition("2024-01-01"),
+            automation_condition=on_changed_data(),
+        )
+        def delay_report(): ...
 
-            @dg.asset(
-                deps=[dg.AssetKey(["mart", "airport_delays"])],
-                partitions_def=dg.DailyPartitionsDefinition("2024-01-01"),
-                automation_condition=on_changed_data(),
-            )
-            def delay_report(): ...
-
-            prod = dg.Definitions.merge(
-                build_definitions("."), dg.Definitions(assets=[delay_report])
-            )
+        prod = dg.Definitions.merge(
+            build_definitions("."), dg.Definitions(assets=[delay_report])
+        )
+        ```
     """
     changed = _Condition.any_deps_match(_Condition.data_version_changed()).with_label(
         "any_deps_data_version_changed"
@@ -100,17 +100,17 @@ def when_due(
         CheckError: The cron is not understood (Dagster's).
 
     Example:
-        .. code-block:: python
+        ```python
+        import dagster as dg
+        from vde_dagster import when_due
 
-            import dagster as dg
-            from vde_dagster import when_due
-
-            @dg.asset(
-                deps=[dg.AssetKey(["core", "flights"])],
-                partitions_def=dg.DailyPartitionsDefinition("2024-01-01"),
-                automation_condition=when_due("0 6 * * *", "Europe/Berlin"),
-            )
-            def morning_mail(): ...
+        @dg.asset(
+            deps=[dg.AssetKey(["core", "flights"])],
+            partitions_def=dg.DailyPartitionsDefinition("2024-01-01"),
+            automation_condition=when_due("0 6 * * *", "Europe/Berlin"),
+        )
+        def morning_mail(): ...
+        ```
     """
     zone_of(timezone)
     tick: _Anything = _Condition.cron_tick_passed(cron, timezone)

@@ -68,13 +68,13 @@ class VdeIcebergIOManager(dg.IOManager):
             Failure: There is no such source, or its table does not exist.
 
         Example:
-            .. code-block:: python
-
-                @dg.asset(key=["raw", "flights"], required_resource_keys={"vde_io_manager"})
-                def flights(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
-                    ...  # write the table
-                    versions = context.resources.vde_io_manager
-                    return dg.MaterializeResult(data_version=versions.data_version("raw.flights"))
+            ```python
+            @dg.asset(key=["raw", "flights"], required_resource_keys={"vde_io_manager"})
+            def flights(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
+                ...  # write the table
+                versions = context.resources.vde_io_manager
+                return dg.MaterializeResult(data_version=versions.data_version("raw.flights"))
+            ```
         """
         with failures():
             services = self._location.project.services

@@ -28,20 +28,22 @@ _TAG: Final = re.compile(r"[A-Za-z0-9_.-]{1,63}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VdeTranslatorData:
-    """What a translator gets to know of one model or source.
-
-    ``snapshot`` is the one that the environment runs. ``folder`` is the project's. ``naming`` is
-    how the environment's views are named. ``unplanned_change`` says how the model's file differs
-    from it, None where it does not. ``paused`` says who paused the model, and why.
-    """
+    """What a translator gets to know of one model or source."""
 
     environment: str
+    """The environment of the code location."""
     node: Node
+    """The model or source, with its inputs."""
     snapshot: ModelSnapshot
+    """The snapshot that the environment runs."""
     folder: Path
+    """The project's folder."""
     unplanned_change: str | None = None
+    """The category that a plan would give to an edit of the file; None if there is no edit."""
     naming: ViewNaming = field(default_factory=ViewNaming)
+    """How the environment's views are named."""
     paused: Pause | None = None
+    """Who paused the model, when and why; None if it is not paused."""
 
     @property
     def is_source(self) -> bool:
@@ -63,12 +65,12 @@ class VdeTranslator:
     """Maps models to Dagster's assets, and audits to their checks; see docs/how-to/translator.md.
 
     Example:
-        .. code-block:: python
-
-            class OurTranslator(VdeTranslator):
-                def get_asset_spec(self, data: VdeTranslatorData) -> dg.AssetSpec:
-                    spec = super().get_asset_spec(data)
-                    return spec.replace_attributes(owners=["team:data"])
+        ```python
+        class OurTranslator(VdeTranslator):
+            def get_asset_spec(self, data: VdeTranslatorData) -> dg.AssetSpec:
+                spec = super().get_asset_spec(data)
+                return spec.replace_attributes(owners=["team:data"])
+        ```
     """
 
     def get_asset_spec(self, data: VdeTranslatorData) -> dg.AssetSpec:

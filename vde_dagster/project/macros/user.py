@@ -255,15 +255,14 @@ class MacroEvaluator:
 
     Macros are filled in when the project is loaded, so it knows nothing of a run: no times, tables,
     columns of other models, nor a connection. Asking for one is an error that says so.
-
-    Attributes:
-        dialect: The dialect of the text, such as ``spark``.
-        locals: What @DEF has defined before, by lower-case name.
     """
 
     dialect: str
+    """The dialect of the text, such as ``spark``."""
     locals: Mapping[str, exp.Expr]
+    """The values that @DEF has defined before, by lower-case name."""
     variables: Callable[[str], tuple[object, ...]]
+    """Finds a variable of the project by its lower-case name; `var` is easier to use."""
 
     def var(self, name: str, default: object = _NO_DEFAULT) -> object:
         """A variable of the project (``variables`` in vde.yaml), as text, number, flag or list.
