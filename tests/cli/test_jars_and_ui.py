@@ -45,7 +45,7 @@ def test_the_ui_says_where_sensors_are_switched_on(
     monkeypatch.setattr("os.execv", lambda _, arguments: started.append(arguments))
     done = call("ui", "--project", project, "--port", "3100")
     assert done.exit_code == 0
-    assert [each[1:4] for each in started] == [["-m", "dagster", "dev"]]
+    assert [each[3:6] for each in started] == [["-m", "dagster", "dev"]]
     reported = " ".join((done.stdout + done.stderr).split())
     assert "http://127.0.0.1:3100" in reported
     assert "until its sensor is switched on, in the UI under Automation" in reported
