@@ -10,7 +10,7 @@ import pytest
 from tests.cli.calling import facts
 from tests.cli.conftest import WithoutJava
 from tests.cli.promoted import promote
-from tests.cli.test_docs import CLI
+from tests.cli.test_docs import documented
 from vde_dagster.composition import VdeProject
 from vde_dagster.project.configuration import read_configuration
 from vde_dagster.project.written_settings import MaintainSettings
@@ -44,11 +44,10 @@ def test_tables_that_do_not_say_whose_they_are_are_listed_and_left_and_views_mai
 @pytest.mark.full
 def test_what_its_json_has_is_in_the_table_of_the_docs(project: Path) -> None:
     promote(project, loaded=True)
-    (row,) = re.findall(r"^\| `maintain` \| (.*) \|$", CLI, flags=re.MULTILINE)
     found = facts("maintain", "--project", project)
     fields = {*found} | {field for each in found["tables"] for field in each}
     fields |= {field for each in found["left"] for field in each}
-    assert fields - {"version"} <= set(re.findall(r"`([a-z_]+)`", row))
+    assert fields - {"version"} <= documented("Upkeep")
 
 
 @pytest.mark.full

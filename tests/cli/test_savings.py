@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from tests.cli.calling import call
 from tests.cli.calling import facts as document
 from tests.cli.landed import kept_project
 from tests.cli.promoted import promote
-from tests.cli.test_docs import CLI
+from tests.cli.test_docs import documented
 from tests.kept_folder import KeptFolder
 
 
@@ -45,8 +44,7 @@ def test_what_is_kept_and_shared_is_listed_by_model(built: Path) -> None:
         for model in (("mart.daily", 48.0), ("mart.totals", None), ("staging.events", 48.0))
     ]
     assert all(each["seconds"] is not None for each in facts["savings"])
-    (row,) = re.findall(r"^\| `savings` \| (.*) \|$", CLI, flags=re.MULTILINE)
-    assert {*facts, *facts["savings"][0]} - {"version"} <= set(re.findall(r"`([a-z_]+)`", row))
+    assert {*facts, *facts["savings"][0]} - {"version"} <= documented("`environments`, `savings`")
 
 
 def test_people_get_a_table(built: Path) -> None:

@@ -52,7 +52,7 @@ def test_a_state_with_rows_in_every_table_is_whole_and_what_was_begun_is_listed(
     assert [name for name, count in report.rows.items() if not count] == []
     (promotion,) = report.promotions
     assert (promotion.environment, promotion.revision, promotion.plan_id) == ("dev", 2, "p4")
-    assert promotion.begun_at <= before
+    assert promotion.started_at <= before
     (work,) = report.work
     assert (work.work_id, work.state, work.environment) == ("w4", "intent", "prod")
     assert (work.model, work.version) == (str(KEY.model), KEY.version)

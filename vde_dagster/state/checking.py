@@ -91,7 +91,7 @@ class BegunPromotion:
     environment: str
     revision: int
     plan_id: str
-    begun_at: datetime
+    started_at: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -268,7 +268,7 @@ def _begun_promotions(connection: Connection) -> Iterator[BegunPromotion]:
             environment=row.environment,
             revision=row.revision,
             plan_id=row.plan_id,
-            begun_at=codec.decode_instant(row.promoted_at),
+            started_at=codec.decode_instant(row.promoted_at),
         )
 
 

@@ -151,7 +151,7 @@ def _begun(each: BegunPromotion, call: Call) -> str:
     give_up = call.vde("rollback", each.environment, "--give-up")
     return (
         f"{each.environment}, revision {each.revision}, plan {each.plan_id[:8]}, started at "
-        f"{instant(each.begun_at)}: `{run}` finishes it, or reports why it cannot; `{give_up}` "
+        f"{instant(each.started_at)}: `{run}` finishes it, or reports why it cannot; `{give_up}` "
         "gives it up"
     )
 
