@@ -32,7 +32,7 @@ INSTEAD: Final = {
     r"\bto its end\b": "until it finishes",
     r"\bin its way\b": "blocks it",
     r"\b(?:is|are) at it\b": "is working on it",
-    r"\bgone\b": "missing, dropped, expired",
+    r"(?<!-)\bgone\b": "missing, dropped, expired",
 }
 """Forms, as patterns without regard to case, and what to write instead."""
 

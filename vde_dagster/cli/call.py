@@ -71,7 +71,7 @@ class Call:
             print_all(found or ([Note(otherwise)] if otherwise else []))
 
     def model(self, graph: Graph, name: ModelName, where: str = "this project") -> Node:
-        """The model of a name that somebody wrote; ``where`` is what it is to be a model of.
+        """The model of a name that a user wrote; ``where`` is what it is to be a model of.
 
         Raises:
             Refused: There is none; the text names one of a similar name.

@@ -136,7 +136,7 @@ def _model(model: Model) -> Plain:
 
 
 def _writing(write: Callable[[Any], object]) -> Form:
-    """The form of a type that documents have and nobody reads from them."""
+    """The form of a type that documents have and that is not read from them."""
     return Form(write=cast("Callable[[object], Plain]", write), read=_never)
 
 

@@ -39,7 +39,7 @@ DEBUG: Final = "vde.debug"
 
 @contextmanager
 def _usage() -> Iterator[None]:
-    """A text that is no such value is wrong usage."""
+    """Another text is wrong usage."""
     try:
         yield
     except (ValueError, InvalidName) as error:
@@ -47,7 +47,7 @@ def _usage() -> Iterator[None]:
 
 
 def environment(text: str) -> str:
-    """An environment in its canonical form; wrong usage where the text is no name."""
+    """An environment in its canonical form; wrong usage where the text is not a name."""
     with _usage():
         return environment_name(text)
 

@@ -32,10 +32,10 @@ _GLUE: Final = "\ue000"
 
 
 def console(*, err: bool = False) -> Console:
-    """A console on standard output or error; 120 wide where that is no terminal.
+    """A console on standard output or error; 120 wide where that is not a terminal.
 
     Texts are printed as they are: rows, names and reasons may have brackets and colons, which are
-    no markup and no names of pictures.
+    neither markup nor names of pictures.
     """
     from rich.console import Console
 
@@ -84,7 +84,7 @@ def note(text: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A text for a person that is no fact: it goes to standard error."""
+    """A text for a person that is not a fact: it goes to standard error."""
 
     text: str
 

@@ -80,7 +80,7 @@ HIDDEN_JOB: Final = ANONYMOUS_ASSET_JOB_PREFIX
 def is_switched_on(context: dg.SensorEvaluationContext, sensor: str) -> bool:
     """Whether another sensor of the code location that a tick belongs to is switched on.
 
-    One that nobody ever switched on has no state, or that of its definition. If a context does not
+    One that was never switched on has no state, or that of its definition. If a context does not
     have its code location, as those of tests, any sensor of that name counts.
     """
     origin = context.code_location_origin

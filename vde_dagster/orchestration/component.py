@@ -55,8 +55,8 @@ def _environment(context: dg.ResolutionContext, value: str | None) -> str | None
     """The environment that is named, if any is.
 
     Raises:
-        Refused: It is named by what has no value, such as a variable that is not set: that is no
-            reason to show production.
+        Refused: It is named by what has no value, such as a variable that is not set: that does not
+            mean production.
     """
     if value is None:
         return None

@@ -96,7 +96,7 @@ class Location:
         return Names(keys={**every.keys, **known.keys}, checks={**every.checks, **known.checks})
 
     def name(self, key: dg.AssetKey) -> ModelName | None:
-        """The model or source of an asset key; None where it is somebody else's asset."""
+        """The model or source of an asset key; None where it is another asset."""
         return next((name for name, spec in self.specs.items() if spec.key == key), None)
 
 
@@ -110,8 +110,8 @@ def open_location(
 ) -> Location:
     """Find what an environment runs. Stores nothing and starts no Spark.
 
-    An environment that somebody rolled back, or promoted another one to, does not follow the files
-    until a plan of them is applied to it.
+    An environment that was rolled back, or that another one was promoted to, does not follow the
+    files until a plan of them is applied to it.
 
     Raises:
         ProjectInvalid: The files are wrong, and the state has nothing to run in their place.

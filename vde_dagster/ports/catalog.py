@@ -176,7 +176,7 @@ class Catalog(PhysicalLayer, Maintenance, Protocol):
         ...
 
     def present(self, names: Collection[TableName]) -> Collection[TableName]:
-        """Those of these names that a table or a view has, whoever created it."""
+        """Those of these names that a table or a view of any program has."""
         ...
 
     def taken(self, names: Collection[TableName]) -> Collection[TableName]:

@@ -32,7 +32,7 @@ class CleanUp(Protocol):
         ...
 
     def release_unfilled(self, environment: str, *, lease: Lease) -> None:
-        """Let nobody own what an environment owns and nothing came of (rule R9).
+        """Release what an environment owns and nothing came of (rule R9).
 
         That is each version that no environment shows, of which nothing is recorded or was refused
         by an audit, so that a person may publish it, and that no process writes: neither a process

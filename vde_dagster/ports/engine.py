@@ -90,8 +90,8 @@ class EngineProgress:
     """What an engine is doing: the stages that run now, and where people can watch it.
 
     ``address`` is that of the engine's own UI, empty if it has none. ``stages`` are those of all
-    queries of this process. ``waits_for`` says for people what all of them wait for, which somebody
-    else has to give; empty if they are computed.
+    queries of this process. ``waits_for`` says for people what all of them wait for that another
+    program has to give; empty if they are computed.
     """
 
     address: str = ""

@@ -22,7 +22,7 @@ class LateTables(Protocol):
         ...
 
     def create(self) -> None:
-        """Create both tables where there are none yet, for somebody who is about to read them.
+        """Create both tables where there are none yet, for a user who is about to read them.
 
         Raises:
             Refused: Another program has a table of one of these names.

@@ -1,8 +1,8 @@
 """The parts of the catalog for all physical tables: looking at them, dropping and maintaining them.
 
-An expiry of Iceberg snapshots is announced in the table before it is decided, and whoever begins to
-read one looks for announcements after it has recorded what it reads. So of two processes that do
-not wait for each other at least one sees the other (rule R3; docs/how-to/clean-up.md).
+An expiry of Iceberg snapshots is announced in the table before it is decided, and a process that
+begins to read one looks for announcements after it has recorded what it reads. So of two processes
+that do not wait for each other at least one sees the other (rule R3; docs/how-to/clean-up.md).
 """
 
 from __future__ import annotations

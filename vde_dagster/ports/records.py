@@ -173,7 +173,7 @@ class HeldLease:
     """A lease that is held, expired or not, and what is known of the process.
 
     ``host`` and ``pid`` are None for a lease of a release that did not store them. ``is_over`` if
-    it has expired, or the process is known to have ended: then whoever wants it takes it.
+    it has expired, or the process is known to have ended: then any process may take it.
     ``runs_here`` if the process is seen to run on this machine.
     """
 

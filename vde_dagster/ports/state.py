@@ -240,9 +240,9 @@ class State(WorkRecords, LateDataRecords, HeldLeases, Pauses, CleanUp, Protocol)
     def next_view_number(self, lease: Lease | None = None, *, above: int = 0) -> int:
         """The number of a swap of views that do not move at once, above all given before.
 
-        Whoever gets it first and reads after that what the views are to show has read later than
-        all with lower numbers, so a catalog lets the higher number win, whichever comes last. The
-        `NUMBERS_OF_A_SWAP` from it on are its own.
+        A process that gets it first and reads after that what the views are to show has read later
+        than all with lower numbers, so a catalog lets the higher number win, whichever comes last.
+        The `NUMBERS_OF_A_SWAP` from it on are its own.
 
         Args:
             lease: What has to be held still. So of two holders of an environment the later one has

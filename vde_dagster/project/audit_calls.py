@@ -207,7 +207,7 @@ class _Reader:
             self.problems.add(where, message, advice)
 
     def _parameters(self, definition: Definition) -> set[str]:
-        """The parameters in the query's text: ``@`` names that are no other macros."""
+        """The parameters in the query's text: ``@`` names that are not other macros."""
         text = _without_strings(definition.text, definition.dialect)
         known = {*TIME_MACROS, *MACROS, *self.scope.functions, THIS_MODEL}
         known |= {each.lower() for each in _DEFINED.findall(text)}

@@ -1,6 +1,6 @@
 """Secrets: a value that prints as stars, and texts without those that are known.
 
-What this process was given as a secret is remembered, so that a text of somebody else (a driver's
+What this process was given as a secret is remembered, so that a text of another program (a driver's
 error, a Java exception) can be shown without it: every error of ours is, see `core/errors.py`.
 """
 

@@ -1,4 +1,4 @@
-"""What time goes to, as spans of OpenTelemetry: nothing happens where nobody exports them."""
+"""Where time goes, as spans of OpenTelemetry: nothing happens without an exporter."""
 
 from __future__ import annotations
 

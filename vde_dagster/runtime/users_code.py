@@ -62,7 +62,7 @@ def running_users_code() -> Iterator[None]:
     """Run a user's code: its output goes to standard error, and `os._exit` raises.
 
     Standard output may be JSON. Like `sys.exit`, which raises SystemExit by itself, `os._exit` is
-    then an error of that code, which whoever runs it reports with its place. Threads may do so at
+    then an error of that code, which the caller reports with its place. Threads may do so at
     once. In threads that do not, and in processes that the code forks, `os._exit` does what it
     always does; their standard output is standard error, too, as long as any thread runs it.
 

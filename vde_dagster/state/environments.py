@@ -319,7 +319,7 @@ def _settle_owners(connection: Connection, shown_now: Environment) -> None:
 
 
 def release_unfilled(connection: Connection, environment: str, *, lease: Lease) -> None:
-    """Release what an environment owns, nobody shows or writes, and nothing was loaded of.
+    """Release what an environment owns, none shows or writes, and nothing was loaded of.
 
     Rows that an audit refused may still be accepted: they are published as long as the version's
     table is what it was, and the first to publish owns it.

@@ -2,7 +2,7 @@
 
 An expired lease that was not taken over is still valid for its holder: what protects data is the
 epoch, compared in the transaction that writes. The row lock keeps it unchanged until the commit.
-A lease whose process has ended is free before it expires, for whoever can see that.
+A lease whose process has ended is free before it expires, for a process that can see that.
 """
 
 from __future__ import annotations

@@ -137,7 +137,7 @@ _CLEAR: Final = delete(_tombstones).where(pairs(_tombstones.c.model, _tombstones
 
 
 def while_adding(connection: Connection) -> None:
-    """Until the end of this transaction nobody decides that a version is unreachable."""
+    """Until the end of this transaction no other decides that a version is unreachable."""
     take_lock(connection, _LOCK, shared=True)
 
 

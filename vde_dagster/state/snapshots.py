@@ -141,7 +141,7 @@ def owners_of(connection: Connection, keys: Iterable[VersionKey]) -> dict[Versio
 
 
 def set_owner(connection: Connection, keys: Iterable[VersionKey], environment: str) -> None:
-    """Make an environment the owner of versions, whoever owned them before."""
+    """Make an environment the owner of versions, also of owned ones."""
     rows = [{**of_version(key), "environment": environment} for key in dict.fromkeys(keys)]
     upsert(connection, _owners, rows)
 

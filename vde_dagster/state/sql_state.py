@@ -168,8 +168,8 @@ class SqlState:
     def prune(self, ttl: timedelta, *, branches: Collection[str] = ()) -> int:
         """Delete what was closed longer ago than this and nothing needs.
 
-        What is large is read apart from writing, and written part by part, so that nobody waits for
-        it. Each part is left as it is or is done, so it does no harm to stop in between.
+        What is large is read apart from writing, and written part by part, so that no process waits
+        for it. Each part is left as it is or is done, so it does no harm to stop in between.
         """
         with self._database.read() as connection:
             until = clean_up.ago(connection, ttl)

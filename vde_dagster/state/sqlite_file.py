@@ -3,8 +3,9 @@
 A driver makes a database of whatever is at a path. So a file that lost its content would be a new,
 empty state, for which all that was ever built is missing.
 
-The file is opened by SQLite alone. Whoever opens and closes it by other means lets go of all locks
-that SQLite has on it in this process (POSIX), and others then remove the log that it writes to.
+The file is opened by SQLite alone. A process that opens and closes it by other means lets go of all
+locks that SQLite has on it in this process (POSIX), and others then remove the log that it writes
+to.
 
 In front is which versions of the schema a release works with.
 """

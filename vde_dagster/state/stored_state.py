@@ -128,7 +128,7 @@ class StoredState:
 
         Raises:
             Refused: This state is not empty, the file is not as it was exported, or what it has is
-                no whole state.
+                incomplete.
         """
         archived = archive.look(path)
         with self._database.write() as connection:

@@ -98,7 +98,7 @@ def _wanted(call: Call, plan: Plan, models: Sequence[ModelName]) -> set[ModelNam
     """The models that are asked for.
 
     Raises:
-        Refused: One of them is not there, or has no intervals of its own.
+        Refused: One of them does not exist, or has no intervals of its own.
     """
     nodes = [call.model(plan.graph, name, plan.environment) for name in models]
     for node in nodes:

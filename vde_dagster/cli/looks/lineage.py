@@ -101,7 +101,7 @@ def _written(point: Point) -> str:
 
 
 def _types(files: ProjectFiles, found: Lineage) -> Mapping[Point, str]:
-    """The types of columns that are declared, or that are told without starting an engine."""
+    """The types of columns that are declared, or known without starting an engine."""
     from vde_dagster.app.unit_tests.column_types import ColumnTypes
     from vde_dagster.app.unit_tests.running import Engines
     from vde_dagster.composition import VdeProject

@@ -144,7 +144,8 @@ def ask(
         engine: Who answers; ``auto`` is DuckDB where it certainly answers as Spark would.
 
     Raises:
-        Refused: The text is no query, there is no such environment, or DuckDB has to answer what
+        Refused: The text is not a query, the environment does not exist, or DuckDB has to answer
+        what
             is left to Spark.
         EvaluationFailed: The query failed.
     """

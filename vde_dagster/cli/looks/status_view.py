@@ -90,7 +90,7 @@ def _promotion(looked: Looked) -> str:
 
 
 def _wrong(looked: Looked) -> Iterator[_Group]:
-    """What went wrong, or is not there any more."""
+    """What went wrong, or is missing any more."""
     status, found, run = looked.status, looked.operations, looked.run()
     failed = [each for each in looked.failed if not each.refusal]
     lost = [(each.node.name, each.lost) for each in status.models if each.lost is not None]
@@ -172,7 +172,7 @@ def _behind(looked: Looked) -> Iterator[_Group]:
 
 
 def _known(looked: Looked) -> Iterator[_Group]:
-    """What somebody has to know, and a run changes nothing about."""
+    """What a user has to know, and a run does not change."""
     yield _Group("Paused: not computed, and not checked", _paused(looked))
     yield _Group(
         "Pending late rows",

@@ -215,7 +215,7 @@ def _tested(project: VdeProject) -> int | None:
 
 
 def _build(project: VdeProject, environment: str, chosen: PlanOptions) -> tuple[BuiltRows, ...]:
-    """Let an environment show the project's files. Whoever has to decide something is named."""
+    """Let an environment show the project's files. Missing decisions are named."""
     from vde_dagster.cli.plans import deciding
     from vde_dagster.cli.plans.plan import apply as applied
     from vde_dagster.cli.plans.plan import built, make_plan

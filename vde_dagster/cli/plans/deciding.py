@@ -26,7 +26,7 @@ _NAMED: Final = 5
 
 
 def _decision(text: str) -> tuple[str, str]:
-    """A model's name and a category; wrong usage where the text is no such pair."""
+    """A model's name and a category; wrong usage for any other text."""
     name, equals, category = text.partition("=")
     if not equals:
         message = f"write MODEL=CATEGORY, such as mart.revenue=non_breaking, not {text!r}"
@@ -86,13 +86,13 @@ def mode_of(configuration: Configuration, environment: str, categorize: str | No
 def decided_plan(
     plan_with: Callable[[PlanOptions], Plan], chosen: PlanOptions, mode: Mode, *, asks: bool
 ) -> tuple[Plan, tuple[ModelChange, ...]]:
-    """The plan after all answers, and the models that nobody could be asked about.
+    """The plan after all answers, and the models whose question was not asked.
 
     Args:
         plan_with: Plans with these options.
         chosen: The options, with what is decided already.
         mode: When to ask.
-        asks: Whether somebody is there to be asked.
+        asks: Whether there is a user to ask.
 
     Raises:
         Abort: The person stopped it; nothing was written.
@@ -110,7 +110,7 @@ def decided_plan(
 
 
 def report_undecided(questions: Sequence[ModelChange], *, refuse: bool) -> None:
-    """Say which decisions are missing if nobody can be asked.
+    """Say which decisions are missing if there is no user to ask.
 
     Raises:
         Refused: The plan is more than shown.

@@ -303,7 +303,7 @@ def show(plan: Plan, waiting: Sequence[Waiting] = (), *, of_run: bool = False) -
 
 
 def _wanted(plan: Plan, asked: Asked) -> bool:
-    """Whether the person at the terminal agrees; without a terminal nobody does."""
+    """Whether the user at the terminal agrees; False without a terminal."""
     if asked.call.is_json:
         return False
     if not _on_terminal():
@@ -321,7 +321,7 @@ def _at_once(asked: Asked) -> list[str]:
 
 
 def _on_terminal() -> bool:
-    """Whether there is somebody to ask."""
+    """Whether there is a user to ask."""
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 

@@ -143,7 +143,7 @@ def rollback_command(
 
 
 def _give_up(call: Call, environment: str) -> None:
-    """Give up a begun promotion, and say what the environment shows then."""
+    """Give up an unfinished promotion, and say what the environment shows then."""
     from vde_dagster.app.promote.taking import give_up_promotion
 
     shown = give_up_promotion(call.services, environment)

@@ -1,4 +1,4 @@
-"""`vde init`: a small project that runs at once, or one of the packaged examples."""
+"""`vde init`: a small project that runs immediately, or one of the packaged examples."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ def run(
     Raises:
         ProjectInvalid: Something is wrong in the files of models or of tests.
         Refused: There is no test of a name.
-        SetupError: A test needs Spark, which is not there.
+        SetupError: A test needs Spark, which is missing.
     """
     from vde_dagster.app.unit_tests.before_plan import run_project_tests
     from vde_dagster.app.unit_tests.running import Engines

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def _table(text: str) -> TableName:
-    """The table of a name that somebody wrote."""
+    """The table of a name that a user wrote."""
     name = options.model(text)
     return TableName(name.schema, name.name)
 

@@ -1,4 +1,4 @@
-"""`vde run`: computes what is due in an environment, and what is late or changed upstream."""
+"""`vde run`: computes due intervals of an environment, and those with late or changed inputs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from vde_dagster.core.planning.plan import Plan
 
 BUSY: Final = 3
-"""The exit code if somebody else changes the environment, or just has: nothing was done."""
+"""The exit code if another process changes the environment, or just has: nothing was done."""
 
 
 @options.command("run")

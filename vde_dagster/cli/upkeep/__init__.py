@@ -1,1 +1,1 @@
-"""Commands for what went wrong, what nobody needs any more, and whether all is there."""
+"""Commands for damage, unused versions, and the setup."""

@@ -1,4 +1,4 @@
-"""`vde janitor`, `vde maintain` and `vde invalidate`: removing what nobody needs any more."""
+"""`vde janitor`, `vde maintain` and `vde invalidate`: removing what is not needed any more."""
 
 from __future__ import annotations
 

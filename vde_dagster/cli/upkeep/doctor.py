@@ -1,4 +1,4 @@
-"""`vde doctor`: is all there that a project needs, tried for real, and what is to be mended."""
+"""`vde doctor`: tries all that a project needs, and says how to fix what fails."""
 
 from __future__ import annotations
 

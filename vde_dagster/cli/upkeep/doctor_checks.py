@@ -294,7 +294,7 @@ class Doctor:
         return ok(CLEAN_UP, f"{trial.namespace} and everything in it were removed")
 
     def remove_all(self) -> None:
-        """Remove what was made, where the last check was not reached: somebody stopped it."""
+        """Remove what was made, where the last check was not reached: a user stopped it."""
         if self._trial is not None and self._trial.may_be_there:
             self._trial.remove()
 

@@ -146,7 +146,7 @@ def _texts(call: Call, stored: StoredState, report: StateReport) -> Iterator[Pri
 
 
 def _begun(each: BegunPromotion, call: Call) -> str:
-    """A begun promotion, and how it ends."""
+    """An unfinished promotion, and how it ends."""
     run = call.vde("run", each.environment)
     give_up = call.vde("rollback", each.environment, "--give-up")
     return (

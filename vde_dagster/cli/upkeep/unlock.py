@@ -1,4 +1,4 @@
-"""`vde unlock`: who holds what, and taking it from a process that is gone."""
+"""`vde unlock`: who holds what, and taking it from a process that has ended."""
 
 from __future__ import annotations
 

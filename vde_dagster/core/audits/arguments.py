@@ -175,7 +175,7 @@ def table_name(node: exp.Expr) -> ModelName:
     """The model or source that an argument names.
 
     Raises:
-        InvalidName: It is no name.
+        InvalidName: It is not a name.
     """
     if not isinstance(node, exp.Column | exp.Dot):
         raise InvalidName(

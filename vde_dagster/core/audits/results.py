@@ -96,7 +96,7 @@ def as_accepted(result: AuditResult) -> AuditResult:
 
 
 def scalar(value: object) -> Scalar:
-    """A value as JSON has it, of bounded length: what is no number or boolean is a text.
+    """A value as JSON has it, of bounded length: what is not a number or boolean is a text.
 
     Instants are written in UTC, bytes in hexadecimal digits.
     """

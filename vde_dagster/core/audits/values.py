@@ -24,7 +24,7 @@ MOST_CHARACTERS: Final = 200
 """The length up to which a value of a failing row is kept."""
 
 Scalar = str | int | float | bool | None
-"""A value of a failing row as JSON has it; all that is no number or boolean is a text."""
+"""A value of a failing row as JSON has it; all that is not a number or boolean is a text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

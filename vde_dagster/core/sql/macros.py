@@ -129,7 +129,7 @@ def resolve_time_macros(query: E, times: TimeRange) -> E:
     """A copy of a query, or of a part of one, with each time macro replaced by its literal.
 
     Raises:
-        KeyError: A macro is no time macro; the project's loader refuses those with their place.
+        KeyError: A macro is not time macro; the project's loader refuses those with their place.
     """
     resolved = query.copy()
     for name, node in list(macros_in(resolved)):

@@ -1,6 +1,6 @@
 """A table and a view that are made to see whether a catalog, its storage and Spark work together.
 
-They are in a namespace of their own, whose name nobody else has, and are removed with it.
+They are in a namespace of their own, whose name is unique, and are removed with it.
 """
 
 from __future__ import annotations

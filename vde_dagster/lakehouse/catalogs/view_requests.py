@@ -223,7 +223,7 @@ def cut(error: VdeError, outcomes: Outcomes) -> VdeError:
     """An error of a swap, with how much of it was done, and of what that is not known.
 
     If it is not known of a view, it is an `OutcomeUnknown`, whatever became of another one; but who
-    was overtaken is told so, since going above the higher number settles both.
+    was overtaken is noticed, since going above the higher number settles both.
     """
     advice = error.advice
     if not (isinstance(error, Refused) and advice):  # then that has to be done first

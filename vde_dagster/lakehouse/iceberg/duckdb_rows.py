@@ -136,7 +136,7 @@ _OTHER_FORMS: Final[Mapping[str, Callable[[pa.DataType], bool]]] = {
 
 
 _MOST_ROWS: Final = 100_000
-"""A query over rows that somebody wrote that returns more is left to Spark."""
+"""A query over rows in a test that returns more is left to Spark."""
 
 
 class DuckAnswers:

@@ -190,8 +190,8 @@ def _create(
 def _added_before(table: Table) -> frozenset[str]:
     """The sessions that the retained Iceberg snapshots added.
 
-    Whoever adds sessions adds all that are not listed: one that was added before, and whose answer
-    was lost, is among those of the newest snapshots.
+    A process that adds sessions adds all that are not listed: one that was added before, and whose
+    answer was lost, is among those of the newest snapshots.
     """
     summaries = (each.summary for each in table.metadata.snapshots if each.summary is not None)
     added = (each.additional_properties.get(_LISTED) or "" for each in summaries)

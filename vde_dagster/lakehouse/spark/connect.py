@@ -82,7 +82,7 @@ def open_remote(remote: str, conf: Mapping[str, str]) -> SparkSession:
 def _expect_pinned_settings() -> None:
     """Show no warning that a setting is deprecated which each session of models gets.
 
-    It gets Spark's default, so that what somebody else has set changes no rows.
+    It gets Spark's default, so that another program's settings change no rows.
     """
     for key in PINNED:
         told = f"The SQL config '{re.escape(key)}' has been deprecated"

@@ -8,8 +8,8 @@ once do not disturb each other: the first rename wins, and all have the same byt
 
 A class data archive makes Spark start faster: the JVM maps Spark's parsed classes instead of
 loading them from 300 jars. The first local session's JVM writes the archive when it ends (after
-Python has ended, so nobody waits for it); later sessions with the same Java, Spark and jars use it.
-From nothing to the first Iceberg commit on two cores: 7.5 s without, 4.3 s with (pyspark 4.1.4,
+Python has ended, so nothing waits for it); later sessions with the same Java, Spark and jars use
+it. From nothing to the first Iceberg commit on two cores: 7.5 s without, 4.3 s with (pyspark 4.1.4,
 Java 17; median of 3). The session that writes it starts several seconds slower, once. An archive
 costs 190 MB of cache.
 

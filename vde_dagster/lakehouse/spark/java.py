@@ -82,7 +82,7 @@ def find_java() -> Java:
 def choose_java(candidates: Iterable[Java]) -> Java:
     """Return the first that is new enough; those behind it are not asked for.
 
-    One that does not run is passed over, unless JAVA_HOME names it: somebody means that one.
+    One that does not run is passed over, unless JAVA_HOME names it: that one was chosen.
 
     Raises:
         SetupError: None is.

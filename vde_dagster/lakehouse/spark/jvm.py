@@ -4,9 +4,9 @@ Command lines can be read by every user of a machine. So settings go to the JVM 
 this user can read (`private_files`).
 
 pyspark ties the JVM to this process by a pipe that the JVM reads once it is ready. Until then, a
-process that ended left a JVM that nobody could end: its main thread failed to write down its port,
-and the thread that listens to that went on. Here the kernel ends it together with this process
-(Linux), and where this process only gives up waiting it ends the JVM itself.
+process that ended left a JVM that could not be ended: its main thread failed to write down its
+port, and the thread that listens to that went on. Here the kernel ends it together with this
+process (Linux), and where this process only gives up waiting it ends the JVM itself.
 
 On Linux a private file has no name, only a number that the process inherits: nothing is left of it,
 however both processes end. Elsewhere it lies in a folder of this user alone until it is read.

@@ -67,7 +67,7 @@ def model_function(rows: PythonRows) -> Iterator[Callable[[ModelContext], object
 class TravellingText(str):
     """The name of a package, with which the texts of the project's modules travel.
 
-    cloudpickle sends ``__package__`` with each function of a module, and nobody else reads it.
+    cloudpickle sends ``__package__`` with each function of a module, and nothing else reads it.
     Where the name arrives, it is a text like any other, and the modules can be imported.
 
     Args:

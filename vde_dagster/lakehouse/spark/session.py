@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _ERRORS_OF_JAVA = "-XX:+DisplayVMOutputToStderr"
-"""What keeps Java itself from starting is not written to standard output, which nobody reads."""
+"""What keeps Java itself from starting is not written to standard output, which is not read."""
 _CLASS_PATH = "spark.driver.extraClassPath"
 _EXTENSIONS = "spark.sql.extensions"
 

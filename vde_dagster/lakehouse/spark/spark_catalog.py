@@ -151,7 +151,7 @@ def _kind(name: str, properties: Mapping[str, str]) -> str:
 
 
 def _over_rest(properties: Mapping[str, str]) -> dict[str, str]:
-    """What a REST catalog is told beside its address."""
+    """The settings of a REST catalog beside its address."""
     found = {
         key: value
         for key, value in properties.items()

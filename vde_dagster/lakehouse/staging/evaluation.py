@@ -107,7 +107,7 @@ def qualified(sql: str, catalog: str, inputs: Mapping[str, Input] = MappingProxy
 def unsubstituted(sql: str) -> str:
     r"""A query in whose texts no session substitutes ``${...}``.
 
-    Whoever reads a view parses its query again, with their own settings. ``$\{`` means the same
+    Each reader of a view parses its query again, with its own settings. ``$\{`` means the same
     within a text, and is not a variable.
     """
     parts, end = [], 0

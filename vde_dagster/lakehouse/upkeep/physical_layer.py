@@ -1,7 +1,7 @@
 """All physical tables and views of a SQL catalog, and dropping one with its files.
 
 What is dropped is named by its uuid and its folder, so that a drop that was cut goes on, and never
-touches a table that somebody has made under the same name since.
+touches a table that was created under the same name since.
 
 In front is what every sort of catalog has in common.
 """

@@ -85,7 +85,7 @@ def strays_of_view(
     """The metadata files of a view that it has moved on from or never had; see the port.
 
     The name of each begins with a number, one higher than that of the file that it replaced. So one
-    is replaced for certain once there is a file two numbers higher, whoever wrote that: it was made
+    is replaced for certain once there is a file two numbers higher, of any process: it was made
     from the one between them. One with the number of the current file was written for the same
     change by a process that was killed or came too late: no view ever had it, or can have it any
     more. Files of an earlier view of the name are replaced once there is one of this view. Files of

@@ -47,9 +47,9 @@ _NOT_ALONE: Final = (
 class Written:
     """The staged rows of what was processed, and the sums of the intervals.
 
-    Whoever wants the rows calls for a frame of them: to make one takes Spark as long as a small
-    query. ``findings`` are what is to be said of them besides what audits find. ``merged`` says
-    what became of changes that have an order.
+    A caller that wants the rows calls for a frame of them: to make one takes Spark as long as a
+    small query. ``findings`` are what is to be said of them besides what audits find. ``merged``
+    says what became of changes that have an order.
     """
 
     rows: Callable[[], DataFrame]

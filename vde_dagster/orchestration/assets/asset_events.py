@@ -139,7 +139,7 @@ def _is_kept(
     node: Node,
     events: Sequence[dg.AssetMaterialization],
 ) -> bool:
-    """Whether Dagster has these results, and nobody waits for a materialization of them."""
+    """Whether Dagster has these results, and nothing waits for a materialization of them."""
     return _BACKFILL not in context.run.tags and is_no_news(
         context.instance, binding, node, _keys(location), events, timed=location.timed
     )

@@ -117,7 +117,8 @@ class VdeIcebergIOManager(dg.IOManager):
         the model's partitions that it is mapped to, another one all.
 
         Raises:
-            Failure: The asset is no model of this project, its version lacks what is asked for, or
+            Failure: The asset is not a model of this project, its version lacks what is asked for,
+            or
                 rows cannot be given in that form.
         """
         with failures():

@@ -52,7 +52,7 @@ def data_version(entries: Sequence[LedgerEntry]) -> str:
 def entries_metadata(
     binding: Binding, node: Node, entries: Sequence[LedgerEntry], keys: Keys
 ) -> Metadata:
-    """The metadata of a table's intervals, whoever wrote them."""
+    """The metadata of a table's intervals, of any writer."""
     return {**_status(binding, node, entries[-1], keys), **_loaded(node, entries)}
 
 

@@ -120,7 +120,7 @@ def _name(location: Location, key: dg.AssetKey) -> ModelName:
     """The name of its table: the key without the environment.
 
     Raises:
-        Refused: The key is no name of a table, or the project has a model of that name.
+        Refused: The key is not a name of a table, or the project has a model of that name.
     """
     if len(key.path) != _PARTS:
         raise Refused(
@@ -147,7 +147,7 @@ def _timed(partitions: dg.PartitionsDefinition | None) -> dict[str, object]:
     """The schedule that follows from the asset's partitions.
 
     Raises:
-        Refused: They are no windows of time in UTC.
+        Refused: They are not windows of time in UTC.
     """
     if partitions is None:
         return {}

@@ -36,12 +36,12 @@ def is_partitioned(node: Node) -> bool:
 
 
 def partitions_of(node: Node, end: datetime | None) -> dg.TimeWindowPartitionsDefinition | None:
-    """The partitions of a model, from its start to its end; None for kinds without intervals.
+    """The partitions of a model, from start to end; None for kinds without intervals.
 
     Args:
         node: The model.
         end: The project's clock if it is not the wall clock (which Dagster knows itself): later
-            intervals are not due, so they are no partitions.
+            intervals are not due, so they are not partitions.
     """
     if not is_partitioned(node):
         return None
@@ -111,7 +111,7 @@ def source_mapping(
     """Which partitions of a user's own asset a model's partition reads, where it writes a source.
 
     The own asset's partitions are taken to be those of the time by which the model bounds what it
-    reads of the source. If it does not, or they are no windows of time in UTC, it reads all.
+    reads of the source. If it does not, or they are not windows of time in UTC, it reads all.
 
     Args:
         binding: The models.

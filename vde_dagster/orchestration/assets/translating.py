@@ -74,7 +74,7 @@ def _of_file(folder: Path, file: Path) -> Mapping[str, object]:
     """The names that a file of the project defines.
 
     Raises:
-        ProjectInvalid: It is no text, no Python, or it raised.
+        ProjectInvalid: It is not text, no Python, or it raised.
     """
     try:
         tree = parse_module((folder / file).read_text("utf-8"), file)
@@ -108,7 +108,7 @@ def _users_code(what: str) -> Iterator[None]:
     """Turn what a user's translator raises into a problem at its line.
 
     Raises:
-        ProjectInvalid: It raised something that is no error of ours.
+        ProjectInvalid: It raised something that is not an error of ours.
     """
     try:
         yield

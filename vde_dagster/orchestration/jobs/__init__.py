@@ -1,1 +1,1 @@
-"""Runs that are no runs of assets: plans, promotions, sessions and cleaning up."""
+"""Runs that are not runs of assets: plans, promotions, sessions and cleaning up."""

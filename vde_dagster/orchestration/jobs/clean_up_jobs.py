@@ -202,7 +202,7 @@ def _freed(files: Iterable[StoredFiles]) -> Metadata:
 
 @contextmanager
 def _left_to_others(context: dg.OpExecutionContext, shown: Metadata) -> Iterator[None]:
-    """End without work where another process is at it, perhaps for other models."""
+    """End without work where another process does it, perhaps for other models."""
     try:
         yield
     except LeaseHeld as error:

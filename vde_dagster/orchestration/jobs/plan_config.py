@@ -30,7 +30,7 @@ _Read = TypeVar("_Read")
 
 
 class AtOnceConfig(dg.Config):
-    """What `vde plan`, `vde apply` and `vde run` take about evaluating several models at once."""
+    """What `vde plan`, `vde apply` and `vde run` take about concurrency."""
 
     concurrency: int | None = Field(
         default=None,
@@ -154,7 +154,7 @@ class PlanConfig(AtOnceConfig):
 def _read(
     problems: list[str], option: str, text: str | None, read: Callable[[str], _Read]
 ) -> _Read | None:
-    """What an option says; None if it is not there or wrong, which is a problem then."""
+    """What an option says; None if it is missing or wrong, which is a problem then."""
     if text is None:
         return None
     try:

@@ -38,7 +38,7 @@ class PlanEvents:
         names: What the checks of models are called where a translator changes that.
         timed: The models whose assets have a freshness policy of a translator.
         done: The units of work that are done; it grows.
-        begun: The models that were begun; it grows.
+        started: The models that were started; it grows.
     """
 
     services: Services

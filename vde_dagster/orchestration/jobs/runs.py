@@ -1,4 +1,4 @@
-"""Runs that are no asset runs: a plan, and a catch-up session.
+"""Runs that are not asset runs: a plan, and a catch-up session.
 
 Both write partitions of several interval units, and only those that they need. A run of assets has
 one partitions definition and materializes every partition of its range, so these are jobs of ops
@@ -68,7 +68,8 @@ def run_plan(
         concurrency: How many models are evaluated at once, and what a failure ends.
 
     Raises:
-        Conflict: The environment changed since the plan was made, or somebody else is changing it;
+        Conflict: The environment changed since the plan was made, or another process is changing
+        it;
             nothing was written.
         Refused: An evaluation cannot be done now.
         EvaluationFailed: A query failed. What was filled before stays and is not filled again.

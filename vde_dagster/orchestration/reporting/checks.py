@@ -46,7 +46,7 @@ _MOST_WORKS: Final = 100
 def check_specs(node: Node, key: dg.AssetKey) -> list[dg.AssetCheckSpec]:
     """The checks of a model's asset: its audits, in their order.
 
-    A VIEW stores no rows, so its audits do not run, and are no checks.
+    A VIEW stores no rows, so its audits do not run, and are not checks.
     """
     if not _is_audited(node):
         return []
@@ -107,7 +107,7 @@ class Checked:
         )
 
     def for_job(self, key: dg.AssetKey) -> dg.AssetCheckEvaluation:
-        """The event for an op of a job, which is no step of the asset, or outside of any run."""
+        """The event for an op of a job, which is not a step of the asset, or outside of any run."""
         return dg.AssetCheckEvaluation(
             asset_key=key,
             check_name=str(self.check),
@@ -220,7 +220,7 @@ def check_events(
     done: Iterable[Evaluated] = (),
     names: CheckNames | None = None,
 ) -> Iterator[dg.AssetCheckEvaluation]:
-    """What audits found, for an op of a job, which is no step of an asset."""
+    """What audits found, for an op of a job, which is not a step of an asset."""
     entries: dict[VersionKey, list[LedgerEntry]] = {}
     for unit in done:
         entries.setdefault(unit.key, []).extend(unit.entries)

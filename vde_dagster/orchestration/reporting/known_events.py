@@ -2,9 +2,9 @@
 
 A result that Dagster has is observed, and not materialized once more: Dagster's
 ``AutomationCondition.eager()`` and its asset sensors run what is downstream after each
-materialization, equal or not, and a result that was kept is no news for them. Dagster calls a
+materialization, equal or not, and a result that was kept is not news for them. Dagster calls a
 partition stale by tags that name the results of its inputs. It writes them for assets' own steps;
-the events of jobs, which are no steps of assets, have to bring theirs.
+the events of jobs, which are not steps of assets, have to bring theirs.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ def observations(events: Iterable[dg.AssetMaterialization]) -> list[dg.AssetObse
 
 @dataclass(frozen=True, slots=True)
 class _Input:
-    """What a model reads. A source may be observed; what is observed of a model is no news."""
+    """What a model reads. A source may be observed; what is observed of a model is not news."""
 
     key: dg.AssetKey
     node: Node

@@ -56,7 +56,7 @@ class Limits:
 
     Attributes:
         events: The number of events.
-        seconds: How long; a model that was begun is ended.
+        seconds: How long; a model that was started is ended.
         partitions: How many partitions of a model, the newest; older ones are never reported.
         settled: How long ago a result has to be recorded. A run reports what it records itself,
             a moment later.
@@ -220,7 +220,7 @@ def report_views(
 
 
 def stale_intervals(status: EnvironmentStatus) -> dict[ModelName, tuple[Interval, ...]]:
-    """What is stale by itself, as Dagster means it, and not only since a parent is."""
+    """Stale assets, as Dagster means it, without those that are stale only since a parent is."""
     return {
         each.node.name: (
             *subtract(each.staleness.intervals, each.staleness.following),

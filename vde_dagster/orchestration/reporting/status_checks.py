@@ -198,7 +198,7 @@ def _missing(name: ModelName, model: ModelStatus | None, environment: str) -> Fo
     elif lost is not None:
         text = f"All loaded rows are missing: {lost.table} was dropped outside vde"
     elif due:
-        # The end moves with the clock, and is no news.
+        # The end moves with the clock, and is not news.
         first = format_instant(due[0].start)
         text = f"Intervals due from {first} on are missing: {_next(model, environment)}"
     elif waits:

@@ -148,7 +148,7 @@ def _report_checks(
     """Report the results that Dagster does not have.
 
     That something is missing or stale is reported once two ticks have found it: what is due for a
-    minute, until automation computes it, is no news.
+    minute, until automation computes it, is not news.
     """
     results = {_key(location, each): each for each in found}
     _refresh(instance, memory, results)

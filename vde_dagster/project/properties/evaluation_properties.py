@@ -91,7 +91,7 @@ def read_range(
 
 
 def warn_of_borders(values: Mapping[str, Value], model: Model, problems: Problems) -> None:
-    """Report a start or an end of the model that is no border of its intervals.
+    """Report a start or an end of the model that is not a border of its intervals.
 
     A partial interval is never due (`vde_dagster.core.time.schedule.due_interval`).
     """

@@ -196,7 +196,7 @@ class KindFacts(ABC):
 
     @property
     def is_refreshed(self) -> bool:
-        """Whether it is kept fresh by itself, whoever plans."""
+        """Whether it is kept fresh automatically, in any plan."""
         return self.loading is Loading.REFRESHED
 
     @property
@@ -244,7 +244,7 @@ class KindFacts(ABC):
 
     @property
     def hidden_rows(self) -> HiddenRows | None:
-        """The rows of the table that nobody is shown, if there may be any."""
+        """The hidden rows of the table, if there may be any."""
         return None
 
     @property

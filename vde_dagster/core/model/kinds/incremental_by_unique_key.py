@@ -81,5 +81,5 @@ class IncrementalByUniqueKey(KindFacts):
 
     @property
     def hidden_rows(self) -> HiddenRows | None:
-        """The rows of the table that nobody is shown."""
+        """The hidden rows of the table."""
         return self.delete_when

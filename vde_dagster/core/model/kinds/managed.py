@@ -33,6 +33,6 @@ class Managed(KindFacts):
         return ReplaceTable(interval=ALWAYS)
 
     def laid_out(self, storage: Storage, columns: Sequence[Column], unit: IntervalUnit) -> Storage:
-        """What the model says to vde_dagster is no property of its table."""
+        """What the model says to vde_dagster is not a property of its table."""
         kept = tuple(each for each in storage.properties if each[0] != TARGET_LAG)
         return replace(storage, properties=kept)
