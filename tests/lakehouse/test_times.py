@@ -63,7 +63,7 @@ def test_rows_without_any_time_are_refused(
     with pytest.raises(EvaluationFailed) as found:
         stage(lake, axis_type, time_format, *values)
     assert "models/m/days.py: days returns" in str(found.value)
-    assert f"but {example}, for example" in str(found.value)
+    assert f"for example {example}. Nothing was loaded" in str(found.value)
 
 
 @pytest.mark.full

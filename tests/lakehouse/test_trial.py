@@ -183,7 +183,7 @@ def test_a_spark_with_another_catalog_is_found_out(
     spark.sql(f"CREATE NAMESPACE {spark_lake.catalog}.{trial.namespace}")
     name = f"{spark_lake.catalog}.{trial.namespace}.trial"
     spark.sql(f"CREATE TABLE {name} AS SELECT CAST(7 AS BIGINT) AS id")
-    with pytest.raises(Refused, match=r"Spark reads \[7\] from .* where \[1\] was written"):
+    with pytest.raises(Refused, match=r"Spark reads \[7\] from .*, but \[1\] was written"):
         trial.try_spark(spark)
     spark.sql(f"DROP TABLE {name} PURGE")
     spark.sql(f"DROP NAMESPACE {spark_lake.catalog}.{trial.namespace}")

@@ -138,7 +138,7 @@ def _of_intervals(
     for row, value in zip(rows, times, strict=True):
         instant = _instant(value, write.axis)
         if instant is None:
-            raise EvaluationFailed(f"a row has no {write.axis.column} that is a time")
+            raise EvaluationFailed(f"rows without a time in {write.axis.column}: 1 or more")
         start = unit.floor(instant)
         by_unit[Interval(start, unit.following(start))].append(row)
     return rows, {each: sum_of(found) for each, found in by_unit.items()}

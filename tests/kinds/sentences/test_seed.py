@@ -123,9 +123,9 @@ UNDECLARED = "MODEL (name demo.seed_example, kind SEED (path '../../seeds/seed_e
         (
             "id,item_id,event_date\nx,2,2024-13-01\n3,4,2020-01-02\n5,,soon\n",
             [
-                (2, "column id: 'x' is no bigint"),
-                (2, "column event_date: '2024-13-01' is no date"),
-                (4, "column event_date: 'soon' is no date"),
+                (2, "column id: 'x' is not of type bigint"),
+                (2, "column event_date: '2024-13-01' is not of type date"),
+                (4, "column event_date: 'soon' is not of type date"),
             ],
         ),
         (
@@ -137,13 +137,13 @@ UNDECLARED = "MODEL (name demo.seed_example, kind SEED (path '../../seeds/seed_e
         ),
         (
             'event_date,id,item_id\n2020-01-01,1,"2\n"\n2020-01-01,one,2\n',
-            [(4, "column id: 'one' is no bigint")],
+            [(4, "column id: 'one' is not of type bigint")],
         ),
         (
             "id,event_date\n1,2020-01-32\n",
             [
                 (1, "the header has id, event_date; declared are id, item_id, event_date"),
-                (2, "column event_date: '2020-01-32' is no date"),
+                (2, "column event_date: '2020-01-32' is not of type date"),
             ],
         ),
         (
@@ -158,7 +158,7 @@ UNDECLARED = "MODEL (name demo.seed_example, kind SEED (path '../../seeds/seed_e
         ),
         (
             "id,item_id,event_date\n1,2,0001-01-01\n" + "9" * 70 + ",2,2020-01-01\n",
-            [(3, f"column id: '{'9' * 60}...' is no bigint")],
+            [(3, f"column id: '{'9' * 60}...' is not of type bigint")],
         ),
     ],
 )
@@ -184,7 +184,7 @@ def test_of_many_misfits_the_first_are_reported_and_the_others_counted() -> None
     rows = "id,item_id,event_date\n" + "x,2,2020-01-01\n" * 50
     found = reported(rows)
     assert [line for _, line, _ in found] == list(range(2, 23))
-    assert {message for _, _, message in found[:20]} == {"column id: 'x' is no bigint"}
+    assert {message for _, _, message in found[:20]} == {"column id: 'x' is not of type bigint"}
     assert found[20][2] == "30 more cells do not fit from here on"
 
 

@@ -351,7 +351,7 @@ def _sums(
 def _check_times(sums: Mapping[Interval | None, RowSum], write: RangeWrite) -> None:
     if None in sums:
         column = write.axis.column
-        raise EvaluationFailed(f"{sums[None].rows} rows have no time in {column}")
+        raise EvaluationFailed(f"rows without a time in {column}: {sums[None].rows}")
 
 
 def rows_within(rows: DataFrame, own: OwnRows | None) -> DataFrame:

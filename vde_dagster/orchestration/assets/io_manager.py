@@ -118,8 +118,7 @@ class VdeIcebergIOManager(dg.IOManager):
 
         Raises:
             Failure: The asset is not a model of this project, its version lacks what is asked for,
-            or
-                rows cannot be given in that form.
+                or rows cannot be given in that form.
         """
         with failures():
             form = form_of(context)
