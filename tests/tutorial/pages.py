@@ -28,6 +28,8 @@ _BLOCK: Final = re.compile(
     r'^```(?P<language>\w+)(?: title="(?P<title>[^"]+)")?\n(?P<text>.*?)^```$',
     re.MULTILINE | re.DOTALL,
 )
+_A_FAILURE: Final = "\n\n```text\nFAILED "
+"""What a page shows after commands of which one fails."""
 _OTHERWISE_EACH_TIME: Final = {
     r"(?<=[0-9a-f]{12} )( *)\d+\.\d$": " SECONDS",
     r"\b20(?:2[6-9]|[3-9]\d)-\d\d-\d\d(?: \d\d:\d\d)?": "NOW",
@@ -84,8 +86,8 @@ class Reader:
             title, text = piece["title"], piece["text"]
             match piece["language"]:
                 case "sh":
-                    shows = page[piece.end() :].lstrip().startswith("```text\nvde: ")
-                    self.enter(text.splitlines(), refused=shows)
+                    fails = page[piece.end() :].startswith(_A_FAILURE)
+                    self.enter(text.splitlines(), fails=fails)
                 case "text":
                     shown = normal(text)
                     assert shown in normal(self.output) or shown in normal(self.errors), (
@@ -96,7 +98,7 @@ class Reader:
                 case _:
                     (self.folder / title).write_text(text, "utf-8")
 
-    def enter(self, lines: list[str], *, refused: bool) -> None:
+    def enter(self, lines: list[str], *, fails: bool) -> None:
         """Run commands, one a line."""
         self.output = self.errors = ""
         for line in lines:
@@ -112,7 +114,7 @@ class Reader:
                     self.run_script(arguments)
                 case "vde":
                     done = call(*arguments)
-                    assert (done.exit_code != 0) is refused, f"{line}\n{done.output}"
+                    assert (done.exit_code != 0) is fails, f"{line}\n{done.output}"
                     self.output += done.stdout
                     self.errors += done.stderr
                     if arguments[0] == "init":

@@ -48,7 +48,8 @@ def test_thirty_minutes_lead_from_a_new_project_to_automation(
     did = {" ".join(each.split()[:2]) for each in reader.done if each.startswith("vde ")}
     commands = "init plan query test table-diff promote rollback create-external-models ci ui"
     assert did == {f"vde {each}" for each in commands.split()}
-    assert reader.done[-4:-2] == ["python land.py 3 2024-01-03T17:45 30.25", RUN]
+    late = [each for each in reader.done if each.startswith(("python land.py", RUN))]
+    assert late[-2:] == ["python land.py 3 2024-01-03T17:45 30.25", RUN]
 
 
 def test_the_pages_name_the_versions_of_python_that_the_package_takes() -> None:
