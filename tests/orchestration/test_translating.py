@@ -72,7 +72,7 @@ def test_texts_owners_tags_kinds_and_metadata_are_translated(sample: Sample) -> 
     found = sample.definitions().resolve_asset_graph()
     events, daily = found.get(EVENTS), found.get(DAILY)
     assert events.description == "Events by the hour in which they happened"
-    assert daily.description == "mart.daily, nobody has described it yet"
+    assert daily.description == "mart.daily (no description yet)"
     assert set(events.owners) == {"team:analysts", "team:data"}
     assert daily.kinds == {"pyspark", "iceberg", "sql", "gold"}
     assert events.kinds == {"pyspark", "iceberg", "sql"}
