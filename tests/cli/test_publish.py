@@ -34,7 +34,7 @@ def test_audits_whose_rows_a_person_accepted_say_that_these_are_published(
     assert done.exit_code == 0, done.stderr
     text = " ".join(call("audits", "mart.daily", *there).stdout.split())
     assert ": published the audit accepted_range" in text
-    assert "1 row fails, which is (day = '2024-01-01', shares = 60)." in text
+    assert "1 row fails: (day = '2024-01-01', shares = 60)." in text
     assert "A person accepted that, so the rows are published." in text
     assert "Nothing is published" not in text
     assert "evaluate again" not in text

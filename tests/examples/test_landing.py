@@ -125,6 +125,7 @@ def test_landing_again_changes_nothing(lake: SqlCatalog) -> None:
     assert {name: lake.load_table(name).metadata_location for name in STREAMS} == before
 
 
+@pytest.mark.full
 def test_airports_and_planes_are_landed_once_in_one_snapshot(lake: SqlCatalog) -> None:
     for name, count in (("raw.airports", 1_458), ("raw.planes", 3_322)):
         table = lake.load_table(name)

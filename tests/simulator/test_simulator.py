@@ -10,7 +10,7 @@ from tests.simulator.projects import SOURCES
 from tests.simulator.simulation import tell
 from tests.simulator.steps import Act, Correct, Edit, History, Land, Step
 
-SHORT, LONG = range(30), range(30, 160)
+SHORT, LONG = range(20), range(20, 160)
 EVENTS, OTHERS = SOURCES
 
 

@@ -78,7 +78,7 @@ class Binding:
 def bind_environment(services: Services, environment: str) -> Binding | None:
     """What an environment runs by the state; None if nothing was ever promoted to it."""
     shown = services.state.environment(environment)
-    return None if shown is None else _bound(services, shown)
+    return None if shown is None else bind_revision(services, shown)
 
 
 def shown_binding(services: Services, environment: str) -> Binding:
@@ -87,10 +87,11 @@ def shown_binding(services: Services, environment: str) -> Binding:
     Raises:
         Refused: Nothing was ever promoted to it.
     """
-    return _bound(services, existing(services, environment))
+    return bind_revision(services, existing(services, environment))
 
 
-def _bound(services: Services, shown: Environment) -> Binding:
+def bind_revision(services: Services, shown: Environment) -> Binding:
+    """What an environment runs, or ran, at a revision."""
     return Binding(
         environment=shown.name,
         revision=shown.revision,

@@ -28,6 +28,7 @@ from vde_dagster.app.catch_up.detecting import detect
 from vde_dagster.app.evaluate.evaluation import evaluate
 from vde_dagster.app.inspect.interval_report import report_intervals
 from vde_dagster.app.plan.planning import plan_environment
+from vde_dagster.app.promote.taking import plan_rollback
 from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import AuditFailed, Conflict, Refused
 from vde_dagster.core.graph.graph import Graph
@@ -318,9 +319,10 @@ def test_rows_are_refused_once_their_input_has_others_in_their_time() -> None:
     with pytest.raises(Refused, match=r"its inputs from raw.events have changed since") as caught:
         accept(world)
     assert caught.value.advice == (
-        "`vde plan prod` evaluates mart.kept again: accept the rows that fail then."
+        "`vde run prod` computes what mart.kept still lacks. If rows fail again, publish those."
     )
-    build_with(world, GRAPH)
+    with pytest.raises(AuditFailed):
+        world.run()
     accept(world)
     assert world.amounts("mart.kept") == [5, 5, 10, 20, 70, 80]
 
@@ -350,13 +352,24 @@ def test_rows_are_refused_once_their_branch_is_gone() -> None:
         accept(world)
 
 
-def test_a_version_that_nobody_runs_any_more_is_refused() -> None:
+def test_a_version_that_was_never_shown_and_is_no_longer_in_the_files_is_refused() -> None:
     world = one_bad_hour()
+    work_id = refused(world, project(column=", 1 AS one"))
+    with pytest.raises(Refused, match="which no revision of prod shows"):
+        accept(world, work_id=work_id)
+
+
+def test_a_rollback_goes_on_once_the_rows_that_it_needs_are_accepted() -> None:
+    world = one_bad_hour()
+    world.build(project(column=", 1 AS one", most=90))
+    with pytest.raises(AuditFailed):
+        world.apply(plan_rollback(world.services(), "prod"))
     work_id = newest(world).intent.work_id
-    edited = project(column=", 1 AS one", most=90)
-    world.build(edited)
-    with pytest.raises(Refused, match="prod no longer runs"):
-        accept(world, work_id=work_id, graph=edited)
+    accept(world, work_id=work_id, graph=project(column=", 2 AS two", most=90))
+    assert world.rows("mart.kept")[0][3:] == (1,)
+    world.apply(plan_rollback(world.services(), "prod"))
+    assert world.amounts("mart.kept") == [10, 20, 70, 80]
+    assert world.rows("mart.kept")[0][3:] == ()
 
 
 def test_a_version_that_is_written_right_now_is_left_alone() -> None:

@@ -44,7 +44,7 @@ STATELESS = "stateless, sources (raw.events)"
 @pytest.mark.full
 @pytest.mark.parametrize(
     "audit,found",
-    [("missing", r"1 row fails, which is \(id = 4\)"), ("count", "source_rows = 3")],
+    [("missing", r"1 row fails: \(id = 4\)"), ("count", "source_rows = 3")],
 )
 def test_an_event_that_an_overwritten_hour_lacks_stops_the_session(audit: str, found: str) -> None:
     world = loaded(STATEFUL, audit)

@@ -53,7 +53,7 @@ TABLE = ("id", "shop", "_vde_times_0")
 @pytest.mark.parametrize(
     "call, failing, rows, words",
     [
-        ("not_null (columns := (shop))", 1, [(1, None, 2)], "(shop)) failed: 1 row fails, which is (id = 1, shop = NULL). Nothing is published"),
+        ("not_null (columns := (shop))", 1, [(1, None, 2)], "(shop)) failed: 1 row fails: (id = 1, shop = NULL). Nothing is published"),
         ("not_null (columns := (shop))", 9, [(1, "a", 2), (2, "b", 2), (3, "c", 2), (4, "d", 2)], "9 rows fail, such as (id = 1, shop = 'a'); (id = 2, shop = 'b'); (id = 3, shop = 'c'). Nothing"),
         ("not_null (columns := (shop))", 9, [], "9 rows fail. Nothing"),
         ("not_null_non_blocking (columns := (shop))", 1, [(1, True, 2)], "shop = true). It is non-blocking, so the rows are published"),
@@ -67,6 +67,14 @@ def test_the_message_gives_the_audit_the_rows_and_what_to_do(
     assert words in found.message
     assert found.message.startswith(f"the audit {call.split(maxsplit=1)[0]} (")
     assert found.columns == ("id", "shop")
+
+
+def test_of_a_wide_row_the_columns_of_the_audit_are_shown_first() -> None:
+    (audit,) = audits("accepted_range (column := c9, min_v := 0)")
+    found = failed(audit, 1, [f"c{number}" for number in range(10)], [range(10)])
+    assert (
+        ": (c9 = 9, c0 = 0, c1 = 1, c2 = 2, c3 = 3, c4 = 4, c5 = 5, c6 = 6, ...)." in found.message
+    )
 
 
 def test_the_message_of_totals_gives_their_figures() -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
-from vde_dagster.app.binding import Binding, bind_environment, bind_plan
+from vde_dagster.app.binding import Binding, bind_environment, bind_plan, bind_revision
 from vde_dagster.app.catch_up.listing import late_data_listed
 from vde_dagster.app.evaluate.evaluated import Evaluated
 from vde_dagster.app.evaluate.evaluation import owned, recovering
@@ -18,6 +18,7 @@ from vde_dagster.app.inputs.input_moves import InputStates
 from vde_dagster.app.inputs.staying import look_at
 from vde_dagster.app.plan.planning import plan_environment
 from vde_dagster.app.plan.resolving import bounds_of
+from vde_dagster.app.promote.swapping import kept_revisions
 from vde_dagster.app.publish.foreign_writes import head_of
 from vde_dagster.app.publish.publishing import give_up_after, publish, record
 from vde_dagster.app.services import Services
@@ -113,20 +114,33 @@ def _refuse_if_published(services: Services, work: UnitOfWork) -> None:
 
 
 def _binding_of(services: Services, files: Callable[[], Graph], work: UnitOfWork) -> Binding:
-    """What the environment runs, or will run once the project's files are planned."""
+    """What the environment runs, will run once the project's files are planned, or has run."""
     environment, key = work.intent.environment, work.intent.key
     shown = bind_environment(services, environment)
     if shown is not None and _runs(shown, work):
         return shown
+    before = _earlier(services, work)
+    if before is not None:
+        return before
     stays = bounds_of(shown.snapshots) if shown is not None else {}
     planned = bind_plan(plan_environment(services, files(), environment, stays=stays))
     if _runs(planned, work):
         return planned
     raise Refused(
-        f"{work.intent.work_id} has rows of the version {key.version} of {key.model}, which "
-        f"{environment} no longer runs and the project's files no longer define. Nothing was "
+        f"{work.intent.work_id} has rows of the version {key.version} of {key.model}, which no "
+        f"revision of {environment} shows and the project's files no longer define. Nothing was "
         "published",
+        advice=f"Check out the files that define it, or leave the rows: {environment} does not "
+        "need them.",
     )
+
+
+def _earlier(services: Services, work: UnitOfWork) -> Binding | None:
+    """A revision of the environment that ran the version: a rollback to it waits for the rows."""
+    shown = services.state.environment(work.intent.environment)
+    revisions = kept_revisions(services, shown) if shown is not None else ()
+    found = next((each for each in revisions if each.shows(work.intent.key)), None)
+    return bind_revision(services, found) if found is not None else None
 
 
 def _runs(binding: Binding, work: UnitOfWork) -> bool:
@@ -204,11 +218,17 @@ def _refuse_if_moved(
     """
     why = _why_moved(services, binding, work, publication)
     if why:
-        name = work.intent.key.model
+        environment = work.intent.environment
+        shown = bind_environment(services, environment)
+        again = f"`vde plan {environment}`"
+        if shown is not None and _runs(shown, work):
+            again = f"`vde run {environment}`"
+        elif _earlier(services, work) is not None:
+            again = f"`vde rollback {environment}`"
         raise Refused(
             f"the rows of {work.intent.work_id} are out of date: {why}. Nothing was published",
-            advice=f"`vde plan {work.intent.environment}` evaluates {name} again: accept the "
-            "rows that fail then.",
+            advice=f"{again} computes what {work.intent.key.model} still lacks. If rows fail "
+            "again, publish those.",
         )
 
 

@@ -19,6 +19,7 @@ from vde_dagster.core.ledger.unit_of_work import (
     AddedBetween,
     AsOf,
     Input,
+    Intent,
     Publication,
     RowsWithin,
     Staging,
@@ -150,8 +151,7 @@ def _processed(interval: Interval, writes: Sequence[Write]) -> tuple[Interval, .
 
 def record_audits(
     services: Services,
-    key: VersionKey,
-    work_id: str,
+    intent: Intent,
     results: Sequence[AuditResult],
     publication: Publication,
     *,
@@ -168,19 +168,21 @@ def record_audits(
     """
     if not results:
         return
+    model, work_id = intent.key.model, intent.work_id
     services.state.record_audits(work_id, results, lease=lease)
     if not any(each.stops for each in results):
         return
     failed = [each.message for each in results if not each.passed]
-    reason = (
-        f"{key.model}: nothing was published, because its audits found bad rows.\n"
-    ) + "\n".join(f"- {each}" for each in failed)
+    reason = (f"{model}: nothing was published, because its audits found bad rows.\n") + "\n".join(
+        f"- {each}" for each in failed
+    )
     services.state.abandon(work_id, reason=reason, lease=lease, refused=publication)
     names = dict.fromkeys(each.name for each in results if each.stops)
     accepts = " ".join(f"--accept {name}" for name in names)
     raise AuditFailed(
         reason,
-        advice=f"To publish the rows anyway: `vde publish {work_id} {accepts} --reason TEXT`.",
+        advice=f"`vde audits {model} --env {intent.environment}` shows the rows. To publish them "
+        f"anyway: `vde publish {work_id} {accepts} --reason TEXT`.",
     )
 
 

@@ -145,7 +145,7 @@ def _tried(
     if waits is not None:
         give_up_after(services, key, prepared.work_id, waits, lease=lease)
         raise waits
-    record_audits(services, key, prepared.work_id, staged.audits, publication, lease=lease)
+    record_audits(services, intent, staged.audits, publication, lease=lease)
     services.state.record_staged(prepared.work_id, publication, lease=lease)
     services.state.renew_lease(lease, ttl=services.lease_ttl)
     publish(services, key, base, publication)

@@ -120,3 +120,12 @@ def earlier_revisions(
         found = found or services.state.environment(environment.name, revision=number)
         if found is not None:
             yield found
+
+
+def kept_revisions(services: Services, environment: Environment) -> Iterator[Environment]:
+    """The revisions that an environment can be rolled back to, the newest first (rule R12)."""
+    for found in earlier_revisions(services, environment):
+        if found.is_removed or found.is_forgotten:
+            return
+        if not found.promoting:
+            yield found

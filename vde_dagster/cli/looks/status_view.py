@@ -124,8 +124,8 @@ def _wrong(looked: Looked) -> Iterator[_Group]:
     yield _Group(
         "Failed an audit, and not published",
         _refused(looked),
-        "Correct the rows, the model or the audit, then retry with "
-        f"{_retried(looked, found.refused)}.",
+        f"After correcting source rows, retry with {_retried(looked, found.refused)}. "
+        f"After correcting the model or its audit, {looked.command('plan', status.environment)}.",
         is_bad=True,
     )
     gone = [(str(name), _gone(looked, each)) for name, each in lost if not each.damage]
@@ -308,10 +308,12 @@ def _outdated(looked: Looked) -> Iterator[Line]:
 
 
 def _due(looked: Looked) -> Iterator[Line]:
-    """What is due, without what is named as marked already."""
-    marked = {each.name: each.intervals for each in looked.operations.outdated}
+    """What is due, without what is named as marked, or as refused by an audit, already."""
+    named = {each.name: list(each.intervals) for each in looked.operations.outdated}
+    for work in looked.operations.refused:
+        named.setdefault(work.intent.key.model, []).extend(work.intent.intervals)
     for each in looked.status.models:
-        due = subtract(each.due, marked.get(each.node.name, ()))
+        due = subtract(each.due, named.get(each.node.name, ()))
         if due and not looked.is_refused(each.node.name):
             yield str(each.node.name), counted_ranges(each.node, due)
 

@@ -35,9 +35,9 @@ _OUTCOMES = {"done": "published", "abandoned": "not published"}
 def audits_command(call: Call, *, model: str, limit: int, environment: str) -> None:
     """Show the audit results of MODEL's latest evaluation, with failing rows.
 
-    It covers the version that ENV shows and that of the files, which differ while an edit is not
-    published. Rows that failed a blocking audit were not published. They stay on a branch of the
-    model's table until its next publication; the branch is named, too.
+    It covers the versions that ENV shows or can be rolled back to, and that of the files. Rows that
+    failed a blocking audit were not published. They stay on a branch of the model's table until its
+    next publication; the branch is named, too.
 
     For example:
 
@@ -68,23 +68,26 @@ def _no_longer_refused(works: Sequence[UnitOfWork]) -> dict[str, UnitOfWork]:
 
 
 def _audited(call: Call, name: ModelName, environment: str, limit: int) -> list[UnitOfWork]:
-    """The units of work of the version that an environment shows, and of the one in the files.
+    """The units of work of the versions that an environment shows or has shown, and of the files.
 
-    A new version that its audits refuse is in the files alone.
+    A new version that its audits refuse is in the files alone, and one that a rollback needs is in
+    an earlier revision.
 
     Raises:
         Refused: There is no such model.
     """
-    from vde_dagster.app.binding import bind_environment
     from vde_dagster.app.inspect.rendering import bind_models
+    from vde_dagster.app.promote.swapping import kept_revisions
 
-    shown = bind_environment(call.services, environment)
+    state = call.services.state
     planned = bind_models(call.project, None)
-    bindings = [each for each in (shown, planned) if each is not None and name in each.graph]
-    if not bindings:
+    shown = state.environment(environment)
+    revisions = [shown, *kept_revisions(call.services, shown)] if shown is not None else []
+    known = [planned.snapshots, *(each.snapshots for each in revisions)]
+    if not any(name in each for each in known):
         call.model(planned.graph, name)
-    keys = {each.key(name) for each in bindings if name in each.snapshots}
-    works = [work for key in keys for work in call.services.state.audited(key, limit=limit)]
+    keys = {each[name].key for each in known if name in each}
+    works = [work for key in keys for work in state.audited(key, limit=limit)]
     return sorted(works, key=lambda work: work.started_at, reverse=True)[:limit]
 
 
@@ -211,9 +214,9 @@ def publish_command(call: Call, *, work: str, audits: tuple[str, ...], reason: s
     when and why is recorded with them, and the asset check only warns from then on. A catch-up
     session moves its high-water marks as if no audit had failed.
 
-    It is refused if the rows are published already, if their branch is missing, if ENV shows or
-    owns another version, or if the table or the inputs have other rows since. Then evaluate the
-    model again.
+    It is refused if the rows are published already, if their branch is missing, if another
+    environment owns the version, or if the table or the inputs have other rows since. Then evaluate
+    the model again. Rows that a rollback needs can be published, too: repeat the rollback then.
 
     For example:
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
@@ -19,6 +20,7 @@ from vde_dagster.core.audits.values import (
 
 _SHOWN_ROWS: Final = 3
 _SHOWN_COLUMNS: Final = 8
+_NAME: Final = re.compile(r"\w+")
 _LARGEST_INTEGER: Final = 2**53
 """Larger ones lose digits in some readers of JSON, so they are kept as texts."""
 _REFUSES: Final = (
@@ -120,19 +122,23 @@ def scalar(value: object) -> Scalar:
 def _message(
     audit: Audit, failing: int, columns: Sequence[str], sample: Sequence[Sequence[Scalar]]
 ) -> str:
+    named = set(_NAME.findall(" ".join(value for _, value in audit.arguments)))
     if isinstance(audit.check, Total):
-        found = _row(columns, sample[0]) if sample else "its figures are bad"
+        found = _row(columns, sample[0], named) if sample else "its figures are bad"
         message = f"the audit {audit} failed: {found}"
     else:
         rows = "1 row fails" if failing == 1 else f"{failing} rows fail"
-        first = "; ".join(_row(columns, each) for each in sample[:_SHOWN_ROWS])
-        shown = f", {'such as' if failing > _SHOWN_ROWS else 'which is'} {first}" if first else ""
+        first = "; ".join(_row(columns, each, named) for each in sample[:_SHOWN_ROWS])
+        shown = f"{', such as' if failing > _SHOWN_ROWS else ':'} {first}" if first else ""
         message = f"the audit {audit} failed: {rows}{shown}"
     return f"{message}. {_REFUSES if audit.blocking else _WARNS}"
 
 
-def _row(columns: Sequence[str], row: Sequence[Scalar]) -> str:
+def _row(columns: Sequence[str], row: Sequence[Scalar], named: Container[str]) -> str:
+    """The first columns of a row; those that the audit names come before all others."""
     pairs = list(zip(columns, row, strict=True))
+    if len(pairs) > _SHOWN_COLUMNS:
+        pairs.sort(key=lambda pair: pair[0] not in named)
     message = ", ".join(f"{name} = {_shown(value)}" for name, value in pairs[:_SHOWN_COLUMNS])
     return f"({message}{', ...' if len(pairs) > _SHOWN_COLUMNS else ''})"
 

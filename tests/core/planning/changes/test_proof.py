@@ -24,7 +24,7 @@ from tests.core.planning.changes.proof.execution import Database, NotRun, random
 from tests.core.planning.changes.proof.projects import Project
 from tests.core.planning.changes.proof.revisions import WAYS, Revisions, revisions
 
-EXAMPLES, LONG = 200, 10_000
+EXAMPLES, LONG = 100, 10_000
 """How many pairs of revisions are compared, each of them in both directions."""
 LEAST_SHARE = 0.4
 SEEDS = st.integers(0, 2**32 - 1)

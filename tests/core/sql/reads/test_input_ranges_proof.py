@@ -359,7 +359,7 @@ def test_rows_outside_of_the_derived_ranges_never_change_the_result(
 def test_rows_outside_of_what_joins_and_sub_queries_read_never_change_the_result(
     database: duckdb.DuckDBPyConnection, unit: IntervalUnit
 ) -> None:
-    chance, asked, bounded = random.Random(f"ranges {unit}"), 3000 if is_full() else 80, 0
+    chance, asked, bounded = random.Random(f"ranges {unit}"), 3000 if is_full() else 40, 0
     axis = TimeAxis(column="ts", unit=unit, type="timestamp")
     axes = {ModelName("s", name): axis for name in alone_cases.TABLES}
     for number in range(asked):
