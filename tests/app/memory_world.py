@@ -287,9 +287,10 @@ class MemoryWorld:
         """What a run would do."""
         return plan_run(self.services(), environment, wanted)
 
-    def run(self, environment: str = "prod") -> tuple[Evaluated, ...]:
-        """A run."""
-        return self.apply(self.plan_run(environment))
+    def run(self, environment: str = "prod", **options: Any) -> tuple[Evaluated, ...]:
+        """A run, with options by their names."""
+        asked = PlanOptions(**options)
+        return self.apply(plan_run(self.services(), environment, Wanted.DUE_AND_STALE, asked))
 
     def bound(self, environment: str = "prod") -> Binding:
         """What an environment shows."""

@@ -124,10 +124,10 @@ def test_a_table_whose_metadata_is_lost_comes_back_once_it_is_dropped_as_is_advi
     said = refused(folder, *READING)
     assert "a metadata file of a table or view is missing in storage" in said
     assert "a data file" not in said
-    assert "`drop_table`" in said
-    assert advised(said) == [["plan", "ENV"]]
+    assert "(how-to/fix-damage in the docs shows how)" in said
+    assert advised(said) == [["run", "ENV"]]
     VdeProject.load(folder).iceberg_catalog().drop_table((name.namespace, name.name))
-    given(folder, "plan", "prod", "--auto-apply")
+    given(folder, "run", "prod")
     assert rows(folder) == before
 
 

@@ -70,9 +70,9 @@ def test_lost_files_are_found_where_they_are_read_and_all_commands_know_them_the
     found = call("repair", "mart.sales", "--project", shop.folder)
     assert (found.exit_code, advised(found.stdout)) == (1, advised(status))
     (restatement,) = advised(status)
-    assert restatement[:4] == ["plan", "prod", "--restate-model", "mart.sales"]
+    assert restatement[:4] == ["run", "prod", "--restate-model", "mart.sales"]
     assert named(told) == named(status)
-    carry_out([[*restatement, "--auto-apply"]])
+    carry_out([restatement])
     assert (shop.check(), shop.plan()[0]) == (0, 0)
     assert call("repair", "mart.sales", "--project", shop.folder).exit_code == 0
     assert shop.world.rows("mart.sales") == SALES

@@ -72,7 +72,7 @@ def test_what_needs_a_plan_is_named_with_its_command(days: Path, world: MemoryWo
     world.catalog.drop_table(table)
     done = call("repair", "staging.days", "--format", "json", "--project", days)
     assert done.exit_code == 1
-    advice = "The next `vde plan prod` computes its rows again, or reports why it cannot."
+    advice = "The next `vde run prod` computes its rows again, or reports why it cannot."
     assert json.loads(done.stdout) == {
         "version": 1,
         "environment": "prod",
@@ -89,8 +89,8 @@ def test_what_needs_a_plan_is_named_with_its_command(days: Path, world: MemoryWo
         "advice": advice,
     }
     said = call("repair", "staging.days", "--project", days).stdout
-    assert f"`vde plan prod --project {days}` computes its rows again" in said
-    planned = call("plan", "prod", "--auto-apply", "--project", days)
-    assert planned.exit_code == 0
-    assert "Tables dropped outside vde, to be computed again: staging.days." in planned.stdout
+    assert f"`vde run prod --project {days}` computes its rows again" in said
+    ran = call("run", "prod", "--project", days)
+    assert ran.exit_code == 0
+    assert "Tables dropped outside vde, to be computed again: staging.days." in ran.stdout
     assert call("repair", "staging.days", "--project", days).exit_code == 0

@@ -153,14 +153,13 @@ def test_rows_that_are_gone_are_found_and_the_advice_brings_them_back(
     assert f"staging.days ({version[:8]}): not as recorded" in done.stdout
     assert "[2024-01-01, 2024-01-02) has 1 rows, 2 were recorded" in done.stdout
     assert "[2024-01-02" not in done.stdout
-    assert "vde plan prod --restate-model staging.days" in " ".join(done.stdout.split())
+    assert "vde run prod --restate-model staging.days" in " ".join(done.stdout.split())
     found = facts(days)
     assert (found["environment"], found["holds"]) == ("prod", False)
     (model,) = found["models"]
     assert model.pop("key")["version"] == version
     assert model == A_ROW_OF_A_DAY_IS_GONE
-    options = ("--restate-model", "staging.days", "--auto-apply")
-    done = call("plan", "prod", *options, "--project", days)
+    done = call("run", "prod", "--restate-model", "staging.days", "--project", days)
     assert done.exit_code == 0, done.stderr
     assert verify(days).exit_code == 0
 

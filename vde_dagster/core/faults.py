@@ -97,10 +97,10 @@ class Fault(Enum):
     METADATA_GONE = (
         "a metadata file of a table or view is missing in storage",
         (
-            "Restore it, for example from a backup. If it is lost, drop a table from its "
-            "catalog (pyiceberg's `drop_table` does not need its files): `vde plan ENV` "
-            "rebuilds it, or reports why it cannot. It recreates a view automatically; in "
-            "object storage the next promotion does."
+            "Restore it, for example from a backup. If it is lost, drop the table from the "
+            "catalog (how-to/fix-damage in the docs shows how): `vde run ENV` rebuilds it, or "
+            "reports why it cannot. It recreates a view automatically; in object storage the "
+            "next promotion does."
         ),
     )
     FILE_GONE = (

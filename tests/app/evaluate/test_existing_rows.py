@@ -382,7 +382,7 @@ def test_files_that_the_owner_removed_are_found_and_then_computed_again() -> Non
     world.catalog.drop_table(OLD)
     (said,) = damaged_tables(services)
     assert "mart.sales: its table" in said
-    assert "vde plan prod --restate-model mart.sales" in said
-    done(services, graph_of(SHOP), "prod", restate=("mart.sales",))
+    assert "vde run prod --restate-model mart.sales" in said
+    world.run(restate=("mart.sales",))
     assert [*damaged_tables(services)] == []
     assert world.rows("mart.sales") == [(each[0], each[2]) for each in ROWS]

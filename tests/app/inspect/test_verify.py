@@ -74,6 +74,17 @@ def test_what_was_published_is_as_it_was_recorded(world: MemoryWorld) -> None:
     }
 
 
+def test_each_table_that_lacks_a_file_is_named_and_the_others_are_compared(
+    world: MemoryWorld,
+) -> None:
+    lost = [world.catalog.lose_file(world.bound().key(name).table) for name in (EVENTS, DAILY)]
+    found = verified(world)
+    for name, file in zip((EVENTS, DAILY), lost, strict=True):
+        assert file in found[name].foreign_write
+        assert f"`vde run prod --restate-model {name}`" in found[name].foreign_write
+    assert [found[TOTALS].holds, found[ModelName("mart", "latest")].holds] == [True, True]
+
+
 def test_a_changed_row_is_reported_with_its_interval_and_nothing_else_is(
     world: MemoryWorld,
 ) -> None:

@@ -167,7 +167,7 @@ def test_whoever_looks_says_what_is_wrong_and_what_to_do(world: MemoryWorld, nam
     assert (behind.node.name, status.is_up_to_date, status.is_behind) == (SALES_NAME, False, True)
     assert behind.lost is not None
     assert case.says in behind.lost.damage
-    advised = "repair mart.sales" if case.repaired else "plan prod"
+    advised = "repair mart.sales" if case.repaired else "run prod"
     assert commands(behind.lost.advice) == [advised]
 
     planned = plan_environment(services, GRAPH, "prod")
@@ -213,7 +213,7 @@ def test_no_child_is_computed_from_it_and_the_advice_brings_it_back(
     else:
         world.catalog.drop_table(sales(world))
     for each in (world, twin):
-        build(each.services(), GRAPH)
+        run(each)
     assert world.rows("mart.total") == twin.rows("mart.total")
     assert world.rows("mart.sales") == twin.rows("mart.sales")
     assert look_at_environment(world.services(), "prod").is_up_to_date

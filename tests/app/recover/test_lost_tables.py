@@ -46,7 +46,7 @@ def dropped_for_ever(world: MemoryWorld) -> None:
     world.catalog.delete(RAW, world.rows("raw.events")[1:])  # the first day's row is gone
 
 
-CASES = {**CHANGED, "dropped": Case(does=dropped_for_ever, says="is gone", repaired=False)}
+CASES = {**CHANGED, "dropped": Case(does=dropped_for_ever, says="is missing", repaired=False)}
 
 
 @pytest.fixture

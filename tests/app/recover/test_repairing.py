@@ -90,8 +90,8 @@ def test_a_deleted_data_file_is_named_and_the_advised_restatement_computes_it_ag
     lost = world.catalog.lose_file(sales(world))
     found = repaired(world)
     assert found.left == FilesGone(recorded=head(world), files=(lost,))
-    assert commands(found.advice) == ["plan prod --restate-model mart.sales"]
-    world.build(GRAPH, restate=("mart.sales",))
+    assert commands(found.advice) == ["run prod --restate-model mart.sales"]
+    world.run(restate=("mart.sales",))
     assert repaired(world).is_sound
     assert world.rows("mart.sales") == AMOUNTS
 
@@ -143,7 +143,8 @@ def test_an_evaluation_that_lacks_a_data_file_names_the_table_and_what_ends_it(
 ) -> None:
     lost = world.catalog.lose_file(sales(world))
     edited = {**SHOP, "triple": SHOP["triple"].replace("* 3", "* 30")}
-    with pytest.raises(Refused, match=rf"mart\.sales: its table .* lacks 1 file .*{lost}") as told:
+    said = rf"mart\.sales: its table .* is missing 1 file .*{lost}"
+    with pytest.raises(Refused, match=said) as told:
         world.build(graph_of(edited))
-    assert commands(str(told.value)) == ["plan prod --restate-model mart.sales"]
+    assert commands(str(told.value)) == ["run prod --restate-model mart.sales"]
     assert "mart.triple was not computed" in str(told.value)

@@ -76,8 +76,9 @@ def test_a_killed_run_ends_only_where_somebody_looks_and_can_see_it(
         ([ALIVE], ["vde_status"], Outcome.OK, "is running"),
         ([NEVER], [], Outcome.WARNING, "no Dagster daemon has ever run here"),
         ([ALIVE, SILENT], [], Outcome.WARNING, "SCHEDULER last seen 2024-01-01 12:00"),
+        ([NEVER], ["vde_status"], Outcome.WARNING, "no Dagster daemon has ever run here"),
         (
-            [NEVER],
+            [SILENT],
             ["vde_status"],
             Outcome.BROKEN,
             "do nothing although they are switched on: vde_status",

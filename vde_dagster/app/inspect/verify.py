@@ -18,6 +18,7 @@ from vde_dagster.app.publish.foreign_writes import (
     damages,
     head_damage,
     lost_originals,
+    missing_rows,
     readable,
 )
 from vde_dagster.app.services import Services
@@ -49,8 +50,8 @@ from vde_dagster.ports.engine import Sought
 class Verified:
     """What was found in one version. ``rows`` counts the rows that were read.
 
-    If another program wrote to the table since it was recorded, ``foreign_write`` says so, with
-    advice.
+    If another program wrote to the table since it was recorded, or its files are missing,
+    ``foreign_write`` says so, with advice.
     """
 
     key: VersionKey
@@ -83,7 +84,7 @@ def verify(
 
     Raises:
         Refused: The environment has no model of a name.
-        EvaluationFailed: A table cannot be read.
+        EvaluationFailed: A table whose files are all there cannot be read.
     """
     nodes = list(binding.graph) if names is None else [binding.node(name) for name in names]
     stored = [node for node in nodes if node.model.kind.stores_rows]
@@ -109,6 +110,10 @@ def _verified(
         return replace(without_rows, foreign_write=foreign)
     if services.catalog.table(key.table) is None:
         return replace(without_rows, missing_table=True)
+    lacking = missing_rows(services, key, recorded)
+    if lacking is not None:  # a read would fail at the first of these files
+        said = damage_text(services, key, lacking, model=node.model)
+        return replace(without_rows, foreign_write=said)
     known = portions(entries)
     if node.model.kind.is_sequential:
         known = as_one(known)

@@ -101,10 +101,13 @@ def _lost_problems(services: Services, plan: Plan, lost: Iterable[LostTable]) ->
     expected |= {e.name for e in lost if e.lacks_files and e.name in restated - known.keys()}
     yield from lost_problems(plan, [known.get(e.name, e) for e in lost if e.name not in expected])
     if needing and plan.base_revision:
+        waits = "waits" if len(needing) == 1 else "wait"
+        does, without = "plan changes", "exclude the change with --select-model"
+        if plan.paced:  # a run has no such option
+            does, without = "run recomputes", "leave it out of --restate-model"
         yield (
-            f"The plan changes {listed(needing)}, which "
-            f"{'waits' if len(needing) == 1 else 'wait'} for that: exclude the change with "
-            "--select-model, and the rest is done."
+            f"The {does} {listed(needing)}, which {waits} for that: {without}, and the rest is "
+            "done."
         )
 
 

@@ -208,9 +208,11 @@ def missing_rows(services: Services, key: VersionKey, recorded: int | None) -> D
     return files_gone(recorded, services.catalog.missing_files(key.table, at))
 
 
-def damage_text(services: Services, key: VersionKey, damage: Damage) -> str:
-    """What is wrong with a version, and what ends it, for people."""
-    return with_advice(described(key, damage), advice_on(services, key, damage))
+def damage_text(
+    services: Services, key: VersionKey, damage: Damage, model: Model | None = None
+) -> str:
+    """What is wrong with a version, and what ends it, for people; see `advice_on`."""
+    return with_advice(described(key, damage), advice_on(services, key, damage, model=model))
 
 
 def advice_on(
@@ -230,7 +232,7 @@ def advice_on(
     # nobody owns what production has moved on from
     owner = services.state.owners([key]).get(key, showing[0])
     shown = owner if owner in showing else showing[0]
-    again = computed_again(model, owner) if model is not None else ""
+    again = computed_again(model, owner, is_shown=owner == shown) if model is not None else ""
     return advice_for(key, damage, owner=owner, shown=shown, again=again)
 
 

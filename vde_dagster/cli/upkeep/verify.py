@@ -66,10 +66,10 @@ def _advice(binding: Binding, found: Verified) -> str:
     """What to do about rows that are not as recorded."""
     name, environment = found.key.model, binding.environment
     if found.missing_table:
-        return f"`vde plan {environment}` recomputes its rows, or reports why it cannot."
+        return f"`vde run {environment}` recomputes its rows, or reports why it cannot."
     if binding.node(name).model.kind.disable_restatement:
         return "Restore the table's files: the model sets disable_restatement."
-    again = f"vde plan {environment} --restate-model {name}"
+    again = f"vde run {environment} --restate-model {name}"
     return f"Restore the table's files, or recompute the rows in the owning environment: `{again}`"
 
 
@@ -78,7 +78,7 @@ def _verified(found: Verified, advice: str, folder: Path) -> Iterator[Printed]:
     if found.missing_table:
         yield Text(f"{table}: its table is missing", style="red")
         yield f"  {advice}"
-    elif found.mismatches:
+    elif found.mismatches or (found.foreign_write and not found.rows):
         yield Text(f"{table}: not as recorded", style="red")
         yield from (f"  {each}" for each in found.mismatches)
         if not found.foreign_write:

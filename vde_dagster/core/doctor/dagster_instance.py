@@ -95,6 +95,9 @@ def judge_daemons(
 ) -> CheckResult:
     """Whether a daemon evaluates sensors and schedules, and starts queued runs.
 
+    One that has never run breaks nothing: the project may be used without Dagster, and some sensors
+    are switched on by default.
+
     Args:
         check: The name of the check.
         daemons: Those that the instance needs.
@@ -108,7 +111,8 @@ def judge_daemons(
             "`vde ui` starts one while it runs; on a server, keep `dagster-daemon run` running "
             "with the same DAGSTER_HOME."
         )
-        if switched_on:
+        has_run = any(each.last_heartbeat is not None for each in dead)
+        if switched_on and has_run:
             return broken(
                 check,
                     f"{said}, so these do nothing although they are switched on: "

@@ -218,7 +218,7 @@ def advice_for(key: VersionKey, damage: Damage, *, owner: str, shown: str, again
         shown: The environment that shows it, which is the owner if that does.
         again: How its rows are computed again, or why they are not; empty if that is not known.
     """
-    plan = f"`vde plan {owner}`"
+    plan = f"`vde run {owner}`" if owner == shown else f"`vde plan {owner}`"
     match damage:
         case HeadMoved() | ColumnsChanged():
             newer = (
@@ -245,9 +245,9 @@ def advice_for(key: VersionKey, damage: Damage, *, owner: str, shown: str, again
         case MetadataGone(said=answer):
             back = "Restore its metadata file" if answer else "Restore it"
             return (
-                f"{back}, for example from a backup, or drop {key.table} from its catalog "
-                f"(pyiceberg's `drop_table` does not need its files); {plan} then computes its "
-                "rows again, or reports why it cannot."
+                f"{back}, for example from a backup, or drop {key.table} from the catalog (how-to/"
+                f"fix-damage in the docs shows how); {plan} then computes its rows again, or "
+                "reports why it cannot."
             )
         case TableDropped():
             return f"The next {plan} computes its rows again, or reports why it cannot."

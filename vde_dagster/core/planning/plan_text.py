@@ -91,7 +91,8 @@ def remarks(plan: Plan) -> Iterator[str]:
         yield f"Starts later than its model, and is never promoted: {listed(bounded)}."
     if plan.unfinished:
         yield (
-            f"Started by an earlier process, to be finished or reverted: {listed(plan.unfinished)}."
+            f"Started by another process: {listed(plan.unfinished)}. If that process has ended, "
+            "its work is finished or reverted first."
         )
     for change in plan.changes if plan.is_empty else ():
         if change.behind is not None:

@@ -234,14 +234,19 @@ def why_never_again(model: Model) -> str:
     return ""
 
 
-def computed_again(model: Model, environment: str) -> str:
-    """How a person has a model computed again as a whole, for people, where that is possible."""
+def computed_again(model: Model, environment: str, *, is_shown: bool = False) -> str:
+    """How a person has a model computed again as a whole, for people, where that is possible.
+
+    A version that the environment shows is computed by a run, which leaves edits of files alone.
+    """
     why = why_never_again(model)
     if why:
         return (
             f"It is not computed again: {why}. Write another `stamp` in the model, which gives "
             f"it a new table, then plan again: `vde plan {environment}`."
         )
+    if is_shown:
+        return f"compute it again: `vde run {environment} --restate-model {model.name}`."
     return f"compute it again: `vde plan {environment} --restate-model {model.name}`."
 
 
