@@ -126,7 +126,9 @@ def carry_out(commands: Sequence[list[str]]) -> None:
 
 def test_where_all_is_done_the_screen_says_so_and_who_promoted_last(night: Night) -> None:
     text = night.text()
-    assert text.startswith("prod is up to date: nothing due, nothing stale (checked 3 models")
+    assert text.startswith(
+        "prod is up to date at 2024-01-01 10:00: nothing due, nothing stale (checked 3 models"
+    )
     assert text.count("\n\n") == 1
     assert "Shows revision 1, promoted at " in text
     carry_out(advised(text))

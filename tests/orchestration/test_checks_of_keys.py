@@ -53,8 +53,8 @@ def test_a_file_that_no_session_has_loaded_fails_until_one_has(kind: str, where:
     assert found(world, StatusCheck.STALE) == (
         False,
         (
-            "late rows of raw.events have arrived since its high-water mark; `vde run prod` "
-            "computes them"
+            "Intervals from 2024-01-01 01:00 on are stale: late rows of raw.events have arrived "
+            "since its high-water mark; `vde run prod` computes them"
         ),
     )
     world.catch_up(NAME)

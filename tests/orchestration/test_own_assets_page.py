@@ -51,7 +51,7 @@ def test_an_own_asset_writes_the_source(folder: Path, instance: dg.DagsterInstan
     catalog.create_namespace("raw")
     columns = [("id", pa.int64()), ("at", pa.timestamp("us", "UTC")), ("amount", pa.int64())]
     table = catalog.create_table("raw.events", pa.schema(columns))
-    prod = examples()["prod"]
+    prod = examples()["prod"]()
     dg.Definitions.validate_loadable(prod)
     first = materialized(prod, instance, "raw/events", "2024-01-01")
     second = materialized(prod, instance, "raw/events", "2024-01-02")
@@ -74,7 +74,7 @@ def test_own_assets_read_models(
     world.apply()
     monkeypatch.setattr(VdeProject, "services", property(lambda _: world.world.services()))
     defined = examples()
-    prod = defined["prod"]
+    prod = defined["prod"]()
     assert materialized(prod, instance, "report", "2024-01-02").metadata["amount"].value == 1
     both = merge_definitions(prod, dg.Definitions(assets=[defined["count"]]))
     assert materialized(both, instance, "count").metadata["events"].value == 2

@@ -51,7 +51,9 @@ def status_lines(looked: Looked) -> Iterator[Printed]:
     """What was found; groups without lines are left out. What matters most at night comes first."""
     status = looked.status
     if looked.is_up_to_date:
-        yield f"{status.environment} is up to date: nothing due, nothing stale {_looked(status)}."
+        at = _clock(status) if status.now and _time(status.now) != _time(status.at) else ""
+        found = f"nothing due, nothing stale {_looked(status)}"
+        yield f"{status.environment} is up to date{at}: {found}."
     else:
         yield f"Status of {status.environment}{_clock(status)} {_looked(status)}"
     for group in (*_wrong(looked), *_behind(looked), *_known(looked)):
@@ -322,7 +324,8 @@ def _paused(looked: Looked) -> Iterator[Line]:
     for each in looked.status.pauses:
         pause, environment = each.pause, looked.status.environment
         resume = looked.command("resume", str(pause.model), "--env", environment)
-        waits = f"; {', '.join(map(str, each.waiting))} wait for it" if each.waiting else ""
+        does = "waits" if len(each.waiting) == 1 else "wait"
+        waits = f"; {', '.join(map(str, each.waiting))} {does} for it" if each.waiting else ""
         yield str(pause.model), f"{pause}{waits}. {resume} resumes it"
 
 

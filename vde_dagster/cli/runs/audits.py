@@ -50,7 +50,8 @@ def audits_command(call: Call, *, model: str, limit: int, environment: str) -> N
     call.answer(
         {"model": str(name), "environment": environment, "work": found},
         (line for each in works for line in _work_lines(each, gone)),
-        otherwise=f"No audit of {name} has run yet in {environment}.",
+        otherwise=f"No audit of {name} has run yet in {environment}. "
+        f"`{call.vde('audit', str(name), '--env', environment)}` runs them on its current rows.",
     )
 
 

@@ -105,8 +105,9 @@ def run_command(
         print_computed(project, plan, done)
     if busy:
         call.end(BUSY)
-    if plan.is_empty and not explain:
-        end_without_work(project.services, plan)
+    if plan.is_empty:
+        if not explain:
+            end_without_work(project.services, plan)
         for error in what_stayed_undone(plan):
             raise error
 

@@ -27,7 +27,7 @@ from vde_dagster.core.graph.graph import Node
 from vde_dagster.core.ledger.late.pending import loading_arguments, pending_text
 from vde_dagster.core.listing import first
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.time.intervals import Interval, format_instant
+from vde_dagster.core.time.intervals import Interval, format_instant, merge
 from vde_dagster.orchestration.assets.metadata import Metadata
 from vde_dagster.orchestration.failures import failures
 from vde_dagster.orchestration.keys import AssetKey, CheckKey, EventKey
@@ -221,10 +221,12 @@ def _stale(
     metadata: Metadata = {}
     if model is not None and model.staleness is not None:
         stale = model.staleness
-        metadata[CheckKey.STALE_INTERVALS] = _ranges((*stale.intervals, *stale.kept))
+        times = merge((*stale.intervals, *stale.kept))
+        metadata[CheckKey.STALE_INTERVALS] = _ranges(times)
         if stale.since is not None:
             metadata[CheckKey.STALE_SINCE] = dg.MetadataValue.timestamp(stale.since)
-        texts["why"] = stale.reason
+        since = f"from {format_instant(times[0].start)} on " if times else ""
+        texts["why"] = f"Intervals {since}are stale: {stale.reason}"
         texts["next"] = stale.why_kept or _next(model, environment)
     if late is not None:
         metadata[EventKey.PENDING] = pending_text(late.pending)
