@@ -201,7 +201,7 @@ def test_what_its_sources_hold_back_says_up_to_when_they_are_complete(tmp_path: 
         assert found[waiting]["waits"] == [
             NO_TIME
             | {"reason": "source", "start": at("02T06")}
-            | {"text": "raw.events is complete only to 2024-01-02 06:00"}
+            | {"text": "raw.events is complete only up to 2024-01-02 06:00"}
         ]
 
 

@@ -229,6 +229,8 @@ _INSTEAD: Final[Mapping[str, Callable[[Reader], None]]] = {
 _ASKED: Final[Mapping[str, Callable[[Reader, re.Match[str]], None]]] = {
     r"switch on `(vde_\w+)`": _switch_on,
     r"the sensor starts a run": _wait_for_run,
-    r"open `(\w+)` again, .* the partition of (\d\d:\d\d)\. It has a second": _look_at_partition,
+    r"Open `(\w+)` again, .* the partition of (\d\d:\d\d)\. It was materialized a second": (
+        _look_at_partition
+    ),
 }
 """What sentences ask for, and how it is done without a browser."""

@@ -32,7 +32,7 @@ def test_ten_minutes_lead_from_the_installation_to_late_rows(
     page = (PAGES / "first-steps.md").read_text("utf-8")
     with interpreted_in_short_form(spark, adaptive=True):
         reader.follow(page)
-    did = [each for each in reader.done if re.match(r"pip|vde ui|switch|the sensor|open", each)]
+    did = [each for each in reader.done if re.match(r"pip|vde ui|switch|the sensor|Open", each)]
     assert did[:4] == ["pip install vde-dagster", "vde ui", ON, RUN]
     assert len(did) == 5, "it looks at a partition in the end"
 

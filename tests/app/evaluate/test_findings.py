@@ -55,7 +55,7 @@ def test_an_interval_is_not_recorded_beyond_what_its_source_is_complete_to(
     )
     world.build(plain)
     services = world.services()
-    with pytest.raises(Refused, match=r"raw\.events is complete only to 2024-01-03"):
+    with pytest.raises(Refused, match=r"raw\.events is complete only up to 2024-01-03"):
         evaluate_range(services, world.bound(), EVENTS_NAME, Interval(hour_of(48), hour_of(49)))
 
 

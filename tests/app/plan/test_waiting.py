@@ -128,7 +128,7 @@ def test_a_model_that_another_environment_fills_is_reported_as_far_as_it_is_comp
     world.land(until=24 * 14)
     own = child().replace("SUM(amount)", "SUM(amount * 2)")
     (found,) = waits(world, {"weekly": WEEKLY, "child": own}, "dev")
-    assert str(found) == "m.weekly is complete only to 2024-01-07"
+    assert str(found) == "m.weekly is complete only up to 2024-01-07"
 
 
 @pytest.mark.full

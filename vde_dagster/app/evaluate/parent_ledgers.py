@@ -132,7 +132,7 @@ def refuse_gaps(
         and (gap := _gap(binding.graph[name], ranges[name], holding, interval.end, node))
     ]
     lacking += [
-        f"the source {name} is complete only to {format_instant(complete)}"
+        f"the source {name} is complete only up to {format_instant(complete)}"
         for name in sorted(ranges)
         if binding.graph[name].model.kind.is_source
         and (complete := valid_to_of(sources[name])) is not None

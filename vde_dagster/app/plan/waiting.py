@@ -90,7 +90,7 @@ class Wait:
             case Reason.ENVIRONMENT:
                 said = _elsewhere(self.filler or Filler(environment=self.name))
             case Reason.SOURCE:
-                until = f"is complete only to {start}" if start else "has no data"
+                until = f"is complete only up to {start}" if start else "has no data"
                 said = f"{self.name} {until}"
             case Reason.UNKNOWN:
                 said = unknown_times([ModelName.parse(self.name)])

@@ -115,7 +115,7 @@ def _wanted(call: Call, plan: Plan, models: Sequence[ModelName]) -> set[ModelNam
 def _table(reports: Sequence[ModelIntervals], *, title: str) -> Table:
     from rich.text import Text
 
-    columns = ("model", "unit", "cron", "from", "loaded", "missing", "complete to")
+    columns = ("model", "unit", "cron", "from", "loaded", "missing", "inputs up to")
     rows = table(*columns, title=title, whole=("model", "unit"))
     for report in reports:
         model = report.node.model

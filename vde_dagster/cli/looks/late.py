@@ -10,13 +10,14 @@ import click
 from vde_dagster.cli import options
 from vde_dagster.cli.call import Call
 from vde_dagster.cli.facts import fields_of
-from vde_dagster.cli.printing import Note, instant
+from vde_dagster.cli.printing import Note
 from vde_dagster.cli.runs.catch_up import explain, late_models_of, moved_text
 from vde_dagster.cli.spelling import vde
 from vde_dagster.core.errors import Refused
 from vde_dagster.core.ledger.late.decision import Load, NothingToLoad, Stop
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.unresolved import guess
+from vde_dagster.core.time.intervals import format_instant
 
 if TYPE_CHECKING:
     from vde_dagster.app.inspect.late_report import LateReport
@@ -112,7 +113,7 @@ def late_lines(found: LateReport, environment: str) -> Iterator[str]:
 
 
 def _mark_text(mark: HighWaterMark) -> str:
-    complete = f", complete to {instant(mark.complete_to)}" if mark.complete_to else ""
+    complete = f", complete to {format_instant(mark.complete_to)}" if mark.complete_to else ""
     return f"{mark.source} at Iceberg snapshot {mark.iceberg_snapshot_id}{complete}"
 
 
@@ -135,7 +136,8 @@ def _decision_text(found: LateReport, environment: str) -> str:
 def _session_lines(work: UnitOfWork, node: Node) -> Iterator[str]:
     session = work.intent.session
     assert session is not None, "only sessions are asked for"
-    yield f"{work.intent.work_id}: {work.state.value}, started {instant(work.started_at)}"
+    started = format_instant(work.started_at.replace(microsecond=0))
+    yield f"{work.intent.work_id}: {work.state.value}, started {started}"
     for each in session.sources:
         yield f"  {moved_text(each)}"
     if written := _written(work):

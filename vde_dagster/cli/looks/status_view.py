@@ -151,9 +151,9 @@ def _behind(looked: Looked) -> Iterator[_Group]:
         for each in models
         if each.staleness is not None and each.staleness.following
     ]
-    yield _Group(
-        "Started by an earlier process", _unfinished(looked), f"{run} finishes or reverts it."
-    )
+    running, ended = _unfinished(looked)
+    yield _Group("Running", running)
+    yield _Group("Started by an earlier process", ended, f"{run} finishes or reverts it.")
     yield _Group("Late or changed inputs", _stale(looked), f"{run} computes them.")
     late = _late_status(looked) if _has_unrecorded_late_rows(looked) else ""
     yield _Group("Behind, and not computed", _kept(looked, elsewhere=False), late)
@@ -253,13 +253,19 @@ def _gone(looked: Looked, lost: LostTable) -> str:
     return f"its {lost.what} {lost.table} is missing: {how}"
 
 
-def _unfinished(looked: Looked) -> Iterator[Line]:
+def _unfinished(looked: Looked) -> tuple[list[Line], list[Line]]:
+    """What a process is working on, and what one has left."""
     live = {e.resource: e for e in looked.operations.leases if not e.is_over}
+    running: list[Line] = []
+    ended: list[Line] = []
     for each in looked.status.models:
         if each.is_unfinished:
             held = live.get(version_resource(VersionKey(each.node.name, each.version)))
-            by = f"; {process_text(held)} is working on it" if held is not None else ""
-            yield str(each.node.name), f"work was started and not finished{by}"
+            if held is not None:
+                running.append((str(each.node.name), f"{process_text(held)} is working on it"))
+            else:
+                ended.append((str(each.node.name), "work was started and not finished"))
+    return running, ended
 
 
 def _stopped(looked: Looked) -> Iterator[Line]:

@@ -13,7 +13,6 @@ import click
 from vde_dagster.cli import options
 from vde_dagster.cli.call import Call
 from vde_dagster.cli.facts import fields_of, union
-from vde_dagster.cli.printing import instant
 from vde_dagster.core.errors import EvaluationFailed, Refused, as_sentence
 from vde_dagster.core.ledger.late.decision import Decision, Load, NothingToLoad, SourceFound, Stop
 from vde_dagster.core.ledger.late.pending import pending_text
@@ -191,8 +190,10 @@ def _counted(rows: int, files: int) -> str:
 
 def moved_text(source: SourceFound) -> str:
     """How the high-water mark of a source moves."""
-    before = source.before.iceberg_snapshot_id if source.before else "the beginning"
-    return f"source {source.name}: Iceberg snapshot {before} to {source.after.iceberg_snapshot_id}"
+    after = f"Iceberg snapshot {source.after.iceberg_snapshot_id}"
+    if source.before is None:
+        return f"source {source.name}: from the beginning to {after}"
+    return f"source {source.name}: Iceberg snapshot {source.before.iceberg_snapshot_id} to {after}"
 
 
 _RANGES = 5
@@ -251,7 +252,7 @@ def late_models_of(
 def explained_lines(found: Explained) -> Iterator[str]:
     """What `vde late explain` prints."""
     if found.work is not None:
-        began = instant(found.work.started_at)
+        began = format_instant(found.work.started_at.replace(microsecond=0))
         yield f"{found.name}, session {found.work.intent.work_id}, started {began}"
     else:
         yield f"{found.name}, what a session would do now"
@@ -270,7 +271,7 @@ def _question_lines(asked: Question) -> Iterator[str]:
     if policy.is_stateful:
         rules.append(f"load_type {policy.load_type.value}")
     yield f"mode {policy.mode.value}; {'; '.join(rules)}"
-    yield f"the project's clock: {instant(asked.now)}"
+    yield f"the project's clock: {format_instant(asked.now)}"
     for each in _sources(asked):
         yield from _source_lines(each)
     yield f"loaded: {_ranges(asked.loaded)}"
@@ -291,7 +292,7 @@ def _question_lines(asked: Question) -> Iterator[str]:
                 end = "new rows are added, or the table is rebuilt"
                 yield f"its rows belong to no interval: {end}"
         case StatefulQuestion():
-            limit = instant(asked.limit) if asked.limit is not None else "not known for all"
+            limit = format_instant(asked.limit) if asked.limit is not None else "not known for all"
             yield f"all sources complete to: {limit}"
             yield f"due and not loaded: {_ranges(asked.missing)}"
             yield from (f"late: {_late_text(each)}" for each in asked.late)
@@ -323,7 +324,7 @@ def _source_lines(source: TrackedHistory) -> Iterator[str]:
     )
     history = source.history
     head = history.head.iceberg_snapshot_id if history.head is not None else "none"
-    complete = f"; complete to {instant(source.complete_to)}" if source.complete_to else ""
+    complete = f"; complete to {format_instant(source.complete_to)}" if source.complete_to else ""
     yield f"source {source.name}: {history.status.value}; {mark}, now at {head}{complete}"
     counted = Counter(each.operation.value for each in history.changes)
     if counted:
@@ -371,5 +372,6 @@ def _ranges(times: Sequence[Interval]) -> str:
     if not times:
         return "nothing"
     if len(times) > _RANGES:
-        return f"{len(times):,} ranges from {instant(times[0].start)} to {instant(times[-1].end)}"
+        start, end = format_instant(times[0].start), format_instant(times[-1].end)
+        return f"{len(times):,} ranges from {start} to {end}"
     return ", ".join(map(str, times))
