@@ -156,7 +156,7 @@ def summary(results: Sequence[UnitTestResult]) -> str:
     engines = Counter(each.answered_by for each in results)
     names = {AnsweredBy.DUCKDB: "on DuckDB", AnsweredBy.SPARK: "on Spark"}
     words = {Outcome.PASSED: "passed", Outcome.FAILED: "failed", Outcome.ERROR: "with an error"}
-    words[Outcome.NOT_RUN] = "not run, which Spark is needed for"
+    words[Outcome.NOT_RUN] = "not run, because Spark is needed"
     counts = ", ".join(f"{outcomes[each]} {words[each]}" for each in Outcome if outcomes[each])
     before = sum(each.before for each in results)
     places = [f"{engines[each]} {names[each]}" for each in names if engines[each]]

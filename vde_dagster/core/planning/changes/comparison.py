@@ -157,8 +157,15 @@ class _Comparison:
         if before.fingerprint.parent_data != node.fingerprint.parent_data:
             return Change.INDIRECT, _indirect_verdict(node, delta, upstream, self.rules)
         own = before.fingerprint.metadata != node.fingerprint.metadata
-        reason = Reason(kind=ReasonKind.METADATA if own else ReasonKind.METADATA_UPSTREAM)
-        return Change.METADATA, Verdict(category=Category.METADATA, reasons=(reason,))
+        kinds = [ReasonKind.METADATA if own else ReasonKind.METADATA_UPSTREAM]
+        if _audits(before) != _audits(node):
+            kinds.append(ReasonKind.AUDITS)
+        reasons = tuple(Reason(kind=each) for each in kinds)
+        return Change.METADATA, Verdict(category=Category.METADATA, reasons=reasons)
+
+
+def _audits(node: Node) -> tuple[object, ...]:
+    return node.model.audits, node.model.own_audits
 
 
 def _added(node: Node, flow: Flow) -> Difference:

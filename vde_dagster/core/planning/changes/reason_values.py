@@ -24,6 +24,10 @@ class ReasonKind(Enum):
     MODEL_ADDED = ("model_added", "new model")
     MODEL_REMOVED = ("model_removed", "no longer in the project")
     METADATA = ("metadata", "only metadata changed")
+    AUDITS = (
+        "audits",
+        "its audits changed, for rows written from now on: `vde audit MODEL` checks existing rows",
+    )
     METADATA_UPSTREAM = ("metadata_upstream", "only metadata of upstream models changed")
     NOTHING_READ_CHANGED = ("nothing_read_changed", "none of its inputs changed")
     FORWARD_ONLY = (
