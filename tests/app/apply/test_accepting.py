@@ -359,6 +359,17 @@ def test_a_version_that_was_never_shown_and_is_no_longer_in_the_files_is_refused
         accept(world, work_id=work_id)
 
 
+def test_a_refused_plan_says_that_its_new_audit_is_shown_all_the_same() -> None:
+    world = one_bad_hour()
+    revision = world.state.revision("prod")
+    with pytest.raises(AuditFailed, match="prod shows this plan"):
+        world.build(project(most=60))
+    assert world.state.revision("prod") == revision + 1
+    with pytest.raises(AuditFailed) as again:
+        world.run()
+    assert "shows this plan" not in str(again.value)
+
+
 def test_a_rollback_goes_on_once_the_rows_that_it_needs_are_accepted() -> None:
     world = one_bad_hour()
     world.build(project(column=", 1 AS one", most=90))

@@ -142,7 +142,7 @@ def walking(
             yield walk
     errors = [*walk.errors, *what_stayed_undone(plan)]
     if errors:
-        raise_stopped(plan, errors, walk.failed, walk.not_begun)
+        raise_stopped(plan, errors, walk.failed, walk.not_begun, is_promoted=walk.is_promoted)
 
 
 def _not_collecting(plan: Plan) -> AbstractContextManager[None]:
@@ -204,6 +204,11 @@ class Walk:
     def binding(self) -> Binding:
         """What the plan's environment will run, as far as is known so far."""
         return self.work.binding
+
+    @property
+    def is_promoted(self) -> bool:
+        """Whether the plan's environment shows it, since its closing stage is done."""
+        return self.plan.promotes and None in self._done
 
     @property
     def failed(self) -> frozenset[ModelName]:

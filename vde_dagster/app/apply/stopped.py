@@ -24,6 +24,8 @@ def raise_stopped(
     errors: Sequence[VdeError],
     failed: Collection[ModelName],
     not_begun: Collection[ModelName] = (),
+    *,
+    is_promoted: bool = False,
 ) -> NoReturn:
     """Raise one error with the texts of all, and what the plan did not do for them.
 
@@ -32,6 +34,7 @@ def raise_stopped(
         errors: At least one.
         failed: The models whose work raised one.
         not_begun: Those that wait for none of these, and were not to begin after a failure.
+        is_promoted: Whether the environment shows the plan all the same.
 
     Raises:
         VdeError: The error itself, if it is the only one and the plan did all else. For several,
@@ -39,6 +42,8 @@ def raise_stopped(
             common, or an `EvaluationFailed`.
     """
     undone = list(_undone(plan, failed, not_begun))
+    if is_promoted:
+        undone.append(f"{plan.environment} shows this plan: all that it waited for was filled.")
     if len(errors) == 1 and not undone:
         raise errors[0]
     texts = dict.fromkeys([*map(str, errors), *undone])
