@@ -115,24 +115,29 @@ DELIVERIES = (
 NAMES = tuple(each.name for each in DELIVERIES)
 
 
-def land(catalog: Catalog, delivery: str) -> None:
+def land(catalog: Catalog, delivery: str) -> dict[str, int]:
     """Land a delivery, after those before it; what was landed already stays as it is.
 
     Args:
         catalog: The project's catalog.
         delivery: One of `NAMES`.
+
+    Returns:
+        How many events each table got.
     """
+    landed = dict.fromkeys(COLUMNS, 0)
     for each in DELIVERIES[: NAMES.index(delivery) + 1]:
         for name in COLUMNS:
-            _deliver(catalog, name, each)
+            landed[name] += _deliver(catalog, name, each)
+    return landed
 
 
-def _deliver(catalog: Catalog, name: str, delivery: Delivery) -> None:
-    """One delivery of a table: its rows and properties, in one commit."""
+def _deliver(catalog: Catalog, name: str, delivery: Delivery) -> int:
+    """One delivery of a table: its rows and properties, in one commit. It counts the rows."""
     table = _table(catalog, name)
     landed = table.properties.get(DELIVERED, "").split()
     if delivery.name in landed:
-        return
+        return 0
     rows = [_row(name, delivery, event) for event in delivery.events.get(name, ())]
     until = MIDNIGHT + timedelta(hours=delivery.until[name])
     with table.transaction() as commit:
@@ -141,6 +146,7 @@ def _deliver(catalog: Catalog, name: str, delivery: Delivery) -> None:
         commit.set_properties(
             {DELIVERED: " ".join([*landed, delivery.name]), VALID_TO: until.isoformat()}
         )
+    return len(rows)
 
 
 def _row(name: str, delivery: Delivery, event: tuple[object, ...]) -> dict[str, object]:
@@ -193,7 +199,9 @@ def main(arguments: Iterable[str] | None = None) -> None:
     from vde_dagster import VdeProject
 
     project = VdeProject.load(Path(__file__).parent)
-    land(project.iceberg_catalog(), chosen.delivery)
+    landed = land(project.iceberg_catalog(), chosen.delivery)
+    for name, events in landed.items():
+        print(f"{NAMESPACE}.{name}: {events} new")
 
 
 if __name__ == "__main__":

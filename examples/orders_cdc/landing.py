@@ -55,8 +55,13 @@ OLDER: tuple[Change, ...] = ((11, 3, "U", "placed", "14.00", 32.0),)
 DELIVERIES = {"first": (FIRST, 36.0), "late": (LATE, 42.0), "older": (OLDER, 42.0)}
 
 
-def land(catalog: Catalog, delivery: str) -> None:
-    """Land a delivery, after those before it; what was landed already stays as it is."""
+def land(catalog: Catalog, delivery: str) -> int:
+    """Land a delivery, after those before it; what was landed already stays as it is.
+
+    Returns:
+        How many changes the feed got.
+    """
+    rows = 0
     catalog.create_namespace_if_not_exists(FEED[0])
     table = catalog.create_table_if_not_exists(FEED, COLUMNS)
     for name, (changes, until) in DELIVERIES.items():
@@ -68,8 +73,10 @@ def land(catalog: Catalog, delivery: str) -> None:
                 commit.set_properties(
                     {DELIVERED: " ".join([*landed, name]), VALID_TO: complete_to.isoformat()}
                 )
+            rows += len(changes)
         if name == delivery:
-            return
+            break
+    return rows
 
 
 def _row(change: Change) -> dict[str, object]:
@@ -92,7 +99,8 @@ def main(arguments: Iterable[str] | None = None) -> None:
     from vde_dagster import VdeProject
 
     project = VdeProject.load(Path(__file__).parent)
-    land(project.iceberg_catalog(), chosen.delivery)
+    landed = land(project.iceberg_catalog(), chosen.delivery)
+    print(f"{'.'.join(FEED)}: {landed} new")
 
 
 if __name__ == "__main__":
