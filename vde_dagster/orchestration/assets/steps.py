@@ -75,10 +75,14 @@ class EvaluationResult:
 
     @property
     def entries(self) -> tuple[LedgerEntry, ...]:
-        """The loaded entries of the time that was asked for, in order."""
+        """The loaded entries of the time that was asked for, in order.
+
+        Of a table without partitions these are all: its rows may have been computed up to a later
+        time than its sources say now that they are complete.
+        """
         latest = {entry.interval: entry for each in self.done for entry in each.entries}
-        asked = self.evaluation.interval
-        return tuple(entry for at, entry in sorted(latest.items()) if asked.contains(at))
+        asked, is_whole = self.evaluation.interval, not is_partitioned(self.evaluation.node)
+        return tuple(e for at, e in sorted(latest.items()) if is_whole or asked.contains(at))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
