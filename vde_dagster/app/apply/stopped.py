@@ -42,7 +42,7 @@ def raise_stopped(
             common, or an `EvaluationFailed`.
     """
     undone = list(_undone(plan, failed, not_begun))
-    if is_promoted:
+    if is_promoted and (undone or all(isinstance(each, AuditFailed) for each in errors)):
         undone.append(f"{plan.environment} shows this plan: all that it waited for was filled.")
     if len(errors) == 1 and not undone:
         raise errors[0]

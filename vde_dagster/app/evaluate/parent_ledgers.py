@@ -131,18 +131,23 @@ def refuse_gaps(
         if name in ranges
         and (gap := _gap(binding.graph[name], ranges[name], holding, interval.end, node))
     ]
-    lacking += [
-        f"the source {name} is complete only up to {format_instant(complete)}"
+    behind = [
+        f"the source {name} is complete only up to {format_instant(complete)}, by its property "
+        "`vde.valid-to`"
         for name in sorted(ranges)
         if binding.graph[name].model.kind.is_source
         and (complete := valid_to_of(sources[name])) is not None
         and complete < interval.end != ALWAYS.end
     ]
-    if lacking:
+    if lacking or behind:
+        first = (
+            f"Load or evaluate the missing intervals first; `vde plan {binding.environment}` shows "
+            "which can be filled."
+        )
+        later = "Set the property when the source has more, or remove it."
         raise Refused(
-            f"{node.name} cannot be evaluated for {interval}: {'; '.join(lacking)}",
-            advice="Load or evaluate the missing intervals first; `vde plan "
-            f"{binding.environment}` shows which can be filled.",
+            f"{node.name} cannot be evaluated for {interval}: {'; '.join([*lacking, *behind])}",
+            advice=" ".join([*([first] if lacking else []), *([later] if behind else [])]),
         )
 
 

@@ -228,7 +228,8 @@ def _worked_on(looked: Looked, work: UnitOfWork) -> str:
     what = counted_ranges(looked.graph[intent.key.model], intent.intervals)
     what = f"a session, {what}" if intent.session is not None else what
     other = f" by {intent.environment}" if intent.environment != looked.status.environment else ""
-    return f"{what}{other}, at {_time(work.finished_at or work.started_at)}"
+    at = f"at {_time(work.finished_at or work.started_at)}"
+    return f"{what}{other}, {at}" if what or other else at
 
 
 def _short(reason: str) -> str:
