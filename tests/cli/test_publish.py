@@ -32,6 +32,8 @@ def test_audits_whose_rows_a_person_accepted_say_that_these_are_published(
     words = ("--accept", "accepted_range", "--reason", "it was a good day")
     done = call("publish", refused["work_id"], *words, *there)
     assert done.exit_code == 0, done.stderr
+    assert "prod does not show them yet: repeat the plan" in done.stdout
+    assert call("plan", "--auto-apply", *there).exit_code == 0
     text = " ".join(call("audits", "mart.daily", *there).stdout.split())
     assert ": published the audit accepted_range" in text
     assert "1 row fails: (day = '2024-01-01', shares = 60)." in text

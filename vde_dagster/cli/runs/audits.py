@@ -238,9 +238,14 @@ def publish_command(call: Call, *, work: str, audits: tuple[str, ...], reason: s
         "rows": published.rows,
         "intervals": [each.interval for each in published.entries],
     }
-    rows = plural(published.rows, "row")
+    rows, environment = plural(published.rows, "row"), done.binding.environment
+    shown = call.services.state.environment(environment)
+    further = f"{environment} does not show them yet: repeat the plan or rollback that failed."
+    if shown is not None and shown.shows(published.key):
+        further = f"`{call.vde('run', environment)}` computes the models downstream."
     lines = (
         f"Published {rows} of {published.key.model} in {done.done.interval}.",
         f"  {', '.join(acceptance.audits)}: {acceptance}",
+        f"  {further}",
     )
     call.answer(document, lines)
