@@ -1,7 +1,4 @@
-"""Plain English: words and forms that readers stumbled over, and the length of sentences.
-
-`python -m tests.packaging.language FILES...` prints what is wrong with these files.
-"""
+"""Plain English: `python -m tests.packaging.language FILES...` prints what is wrong with files."""
 
 from __future__ import annotations
 
