@@ -22,6 +22,7 @@ from vde_dagster.core.columns import Column
 from vde_dagster.core.errors import EvaluationFailed
 from vde_dagster.core.model.snapshot import VersionKey
 from vde_dagster.core.names import ModelName, TableName
+from vde_dagster.orchestration._unpublished import latest_check_results
 from vde_dagster.orchestration.home import dagster_home
 from vde_dagster.orchestration.jobs.runs import run_plan
 from vde_dagster.orchestration.keys import RunTag
@@ -369,6 +370,18 @@ def test_a_run_of_an_asset_evaluates_the_checks_of_its_state_at_its_end(
         "vde_no_foreign_write": True,
         "vde_schema": True,
     }
+
+
+def test_checks_have_a_result_again_after_a_run_that_evaluates_none(made: AutomatedWorld) -> None:
+    look(made)
+    key = dg.AssetCheckKey(dg.AssetKey(["mart", "totals"]), "vde_no_foreign_write")
+    made.world.land((31.5, 5), until=48)
+    made.launch(made.request())
+    assert latest_check_results(made.instance, [key]) == {key: None}
+    look(made)
+    result = latest_check_results(made.instance, [key])[key]
+    assert result is not None
+    assert result.passed
 
 
 @pytest.mark.full

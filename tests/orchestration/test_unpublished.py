@@ -182,6 +182,20 @@ def test_of_each_check_the_latest_result_is_found(instance: dg.DagsterInstance) 
     assert unpublished.latest_check_results(instance, [CHECK]) == {CHECK: None}
 
 
+def test_a_result_is_not_shown_once_a_run_has_materialized_the_asset(
+    instance: dg.DagsterInstance,
+) -> None:
+    @dg.asset(key=KEY)
+    def table() -> None: ...
+
+    checked(instance, gives=True)
+    assert unpublished.latest_check_results(instance, [CHECK])[CHECK] is not None
+    assert dg.materialize([table], instance=instance).success
+    assert unpublished.latest_check_results(instance, [CHECK]) == {CHECK: None}
+    checked(instance, gives=True)
+    assert unpublished.latest_check_results(instance, [CHECK])[CHECK] is not None
+
+
 def test_an_output_without_an_event_lets_the_steps_downstream_run(
     instance: dg.DagsterInstance,
 ) -> None:

@@ -124,13 +124,19 @@ def latest_materializations(
 def latest_check_results(
     instance: dg.DagsterInstance, keys: Collection[dg.AssetCheckKey]
 ) -> Mapping[dg.AssetCheckKey, dg.AssetCheckEvaluation | None]:
-    """The latest result of each of these checks; None where a run was to give one and did not.
+    """The latest result of each of these checks; None where Dagster shows none.
 
-    Checks that were never evaluated, and those whose run is under way, are absent.
+    That is where a run was to give one and did not, and where a run has materialized the asset
+    since: Dagster calls the check *Not Evaluated* then. Checks that were never evaluated, and those
+    whose run is under way, are absent.
     """
-    records = instance.event_log_storage.get_latest_asset_check_execution_by_key([*keys])
+    storage = instance.event_log_storage
+    records = storage.get_latest_asset_check_execution_by_key([*keys])
+    assets = storage.get_latest_materialization_events({key.asset_key for key in records})
     results = {
-        key: record.event.asset_check_evaluation if record.event is not None else None
+        key: record.event.asset_check_evaluation
+        if record.event is not None and not _is_outdated(record.event, assets.get(key.asset_key))
+        else None
         for key, record in records.items()
     }
     return {
@@ -138,6 +144,13 @@ def latest_check_results(
         for key, result in results.items()
         if result is not None or not _is_under_way(instance, records[key].run_id)
     }
+
+
+def _is_outdated(result: dg.EventLogEntry, asset: dg.EventLogEntry | None) -> bool:
+    """Whether the asset was materialized after the result, by another run than gave it."""
+    if asset is None or asset.run_id == result.run_id:
+        return False
+    return asset.timestamp > result.timestamp
 
 
 def _is_under_way(instance: dg.DagsterInstance, run_id: str) -> bool:

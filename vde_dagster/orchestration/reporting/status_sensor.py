@@ -51,8 +51,12 @@ _LOOKED_UP: Final = 500
 _READ_AGAIN: Final = 10
 """After how many ticks the results that Dagster has are read again: runs give some, too."""
 
-_LEAVING: Final = [dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED]
-"""How runs end that leave checks without a result."""
+_ENDED: Final = [
+    dg.DagsterRunStatus.SUCCESS,
+    dg.DagsterRunStatus.FAILURE,
+    dg.DagsterRunStatus.CANCELED,
+]
+"""Runs that have ended may leave checks without a result, or materialize what was checked."""
 
 _Result = tuple[bool, str]
 
@@ -171,12 +175,13 @@ def _refresh(
 ) -> None:
     """Read the results that Dagster has: of checks that are new, and now and then of all.
 
-    A run that fails leaves checks without a result that it was to evaluate. Dagster shows them as
-    failed, so after one all results are read again.
+    A run that fails leaves checks without a result that it was to evaluate, and Dagster shows them
+    as failed. Checks of an asset that a run materialized are shown as not evaluated. So after a run
+    all results are read again.
     """
     since, memory.read_at = memory.read_at, datetime.now(UTC)
-    failed = dg.RunsFilter(statuses=_LEAVING, updated_after=since)
-    if memory.ticks % _READ_AGAIN == 0 or instance.get_runs_count(failed):
+    ended = dg.RunsFilter(statuses=_ENDED, updated_after=since)
+    if memory.ticks % _READ_AGAIN == 0 or instance.get_runs_count(ended):
         memory.shown.clear()
     memory.ticks += 1
     unknown = iter([key for key in results if key not in memory.shown])
