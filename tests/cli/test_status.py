@@ -163,6 +163,8 @@ def test_rows_that_an_audit_refused_are_reported_with_work_and_audit(night: Nigh
     assert work["refused_rows"].endswith(work["intent"]["work_id"])
     assert "2024-01-01 10:00 to 2024-01-01 11:00" in refused
     assert f"by accepted_range (work {work['intent']['work_id']})" in refused
+    lines = [each for each in night.text().splitlines() if each.startswith("  mart.small ")]
+    assert len(lines) == 1, "what was refused is not named as due, too"
     audits, _, run, plan = advised(refused)
     carry_out([audits])
     assert "100" in call(*audits).stdout

@@ -111,7 +111,7 @@ class EventKey:
     WARNINGS: Final = "vde/warnings"
     """Evaluations: findings of warning audits, and Python models without rows in the interval."""
     REASON: Final = "vde/reason"
-    """Reused results, and jobs with nothing to do: why."""
+    """Why a result was computed or reused, or why a job had nothing to do."""
     SAVED_INTERVALS: Final = "vde/saved_intervals"
     """Reused results: intervals that were not computed."""
     SAVED_HOURS: Final = "vde/saved_hours"

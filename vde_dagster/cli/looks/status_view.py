@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from vde_dagster.app.inspect.status import EnvironmentStatus
     from vde_dagster.cli.looks.status import Looked
     from vde_dagster.core.ledger.unit_of_work import UnitOfWork
+    from vde_dagster.core.names import ModelName
     from vde_dagster.core.planning.plan import LostTable
+    from vde_dagster.core.time.intervals import Interval
 
 Line = tuple[str, str]
 """A name, and what is said about it."""
@@ -222,6 +224,14 @@ def _refused(looked: Looked) -> Iterator[Line]:
         yield name, f"{what}: {rows} shows the rows, and {anyway} publishes them anyway"
 
 
+def _refused_intervals(looked: Looked) -> dict[ModelName, list[Interval]]:
+    """What audits refused, which has a group of its own."""
+    found: dict[ModelName, list[Interval]] = {}
+    for work in looked.operations.refused:
+        found.setdefault(work.intent.key.model, []).extend(work.intent.intervals)
+    return found
+
+
 def _worked_on(looked: Looked, work: UnitOfWork) -> str:
     """The intervals of a unit of work, and when and where it was given up."""
     intent = work.intent
@@ -280,9 +290,11 @@ def _stopped(looked: Looked) -> Iterator[Line]:
 
 def _stale(looked: Looked) -> Iterator[Line]:
     """The stale intervals that are computed for themselves, not only since others are."""
+    refused = _refused_intervals(looked)
     for each in looked.status.models:
         found = each.staleness
-        own = subtract(found.intervals, found.following) if found is not None else ()
+        named = refused.get(each.node.name, ())
+        own = subtract(found.intervals, [*found.following, *named]) if found is not None else ()
         if found is not None and own and not looked.is_refused(each.node.name):
             yield str(each.node.name), stale_text(each.node, found, own)
 
@@ -318,11 +330,11 @@ def _outdated(looked: Looked) -> Iterator[Line]:
 
 def _due(looked: Looked) -> Iterator[Line]:
     """What is due, without what is named as marked, or as refused by an audit, already."""
-    named = {each.name: list(each.intervals) for each in looked.operations.outdated}
-    for work in looked.operations.refused:
-        named.setdefault(work.intent.key.model, []).extend(work.intent.intervals)
+    marked = {each.name: each.intervals for each in looked.operations.outdated}
+    refused = _refused_intervals(looked)
     for each in looked.status.models:
-        due = subtract(each.due, named.get(each.node.name, ()))
+        name = each.node.name
+        due = subtract(each.due, [*marked.get(name, ()), *refused.get(name, ())])
         if due and not looked.is_refused(each.node.name):
             yield str(each.node.name), counted_ranges(each.node, due)
 
