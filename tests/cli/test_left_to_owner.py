@@ -15,7 +15,7 @@ from tests.cli.test_status import advised, group
 
 DAILY = Path("models", "daily.sql")
 DOUBLED = ("THEN 'none' ELSE '100'", "THEN 'none' ELSE '200'")
-FILLS = "the environment prod fills this version and does not show it"
+FILLS = "the environment prod fills this version but does not show it"
 
 
 @pytest.fixture

@@ -232,7 +232,7 @@ def test_over_rest_a_404_of_something_on_the_way_does_not_give_up_what_was_publi
             raise Page(404)
 
     server.before, server.after = page, lose
-    with pytest.raises(OutcomeUnknown, match="look at the table"):
+    with pytest.raises(OutcomeUnknown, match="check the table"):
         IcebergCatalog(rest).publish(TABLE, base=base, staged=following)
     untouched(server)
     assert head(rest) == following
@@ -296,7 +296,7 @@ def test_over_rest_a_table_that_was_dropped_after_a_lost_answer_is_known_the_nex
 def test_answers_that_stay_lost_are_an_unknown_outcome(catalog: Interrupted) -> None:
     base, following = staged(catalog)
     catalog.before.extend([lost] * 10)
-    with pytest.raises(OutcomeUnknown, match="look at the table"):
+    with pytest.raises(OutcomeUnknown, match="check the table"):
         IcebergCatalog(catalog).publish(TABLE, base=base, staged=following)
     catalog.before.clear()
     IcebergCatalog(catalog).publish(TABLE, base=base, staged=following)

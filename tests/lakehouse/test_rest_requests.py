@@ -60,7 +60,9 @@ def test_after_a_page_of_something_on_the_way_it_is_not_known_whether_a_change_w
 ) -> None:
     fail(server, Page(status))
     for change in ways(requests):
-        with pytest.raises(OutcomeUnknown, match=f"with {status}: no answer of a catalog, so it"):
+        with pytest.raises(
+            OutcomeUnknown, match=f"with {status}: no answer of a catalog, so the outcome"
+        ):
             change()
 
 

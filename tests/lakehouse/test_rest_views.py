@@ -367,7 +367,9 @@ def test_an_error_says_how_many_views_were_changed_by_then(world: RestWorld) -> 
     names = [TableName("dev", f"v{number}") for number in range(20)]
     world.catalog.swap_views([view(name=each) for each in names], [])
     refuse(world, 403, "not this one", end="/v7")
-    with pytest.raises(Refused, match=r"not this one.*\d+ of 20 views had been changed") as raised:
+    with pytest.raises(
+        Refused, match=r"not this one.*\d+ of 20 views were already changed"
+    ) as raised:
         world.catalog.swap_views([moved(each) for each in names], [], number=70)
     assert "credentials" in raised.value.advice, "before it is done again"
     shown = world.catalog.views(names)

@@ -136,7 +136,7 @@ def test_a_jvm_that_ends_at_once_says_why_in_a_sentence(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "ended before it was ready: " in done.stderr
     assert "Too small maximum heap" in done.stderr
-    assert "See `spark.master` and `spark.conf` in vde.yaml" in done.stderr
+    assert "Check `spark.master` and `spark.conf` in vde.yaml" in done.stderr
     assert len(done.stderr.splitlines()) == 1
 
 

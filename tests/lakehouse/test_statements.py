@@ -87,7 +87,7 @@ def test_a_statement_behind_the_query_that_fails_publishes_nothing(lake: Lake) -
     failing = STATED.replace("SELECT 'staged', COUNT(*)", "SELECT 'staged', RAISE_ERROR('no')")
     before = lake.rows(f"SELECT id FROM {lake.schema}.stated ORDER BY id")
     other = lake.graph(EVENTS, stated=failing)
-    with pytest.raises(EvaluationFailed, match=r"^models/stated\.sql:\d+: .*: statement 1 behind "):
+    with pytest.raises(EvaluationFailed, match=r"^models/stated\.sql:\d+: .*: statement 1 after "):
         build(lake.services(), other)
     assert lake.rows(f"SELECT id FROM {lake.schema}.stated ORDER BY id") == before
     audit = "start '2024-01-01', stamp 'other', audits (number_of_rows (threshold := 99))"

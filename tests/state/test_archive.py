@@ -289,7 +289,10 @@ def test_a_state_with_rows_is_not_written_over(exported: Path, filled: str, othe
     state.store_snapshots([snapshot()], environment="dev")
     before = content(other_url)
     for url in (filled, other_url):
-        with pytest.raises(Refused, match=r"is not empty: vde_.* Nothing was written\. Name a new"):
+        with pytest.raises(
+            Refused,
+            match=r"is not empty: vde_.* Nothing was written\. Set .state\.url. in vde\.yaml",
+        ):
             StoredState(url).restore(exported)
     assert content(other_url) == before
     state.close()

@@ -153,7 +153,7 @@ def test_of_many_findings_of_one_sort_the_first_are_listed(
 def test_an_earlier_state_is_moved_before_it_is_checked(filled: str) -> None:
     with (
         next_release(),
-        pytest.raises(Refused, match=r"has schema version \d.*`vde state migrate` moves it"),
+        pytest.raises(Refused, match=r"has schema version \d.*then run `vde state migrate`"),
     ):
         StoredState(filled).check()
 

@@ -36,7 +36,7 @@ from vde_dagster.core.planning.stages import opening_of
 
 GRAPH = graph_of(SHOP)
 FOURFOLD = graph_of({**SHOP, "triple": SHOP["triple"].replace("* 3", "* 4")})
-AGAIN = ("time_range", "unmanaged", "unique_key", "by_partition", "full")
+AGAIN = ("time_range", "unmanaged", "unique_key", "in_order", "by_partition", "changes", "full")
 
 
 def drop(world: MemoryWorld, name: ModelName = SALES_NAME, environment: str = "prod") -> None:

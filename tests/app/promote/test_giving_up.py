@@ -107,7 +107,7 @@ def test_every_message_names_the_way_out(command: str) -> None:
     with pytest.raises(Refused) as refused:
         COMMANDS[command](world.services())
     said = str(refused.value)
-    assert "a promotion of prod was begun and cannot be finished" in said
+    assert "a promotion of prod was started and cannot be finished" in said
     assert "mart.least is a table" in said
     assert "`vde rollback prod --give-up`" in said
 

@@ -107,7 +107,9 @@ def _document(work: UnitOfWork, gone: Mapping[str, UnitOfWork]) -> dict[str, obj
 def _work_lines(work: UnitOfWork, gone: Mapping[str, UnitOfWork]) -> Iterator[Printed]:
     status = _OUTCOMES.get(work.state.value, "not finished")
     times = ", ".join(map(str, work.intent.intervals))
-    yield f"{work.started_at:%Y-%m-%d %H:%M:%S} UTC, {times}: {status}"
+    intent = work.intent
+    by = f"version {intent.key.version[:8]} in {intent.environment}"
+    yield f"{work.started_at:%Y-%m-%d %H:%M:%S} UTC, {by}, {times}: {status}"
     for result in work.audits:
         yield from _result_lines(result)
     if work.intent.accepted is not None:

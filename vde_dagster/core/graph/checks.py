@@ -9,13 +9,7 @@ from vde_dagster.core.errors import Finding, Place, Problem
 from vde_dagster.core.model.kinds import Kind
 from vde_dagster.core.model.model import Model, PythonFunction, Query
 from vde_dagster.core.names import ModelName
-from vde_dagster.core.sql.table_names import (
-    model_name_of,
-    name_of_table,
-    tables_as_of,
-    tables_of,
-    written_tables,
-)
+from vde_dagster.core.sql.table_names import model_name_of, name_of_table, tables_of, written_tables
 from vde_dagster.core.sql.unresolved import guess, line_of
 
 
@@ -108,7 +102,7 @@ def views_as_of(models: Mapping[ModelName, Model], order: Sequence[ModelName]) -
         read = [parent for parent in model.parents if parent in found]
         if model.kind.is_view:
             body = model.body
-            if read or (isinstance(body, Query) and tables_as_of(body.expression)):
+            if read or (isinstance(body, Query) and body.reads_as_of):
                 found.add(model.name)
             continue
         for parent in read:

@@ -20,6 +20,7 @@ from vde_dagster.core.model.late_data import LateDataMode, LateDataPolicy
 from vde_dagster.core.model.storage import Storage
 from vde_dagster.core.names import ModelName
 from vde_dagster.core.sql.macros import macros_in
+from vde_dagster.core.sql.table_names import tables_as_of
 from vde_dagster.core.time.intervals import IntervalUnit
 from vde_dagster.core.time.windows import Window
 
@@ -71,8 +72,9 @@ class Query(Deferred):
     """A SQL model's statements as Spark reads them, time macros unresolved.
 
     ``before`` and ``after`` are the pre- and post-statements. ``text`` is what runs, ``dialect``
-    the one that it was written in. ``timed`` says whether one of them has a time macro; None if
-    that was not determined, see `is_timed`.
+    the one that it was written in. ``timed`` says whether one of them has a time macro, ``as_of``
+    whether the query reads a table as of a version or a time; None if that was not determined, see
+    `is_timed` and `reads_as_of`.
     """
 
     expression: exp.Query
@@ -81,6 +83,7 @@ class Query(Deferred):
     after: tuple[exp.Expr, ...] = ()
     text: AuthorsText
     timed: bool | None = field(default=None, init=False, compare=False, repr=False)
+    as_of: bool | None = field(default=None, init=False, compare=False, repr=False)
 
     @property
     def is_timed(self) -> bool:
@@ -89,6 +92,11 @@ class Query(Deferred):
             return self.timed
         every = (*self.before, self.expression, *self.after)
         return any(any(macros_in(each)) for each in every)
+
+    @property
+    def reads_as_of(self) -> bool:
+        """Whether a table is read as of a version or a time; a kept query knows that, too."""
+        return bool(tables_as_of(self.expression)) if self.as_of is None else self.as_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -208,7 +208,13 @@ def _packed_model(model: Model, source: ModelSource) -> Parts:
     text = body.text if isinstance(body, Query) else None
     facts: dict[str, object] = {
         "model": CODEC.write(Model, model),
-        "query": [body.dialect, body.is_timed, len(body.before), len(body.after)]
+        "query": [
+            body.dialect,
+            body.is_timed,
+            body.reads_as_of,
+            len(body.before),
+            len(body.after),
+        ]
         if isinstance(body, Query)
         else None,
         "text": [text.catalog, text.original, text.query, text.before, text.after]
@@ -247,10 +253,10 @@ def _unpacked_body(facts: Mapping[str, Plain], trees: bytes, source: ModelSource
     seed = facts["seed"]
     if facts["query"] is None:
         return SeedRows(text=source.attachments[cast("str", seed)]) if seed is not None else None
-    dialect, timed, before, after = cast("tuple[str, bool, int, int]", facts["query"])
+    dialect, timed, as_of, before, after = cast("tuple[str, bool, bool, int, int]", facts["query"])
     last = before + 1 + after
     makers: dict[str, Callable[[], object]] = {"expression": lambda: unpack_trees(trees)[before]}
-    known: dict[str, object] = {"dialect": dialect, "timed": timed}
+    known: dict[str, object] = {"dialect": dialect, "timed": timed, "as_of": as_of}
     if before:
         makers["before"] = lambda: tuple(unpack_trees(trees)[:before])
     else:
