@@ -221,7 +221,7 @@ class KindFacts(ABC):
 
     @property
     def independent(self) -> bool:
-        """Your word that an interval has the same rows whatever is evaluated with it.
+        """Your promise that an interval has the same rows whatever is evaluated with it.
 
         The query may [show it](../reference/reuse.md#rows-that-do-not-depend-on-the-batch) itself.
         """
