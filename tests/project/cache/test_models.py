@@ -282,6 +282,23 @@ def test_a_macro_that_may_read_more_than_its_arguments_runs_each_time(
     assert found_again(load(folder, cache).graph) == expected
 
 
+def test_a_kept_view_of_a_table_as_it_was_cannot_be_read_by_a_model(
+    tmp_path: Path, cache: ModelCache
+) -> None:
+    view = "MODEL (name m.old, kind VIEW); SELECT x FROM raw.t VERSION AS OF 1"
+    source = "- name: raw.t\n  columns: {x: int}\n"
+    files = {"vde.yaml": "name: x\n", "external_models.yaml": source, "models/m/old.sql": view}
+    folder = put(tmp_path / "p", files)
+    load(folder, cache)
+    assert found_again(load(folder, cache).graph) == both("old")
+    put(
+        folder,
+        {**files, "models/m/reads.sql": "MODEL (name m.reads, kind FULL); SELECT x FROM m.old"},
+    )
+    with pytest.raises(ProjectInvalid, match="a VIEW that reads a table as of a version"):
+        load(folder, cache)
+
+
 def test_a_macro_that_reads_the_environment_sees_it_as_it_is(
     tmp_path: Path, cache: ModelCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
