@@ -228,12 +228,13 @@ def advice_on(
     If there is neither, that is the given environment. Only the ``model`` says whether its rows
     can be computed again.
     """
-    showing = [each.name for each in environments_showing(services, key)] or [environment]
+    showing = [each.name for each in environments_showing(services, key)]
     # nobody owns what production has moved on from
-    owner = services.state.owners([key]).get(key, showing[0])
-    shown = owner if owner in showing else showing[0]
-    again = computed_again(model, owner, is_shown=owner == shown) if model is not None else ""
-    return advice_for(key, damage, owner=owner, shown=shown, again=again)
+    owner = services.state.owners([key]).get(key, next(iter(showing), environment))
+    is_shown = owner in showing
+    shown = owner if is_shown else next(iter(showing), environment)
+    again = computed_again(model, owner, is_shown=is_shown) if model is not None else ""
+    return advice_for(key, damage, owner=owner, shown=shown, is_shown=is_shown, again=again)
 
 
 def readable(services: Services, key: VersionKey, recorded: int | None) -> AsOf:

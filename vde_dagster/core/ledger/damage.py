@@ -208,7 +208,9 @@ def described(key: VersionKey, damage: Damage) -> str:
     return said
 
 
-def advice_for(key: VersionKey, damage: Damage, *, owner: str, shown: str, again: str = "") -> str:
+def advice_for(
+    key: VersionKey, damage: Damage, *, owner: str, shown: str, is_shown: bool, again: str = ""
+) -> str:
     """What ends it, for people.
 
     Args:
@@ -216,9 +218,10 @@ def advice_for(key: VersionKey, damage: Damage, *, owner: str, shown: str, again
         damage: What is wrong with it.
         owner: The environment that may write it.
         shown: The environment that shows it, which is the owner if that does.
+        is_shown: Whether the owner shows it, so that a run computes it; else a plan does.
         again: How its rows are computed again, or why they are not; empty if that is not known.
     """
-    plan = f"`vde run {owner}`" if owner == shown else f"`vde plan {owner}`"
+    plan = f"`vde run {owner}`" if is_shown else f"`vde plan {owner}`"
     match damage:
         case HeadMoved() | ColumnsChanged():
             newer = (
