@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -110,6 +111,7 @@ def delete(folder: Path, model: str, files: str) -> None:
         path.unlink()
 
 
+DAMAGE: Final = Path(__file__).parents[2] / "docs/how-to/fix-damage.md"
 READING: Final = ("query", "SELECT x FROM kept.pair", "--engine", "duckdb")
 
 
@@ -117,7 +119,7 @@ READING: Final = ("query", "SELECT x FROM kept.pair", "--engine", "duckdb")
     "files", ["metadata/*.json", pytest.param("metadata/snap-*.avro", marks=pytest.mark.full)]
 )
 def test_a_table_whose_metadata_is_lost_comes_back_once_it_is_dropped_as_is_advised(
-    folder: Path, files: str
+    folder: Path, files: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before, name = rows(folder), table_of(folder, "kept.pair")
     delete(folder, "kept.pair", files)
@@ -126,7 +128,11 @@ def test_a_table_whose_metadata_is_lost_comes_back_once_it_is_dropped_as_is_advi
     assert "a data file" not in said
     assert "(how-to/fix-damage in the docs shows how)" in said
     assert advised(said) == [["run", "ENV"]]
-    VdeProject.load(folder).iceberg_catalog().drop_table((name.namespace, name.name))
+    recipe = re.search(r'python -c "\n(.*?)"\nvde run prod', DAMAGE.read_text(), flags=re.DOTALL)
+    assert recipe is not None
+    code = re.sub(r"'vde__[^']+'", repr(f"{name.namespace}.{name.name}"), recipe[1])
+    monkeypatch.chdir(folder)
+    exec(compile(code, str(DAMAGE), "exec"), {})
     given(folder, "run", "prod")
     assert rows(folder) == before
 

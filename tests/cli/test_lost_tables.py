@@ -66,6 +66,8 @@ def test_lost_files_are_found_where_they_are_read_and_all_commands_know_them_the
     assert lost in status
     code, planned = shop.plan()
     assert (code, lost in planned) == (1, True)
+    explained = call("run", "--explain", "--project", shop.folder)
+    assert (explained.exit_code, lost in explained.stderr) == (1, True)
     assert shop.world.rows("mart.count") == [(len(shop.world.rows("raw.events")) * 2,)]
     found = call("repair", "mart.sales", "--project", shop.folder)
     assert (found.exit_code, advised(found.stdout)) == (1, advised(status))

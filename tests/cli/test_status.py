@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from tests.app.memory_world import RAW, Fuse, MemoryWorld, bound, build, graph_of
+from tests.app.memory_world import RAW, Fuse, MemoryWorld, PowerCut, bound, build, graph_of
 from tests.cli.calling import call
 from tests.cli.changing import serve, write_models
 from vde_dagster.app.apply.applying import apply_plan
@@ -171,6 +171,32 @@ def test_rows_that_an_audit_refused_are_reported_with_work_and_audit(night: Nigh
     night.remove(100)
     carry_out([run, plan])
     assert night.facts()["failed"] == []
+
+
+def test_a_stale_interval_that_an_audit_refused_is_named_once(night: Night) -> None:
+    night.land((3.2, 100), until=10)
+    assert "mart.small" in group(night.text(), "Late or changed inputs")
+    night.run()
+    text = night.text()
+    assert "2024-01-01 03:00 to 2024-01-01 04:00" in group(text, "Failed an audit")
+    assert text.count("  mart.small ") == 1
+
+
+def test_what_a_process_is_working_on_is_kept_apart_from_what_one_has_left(night: Night) -> None:
+    night.land((10.5, 12), until=11)
+    services = night.world.services(Fuse(cut_name="record_staged"))
+    with pytest.raises(PowerCut):
+        apply_plan(services, plan_run(services, "prod"), lambda _: None)
+    text = night.text()
+    assert "is working on it" in group(text, "Running")
+    assert "Started by an earlier process" not in text
+    night.world.reboot()
+    text = night.text()
+    left = group(text, "Started by an earlier process")
+    assert "work was started and not finished" in left
+    assert "\nRunning" not in text
+    carry_out(advised(left))
+    assert night.text().startswith("prod is up to date")
 
 
 def test_late_rows_that_wait_and_that_no_session_can_load_are_two_things(late: Night) -> None:

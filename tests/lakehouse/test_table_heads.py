@@ -27,7 +27,7 @@ def test_only_the_newest_state_of_a_table_is_kept_and_read_once(tmp_path: Path) 
     table = catalog.create_table("raw.events", Schema())
     heads = NewestFiles(MetadataFiles(catalog), lambda _, metadata: table_head(metadata))
     before = kept()
-    for number in range(5):
+    for number in range(20):
         with table.transaction() as changes:
             changes.set_properties({"vde.version": str(number)})
         first, again = (heads.of({NAME: table.metadata_location})[NAME] for _ in range(2))

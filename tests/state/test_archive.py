@@ -291,7 +291,8 @@ def test_a_state_with_rows_is_not_written_over(exported: Path, filled: str, othe
     for url in (filled, other_url):
         with pytest.raises(
             Refused,
-            match=r"is not empty: vde_.* Nothing was written\. Set .state\.url. in vde\.yaml",
+            match=r"is not empty: vde_.* Nothing was written\. Set `state\.url` in vde\.yaml to a "
+            "new database",
         ):
             StoredState(url).restore(exported)
     assert content(other_url) == before

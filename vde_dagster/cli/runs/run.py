@@ -71,10 +71,8 @@ def run_command(
 
         vde run prod --no-stale
     """
-    from vde_dagster.app.apply.running import end_without_work, plan_run
-    from vde_dagster.app.apply.visitor import EnvironmentBusy
+    from vde_dagster.app.apply.running import plan_run
     from vde_dagster.app.inspect.interval_report import wait_texts, waiting_models
-    from vde_dagster.app.plan.plan_checks import what_stayed_undone
     from vde_dagster.cli.facts import plan_facts
     from vde_dagster.core.planning.options import PlanOptions
 
@@ -88,28 +86,45 @@ def run_command(
     done: tuple[Evaluated, ...] = ()
     busy = ""
     if not (plan.is_empty or explain):
-        try:
-            done = apply(project, plan, models=models, fail_fast=fail_fast)
-        except EnvironmentBusy as somebody:
-            busy = str(somebody)
-            click.echo(f"vde: {busy}", err=True)
+        done, busy = _applied(project, plan, models=models, fail_fast=fail_fast)
     if call.is_json:
-        said = {
-            "up_to_date": plan.is_up_to_date and not waiting,
-            "waits": wait_texts(waiting),
-            "busy": busy or None,
-            "built": built(project, plan, done),
-        }
-        print_json(plan_facts(plan) | said)
+        up_to_date, waits = plan.is_up_to_date and not waiting, wait_texts(waiting)
+        said = {"up_to_date": up_to_date, "waits": waits, "busy": busy or None}
+        print_json(plan_facts(plan) | said | {"built": built(project, plan, done)})
     elif done:
         print_computed(project, plan, done)
     if busy:
         call.end(BUSY)
     if plan.is_empty:
-        if not explain:
-            end_without_work(project.services, plan)
-        for error in what_stayed_undone(plan):
-            raise error
+        _end_empty(project, plan, explain=explain)
+
+
+def _applied(
+    project: VdeProject, plan: Plan, *, models: int | None, fail_fast: bool
+) -> tuple[tuple[Evaluated, ...], str]:
+    """What was computed, or who is changing the environment so that nothing was."""
+    from vde_dagster.app.apply.visitor import EnvironmentBusy
+
+    try:
+        return apply(project, plan, models=models, fail_fast=fail_fast), ""
+    except EnvironmentBusy as somebody:
+        click.echo(f"vde: {somebody}", err=True)
+        return (), str(somebody)
+
+
+def _end_empty(project: VdeProject, plan: Plan, *, explain: bool) -> None:
+    """End a run that has nothing to compute; one that is only explained writes nothing.
+
+    Raises:
+        Refused: Tables of the environment are lost, and what needs them waits.
+    """
+    from vde_dagster.app.apply.running import end_without_work
+    from vde_dagster.app.plan.plan_checks import what_stayed_undone
+
+    if not explain:
+        end_without_work(project.services, plan)
+    for error in what_stayed_undone(plan):
+        raise error
 
 
 def _wanted(environment: str, asked: PlanOptions, *, no_stale: bool, only_stale: bool) -> Wanted:

@@ -34,8 +34,8 @@ def verify_command(call: Call, *, models: tuple[str, ...], environment: str) -> 
     that store rows are compared. Each table is read at the Iceberg snapshot that was recorded last,
     so runs may publish meanwhile. Spark is started, and reads every row.
 
-    Differences are listed by interval, as are tables that another program has written to since.
-    D-SHAs detect changes, but they do not protect against deliberate tampering.
+    Differences are listed by interval, and tables that lack files or that another program has
+    written to since. D-SHAs detect changes, but they do not protect against deliberate tampering.
 
     Exit codes: 0 if everything is as recorded, 1 otherwise.
 
